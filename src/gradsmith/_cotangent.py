@@ -1,0 +1,79 @@
+"""Bring a cotangent or a tangent to the shape and dtype of the value it belongs to."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any, NamedTuple
+
+import numpy as np
+
+
+class Spec(NamedTuple):
+    """The shape and dtype of an array, standing in for one that was not saved."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype[Any]
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def zeros(self) -> Any:
+        return np.zeros(self.shape, self.dtype)
+
+
+def spec_of(x: Any) -> Spec:
+    """Return the spec of anything NumPy can read.
+
+    >>> spec_of([1.0, 2.0])
+    Spec(shape=(2,), dtype=dtype('float64'))
+    """
+    if not hasattr(x, "dtype"):
+        x = np.asarray(x)
+    return Spec(x.shape, x.dtype)
+
+
+def broadcast_axes(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """Axes of `shape` along which an array of shape `target` was repeated.
+
+    >>> broadcast_axes((4, 3, 2), (3, 1))
+    (0, 2)
+    """
+    extra = len(shape) - len(target)
+    stretched = (
+        extra + i for i, n in enumerate(target) if n == 1 and shape[extra + i] != 1
+    )
+    return (*range(extra), *stretched)
+
+
+def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
+    """Sum a cotangent over the axes along which `shape` was broadcast.
+
+    >>> unbroadcast(np.ones((4, 3)), (3,))
+    array([4., 4., 4.])
+    """
+    if dy.shape == shape:
+        return dy
+    return np.reshape(np.sum(dy, axis=broadcast_axes(dy.shape, shape)), shape)
+
+
+def cast(dx: Any, dtype: np.dtype[Any]) -> Any:
+    """Bring a cotangent or tangent to a dtype.
+
+    What belongs to a real value is real: the part of a complex cotangent that a real
+    change of the value can see.
+    """
+    if dx.dtype == dtype:
+        return dx
+    if dx.dtype.kind == "c" and dtype.kind != "c":
+        dx = np.real(dx)
+    return dx.astype(dtype)
+
+
+def project(dx: Any, like: Any) -> Any:
+    """Bring the cotangent of a value to that value's shape and dtype."""
+    return cast(unbroadcast(dx, like.shape), like.dtype)

@@ -1,0 +1,49 @@
+"""Every error Gradsmith raises.
+
+Each message names the operation, the argument, what was expected, what came, and what
+to do next. An exception raised by the user's own code is never replaced: it passes
+through with a note (`annotate`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+
+class GradsmithError(Exception):
+    """Base class of every error that Gradsmith raises on purpose."""
+
+
+class GradientContractError(GradsmithError):
+    """A custom rule returned something that cannot be the gradient it stands for."""
+
+
+class NotDifferentiableError(GradsmithError):
+    """A gradient was asked for where a rule declares that there is none."""
+
+
+class UnsupportedOperationError(GradsmithError, NotImplementedError):
+    """The engine has no rule for this call; it never guesses a constant."""
+
+
+class TapeError(GradsmithError, RuntimeError):
+    """A tape or an accumulator was used in a way that it cannot serve."""
+
+
+@contextmanager
+def annotate(note: str) -> Iterator[None]:
+    """Let an exception of the user's code pass through, with a note of where it was.
+
+    >>> with annotate("raised by the gradient of 'cube'"):
+    ...     raise ValueError("mine")
+    Traceback (most recent call last):
+    ...
+    ValueError: mine
+    raised by the gradient of 'cube'
+    """
+    try:
+        yield
+    except Exception as error:
+        error.add_note(note)
+        raise

@@ -1,0 +1,125 @@
+"""Why is this gradient None? The answer in words."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, NamedTuple
+from weakref import ref
+
+from ._tape import Node, Traced
+
+_OURS = ("gradsmith", "numpy", "scipy", "functools", "contextlib")
+
+
+class Loss(NamedTuple):
+    """A place where a followed value lost its gradient."""
+
+    where: str
+    why: str
+    file: str
+    line: int
+    node: ref[Node]
+
+    @classmethod
+    def here(cls, where: str, why: str, node: Node) -> Loss:
+        frame = sys._getframe(2)
+        while frame.f_back and frame.f_globals.get("__name__", "").startswith(_OURS):
+            frame = frame.f_back
+        return cls(where, why, frame.f_code.co_filename, frame.f_lineno, ref(node))
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.where}: {self.why}"
+
+
+class Losses(dict[tuple[str, str, int], Loss]):
+    """The losses of a tape, the last one for each operation and line."""
+
+    def add(self, loss: Loss) -> None:
+        self[loss.where, loss.file, loss.line] = loss
+
+
+def explain(tape: Any, target: Any, source: Any, losses: Losses) -> str:
+    """Say why the gradient of `target` with respect to `source` is what it is."""
+    trouble = _trouble_with_source(tape, source)
+    if trouble:
+        return trouble
+    start = tape.mark_of(source, reading=False)
+    if not isinstance(target, Traced):
+        return (
+            f"The target is a plain {type(target).__name__}, which no tape follows."
+            + _told(losses, start)
+        )
+    if target.dtype.kind not in "fcO":
+        return (
+            f"The target has dtype {target.dtype}; only floating and complex values "
+            "have gradients." + _told(losses, start)
+        )
+    end = tape.mark_of(target, reading=False)
+    if end is None:
+        return (
+            "Nothing that the target was computed from is followed by this tape."
+            + _told(losses, start)
+        )
+    if not reaches(end, start):
+        return (
+            "The target does not depend on the source through recorded operations."
+            + _told(losses, start)
+        )
+    declared = [loss for loss in losses.values() if loss.node() is start]
+    if declared:
+        return "The target depends on the source, and:" + _list(declared)
+    return "The target depends on the source: it has a gradient."
+
+
+def _trouble_with_source(tape: Any, source: Any) -> str | None:
+    if not isinstance(source, Traced):
+        return (
+            f"The source is a plain {type(source).__name__}. Make it a gs.Tensor, watch "
+            "it, and compute the target from that tensor."
+        )
+    if source.dtype.kind not in "fcO":
+        return (
+            f"The source has dtype {source.dtype}; only floating and complex values "
+            "have gradients. Convert it first: gs.Tensor(x, dtype=float)."
+        )
+    if tape.mark_of(source, reading=False) is not None:
+        return None
+    if hasattr(source, "name"):
+        if not source.trainable:
+            return f"The variable {source.name!r} is not trainable: call tape.watch on it."
+        if not tape.watch_variables:
+            return (
+                f"The variable {source.name!r} was not watched: the tape was opened with "
+                "watch_accessed_variables=False."
+            )
+        return f"The variable {source.name!r} was never read while the tape recorded."
+    return "The source was not watched: call tape.watch(source) before it is used."
+
+
+def reaches(end: Node, start: Node) -> bool:
+    """Whether `start` is among the nodes that `end` was computed from."""
+    seen, stack = {end}, [end]
+    while stack:
+        node = stack.pop()
+        if node is start:
+            return True
+        new = [p for p in node.inputs() if p not in seen and p.index >= start.index]
+        seen.update(new)
+        stack.extend(new)
+    return False
+
+
+def _told(losses: Losses, start: Node) -> str:
+    """What befell values computed from the source."""
+    told = [
+        loss
+        for loss in losses.values()
+        if (node := loss.node()) is None or reaches(node, start)
+    ]
+    if not told:
+        return ""
+    return " Values computed from the source lost their gradient at:" + _list(told)
+
+
+def _list(losses: list[Loss]) -> str:
+    return "".join(f"\n  {loss}" for loss in losses)

@@ -1,0 +1,152 @@
+"""ForwardAccumulator: forward mode with TensorFlow 2's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _tree
+from ._cotangent import spec_of
+from ._errors import GradsmithError, TapeError
+from ._rule import Function
+from ._tape import Parts, Tape, Traced, leave_mark, only, state, walk_back
+from ._tensor import Tensor, wrap
+
+
+class ForwardAccumulator:
+    """Carry tangents along with the operations: Jacobian times vector.
+
+    >>> x = Tensor([1.0, 2.0])
+    >>> with ForwardAccumulator(x, Tensor([1.0, 0.0])) as acc:
+    ...     y = x * x
+    >>> acc.jvp(y)
+    Tensor([2., 0.])
+    """
+
+    persistent = False
+    records_one = False
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        self.key = object()
+        self.leaves: dict[int, tuple[Traced, Any]] = {}
+        pairs = zip(*_matched(primals, tangents), strict=True)
+        for i, (x, dx) in enumerate(pairs):
+            if not isinstance(x, Traced):
+                raise TapeError(
+                    f"primals[{i}] is a {type(x).__name__}. Make it a tensor first: "
+                    "x = gs.Tensor(x)."
+                )
+            self.leaves[id(x)] = (x, checked_tangent(x, dx, f"tangents[{i}]"))
+
+    def __enter__(self) -> ForwardAccumulator:
+        if self in state.recorders:
+            raise TapeError("this accumulator is recording already")
+        state.recorders = (*state.recorders, self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        state.recorders = tuple(r for r in state.recorders if r is not self)
+
+    def jvp(self, primals: Any, unconnected_gradients: str = "none") -> Any:
+        """Return the tangents of what was computed, `None` (or zeros) if there is none."""
+        if unconnected_gradients not in ("none", "zero"):
+            raise GradsmithError("unconnected_gradients must be 'none' or 'zero'")
+
+        def tangent(y: Any) -> Any:
+            dy = self.mark_of(y) if isinstance(y, Traced) else None
+            if dy is None:
+                zero = unconnected_gradients == "zero"
+                return wrap(np.zeros(np.shape(y), y.dtype)) if zero else None
+            return dy if isinstance(dy, Tensor) else wrap(dy)
+
+        return _tree.map(tangent, primals)
+
+    def mark_of(self, x: Traced) -> Any:
+        marks = x.marks
+        if marks is not None:
+            dx = marks.get(self.key)
+            if dx is not None:
+                return dx
+        leaf = self.leaves.get(id(x))
+        return None if leaf is None else leaf[1]
+
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
+        """A tangent that ends is None, which says as much."""
+
+    def record(
+        self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
+    ) -> None:
+        tangents = [self.mark_of(x) if isinstance(x, Traced) else None for x in inputs]
+        if all(dx is None for dx in tangents):
+            return
+        # Only recorders outside this one may differentiate the tangent.
+        outer = state.recorders[: state.recorders.index(self)]
+        with only(outer), np.errstate(all="ignore"):
+            dy = push(rule, tangents, call, kept)
+        if isinstance(y, Traced):
+            y, dy = (y,), (dy,)
+        for output, tangent in zip(y, dy, strict=True):
+            if tangent is not None:
+                leave_mark(output, self.key, tangent)
+
+
+def _matched(primals: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
+    xs, dxs = _tree.leaves(primals), _tree.leaves(tangents)
+    if len(xs) != len(dxs):
+        raise GradsmithError(f"there are {len(xs)} primals and {len(dxs)} tangents")
+    return xs, dxs
+
+
+def checked_tangent(x: Any, dx: Any, name: str) -> Any:
+    """A tangent in the shape and dtype of its primal."""
+    if not isinstance(dx, Traced):
+        dx = np.asarray(dx)
+    if dx.shape != x.shape:
+        raise GradsmithError(f"{name} has shape {dx.shape}, its primal {x.shape}")
+    return dx if dx.dtype == x.dtype else dx.astype(x.dtype)
+
+
+def push(rule: Any, tangents: Sequence[Any], call: Any, y: Any) -> Any:
+    """The tangent of an operation's result: by its jvp, or by transposing its vjp."""
+    if not isinstance(rule, Function) or rule.pushes:
+        return rule.push(tangents, call, y)
+    tracked = [i for i, dx in enumerate(tangents) if dx is not None]
+    pull = rule.pullback(tracked, call, y)
+    if isinstance(y, (tuple, list)):
+        outputs = [spec_of(part).zeros() for part in y]
+        return transpose(
+            lambda dys: pull(Parts(enumerate(dys)), None),
+            outputs,
+            [tangents[i] for i in tracked],
+        )
+    (dy,) = transpose(
+        lambda dys: pull(dys[0], None),
+        [spec_of(y).zeros()],
+        [tangents[i] for i in tracked],
+    )
+    return dy
+
+
+def transpose(
+    fn: Callable[[list[Any]], Sequence[Any]], point: list[Any], cotangents: list[Any]
+) -> list[Any]:
+    """Apply the transpose of a linear function, found by walking back through it.
+
+    For y = f(x) and its pullback dx = J'dy this gives J: the pullback is linear in dy,
+    so its own pullback, from a tangent of x, is the tangent of y.
+    """
+    tape = Tape(persistent=False, watch_variables=False)
+    xs = [wrap(x) for x in point]
+    nodes = [tape.follow(x) for x in xs]
+    outer = state.recorders
+    with only((*outer, tape)):
+        ys = fn(xs)
+    seeds: dict[Any, Any] = {}
+    for y, dy in zip(ys, cotangents, strict=True):
+        node = tape.mark_of(y) if isinstance(y, Traced) else None
+        if node is not None:
+            seeds[node] = seeds[node] + dy if node in seeds else dy
+    found = walk_back(seeds, nodes, keep=False, prune=False)
+    return [found[node] for node in nodes]

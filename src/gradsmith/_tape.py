@@ -1,0 +1,258 @@
+"""The core: values with marks, recorders that leave them, and the walk back.
+
+A recorder (a tape, a forward accumulator) that is active sees every operation on traced
+values. A tape leaves a `Node` on the result, which knows its parents and what the rule
+saved; an accumulator leaves the result's tangent. Marks live on the values, so a graph
+dies with the last value that needs it, and recorders never meet each other's marks:
+any nesting of them, hence any order of derivative, is right.
+
+No dispatch and no rules here; a rule is anything with `pullback` and `push`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any, Protocol
+
+from ._errors import TapeError
+
+_next_index = count().__next__
+_new = object.__new__
+
+
+class Traced:
+    """A plain value and the marks that recorders have left on it."""
+
+    __slots__ = ("marks", "value")
+    trainable = False  # a variable says True and is watched when it is first read
+
+    def __init__(self, value: Any, marks: dict[object, Any] | None = None) -> None:
+        self.value = value
+        self.marks = marks
+
+
+class Node:
+    """One recorded operation: its inputs' nodes and the function that pulls back to them.
+
+    `pull(dy, needs)` holds all that the rule saved, and returns a cotangent for each
+    parent; `needs` is None or says which of them are wanted. If `parents` is not a
+    sequence but the one parent, it is `pull(dy)`, and returns that one's cotangent.
+    """
+
+    __slots__ = ("__weakref__", "index", "parents", "pull", "rule")
+
+    def __init__(self, rule: Any, parents: Sequence[Node], pull: Any) -> None:
+        self.index = _next_index()
+        self.rule = rule
+        self.parents: Node | Sequence[Node] = parents
+        self.pull = pull
+
+    def inputs(self) -> Sequence[Node]:
+        parents = self.parents
+        return (parents,) if isinstance(parents, Node) else parents
+
+
+class Recorder(Protocol):
+    """Whatever wants to see the operations on traced values.
+
+    `inputs` are the flat array arguments, `call` what the rule wants to know of the
+    call and `y` the outcome: plain values, unless somebody may differentiate what the
+    rule computes from them.
+    """
+
+    key: object  # under which it leaves its marks
+    persistent: bool  # what it computes later may be differentiated by itself
+    records_one: bool  # has the shortcut `record_one`
+
+    def record(
+        self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
+    ) -> None: ...
+
+    def mark_of(self, x: Traced) -> Any: ...
+
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None: ...
+
+
+class _State(threading.local):
+    """The recorders of this thread, outermost first."""
+
+    recorders: tuple[Recorder, ...] = ()
+
+
+state = _State()
+
+
+class only:
+    """Run a block with exactly these recorders active."""
+
+    __slots__ = ("before", "recorders")
+
+    def __init__(self, recorders: tuple[Recorder, ...]) -> None:
+        self.recorders = recorders
+
+    def __enter__(self) -> None:
+        self.before = state.recorders
+        state.recorders = self.recorders
+
+    def __exit__(self, *_: object) -> None:
+        state.recorders = self.before
+
+
+class Parts(dict[int, Any]):
+    """The cotangents of an operation's several outputs, as far as they have come."""
+
+    def __add__(self, other: Parts) -> Parts:
+        total = Parts(self)
+        for i, dy in other.items():
+            total[i] = total[i] + dy if i in total else dy
+        return total
+
+
+def _pull_output(i: int) -> Any:
+    """One of several outputs hands its cotangent to the operation."""
+    return lambda dy, needs: (Parts({i: dy}),)
+
+
+class Tape:
+    """Records operations on watched values for the walk back."""
+
+    def __init__(self, *, persistent: bool, watch_variables: bool) -> None:
+        self.persistent = persistent
+        self.records_one = not persistent
+        self.watch_variables = watch_variables
+        # Leaves are marked here: a mark on a long-lived variable would outlive the tape.
+        self.key = object()  # under which its marks are found; a new one forgets them
+        self.leaves: dict[int, tuple[Traced, Node]] = {}
+
+    def follow(self, x: Traced) -> Node:
+        if id(x) not in self.leaves:
+            self.leaves[id(x)] = (x, Node(None, (), None))
+        return self.leaves[id(x)][1]
+
+    def mark_of(self, x: Traced, *, reading: bool = True) -> Node | None:
+        """The node of a value, or None if this tape does not follow it.
+
+        A trainable variable is followed from its first reading on.
+        """
+        marks = x.marks
+        if marks is not None:
+            node = marks.get(self.key)
+            if node is not None:
+                return node
+        leaf = self.leaves.get(id(x))
+        if leaf is not None:
+            return leaf[1]
+        if reading and x.trainable and self.watch_variables:
+            return self.follow(x)
+        return None
+
+    def record(
+        self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
+    ) -> None:
+        tracked, parents = [], []
+        for i, x in enumerate(inputs):
+            if isinstance(x, Traced):
+                node = self.mark_of(x)
+                if node is not None:
+                    tracked.append(i)
+                    parents.append(node)
+        if not tracked:
+            return
+        node = Node(rule, parents, rule.pullback(tracked, call, kept))
+        if isinstance(y, Traced):
+            leave_mark(y, self.key, node)
+            return
+        for i, output in enumerate(y):
+            leave_mark(output, self.key, Node(rule, (node,), _pull_output(i)))
+
+
+    def record_one(
+        self, rule: Any, i: int, parent: Node, call: Any, y: Traced, same: bool
+    ) -> None:
+        """`record` for an elementwise rule of which one input is followed."""
+        node = _new(Node)
+        node.index = _next_index()
+        node.rule = rule
+        node.parents = parent
+        node.pull = rule.pull_one(i, call, y.value, same)
+        y.marks = {self.key: node}
+
+
+def leave_mark(y: Traced, key: object, mark: Any) -> None:
+    if y.marks is None:
+        y.marks = {key: mark}
+    else:
+        y.marks[key] = mark
+
+
+def walk_back(
+    cotangents: dict[Node, Any], sources: Iterable[Node], *, keep: bool, prune: bool
+) -> dict[Node, Any]:
+    """Carry cotangents back to the sources, latest operation first.
+
+    With `prune`, what leads to no source is not computed; without `keep`, each node
+    gives up what it saved as soon as it has been used.
+    """
+    found: dict[Node, Any] = dict.fromkeys(sources)
+    relevant = _leading_to(found, cotangents) if prune else None
+    queue = [(-node.index, node) for node in cotangents]
+    heapify(queue)
+    while queue:
+        node = heappop(queue)[1]
+        dy = cotangents.pop(node)
+        while True:
+            if node in found:
+                found[node] = dy
+            parents, pull = node.parents, node.pull
+            if not parents:
+                break
+            if pull is None:
+                raise TapeError(_USED_UP)
+            if not keep:
+                node.pull = None
+            if parents.__class__ is not Node:
+                needs = relevant and [parent in relevant for parent in parents]
+                for parent, dx in zip(parents, pull(dy, needs), strict=True):
+                    _receive(cotangents, queue, parent, dx)
+                break
+            if relevant is not None and parents not in relevant:
+                break
+            dy = pull(dy)
+            if queue or parents in cotangents:
+                _receive(cotangents, queue, parents, dy)
+                break
+            node = parents  # a chain goes on without queueing: 0.2 us less per node
+    return found
+
+
+def _receive(cotangents: dict[Node, Any], queue: Any, node: Node, dy: Any) -> None:
+    if dy is None:
+        return
+    if node in cotangents:
+        cotangents[node] = cotangents[node] + dy
+    else:
+        cotangents[node] = dy
+        heappush(queue, (-node.index, node))
+
+
+def _leading_to(sources: Iterable[Node], starts: Iterable[Node]) -> set[Node]:
+    """The nodes between `starts` and `sources`, both included."""
+    seen, stack = set(starts), list(starts)
+    while stack:
+        new = [p for p in stack.pop().inputs() if p not in seen]
+        seen.update(new)
+        stack.extend(new)
+    relevant = set(sources) & seen
+    for node in sorted(seen, key=lambda node: node.index):
+        if not relevant.isdisjoint(node.inputs()):
+            relevant.add(node)
+    return relevant
+
+
+_USED_UP = (
+    "this part of the tape was already walked and has given up what it saved. Ask for "
+    "all gradients in one call, or open the tape with persistent=True."
+)
