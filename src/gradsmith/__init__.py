@@ -1,5 +1,7 @@
 """Custom gradients in Python: write an operation with its gradient once."""
 
+from ._contract import not_differentiable, zero
+from ._cotangent import unbroadcast
 from ._errors import (
     GradientContractError,
     GradsmithError,
@@ -9,6 +11,7 @@ from ._errors import (
 )
 from ._forward import ForwardAccumulator
 from ._gradient_tape import GradientTape, UnconnectedGradients
+from ._operation import Operation, custom_gradient, operation, with_gradient
 from ._tensor import Tensor, Variable, constant
 from ._transforms import (
     grad,

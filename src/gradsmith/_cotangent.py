@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 
-class Spec(NamedTuple):
+class Spec:
     """The shape and dtype of an array, standing in for one that was not saved."""
 
-    shape: tuple[int, ...]
-    dtype: np.dtype[Any]
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape = shape
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"Spec(shape={self.shape}, dtype={self.dtype})"
 
     @property
     def ndim(self) -> int:
@@ -30,7 +36,7 @@ def spec_of(x: Any) -> Spec:
     """Return the spec of anything NumPy can read.
 
     >>> spec_of([1.0, 2.0])
-    Spec(shape=(2,), dtype=dtype('float64'))
+    Spec(shape=(2,), dtype=float64)
     """
     if not hasattr(x, "dtype"):
         x = np.asarray(x)

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _tree
 from ._cotangent import spec_of
-from ._errors import GradsmithError, TapeError
+from ._errors import GradsmithError, TapeError, UnsupportedOperationError
 from ._rule import Function
 from ._tape import Parts, Tape, Traced, leave_mark, only, state, walk_back
 from ._tensor import Tensor, wrap
@@ -25,7 +25,7 @@ class ForwardAccumulator:
     Tensor([2., 0.])
     """
 
-    persistent = False
+    lifts = False
     records_one = False
 
     def __init__(self, primals: Any, tangents: Any) -> None:
@@ -137,7 +137,7 @@ def transpose(
     For y = f(x) and its pullback dx = J'dy this gives J: the pullback is linear in dy,
     so its own pullback, from a tangent of x, is the tangent of y.
     """
-    tape = Tape(persistent=False, watch_variables=False)
+    tape = Tape(lifts=False, watch_variables=False)
     xs = [wrap(x) for x in point]
     nodes = [tape.follow(x) for x in xs]
     outer = state.recorders
@@ -148,5 +148,10 @@ def transpose(
         node = tape.mark_of(y) if isinstance(y, Traced) else None
         if node is not None:
             seeds[node] = seeds[node] + dy if node in seeds else dy
+        elif y is not None and np.any(getattr(y, "value", y)):
+            raise UnsupportedOperationError(
+                "the rule can't be transposed: its result does not depend on its first "
+                "argument through functions that the engine records"
+            )
     found = walk_back(seeds, nodes, keep=False, prune=False)
     return [found[node] for node in nodes]

@@ -42,9 +42,8 @@ class GradientTape(Tape):
     def __init__(
         self, persistent: bool = False, watch_accessed_variables: bool = True
     ) -> None:
-        super().__init__(
-            persistent=persistent, watch_variables=watch_accessed_variables
-        )
+        super().__init__(lifts=persistent, watch_variables=watch_accessed_variables)
+        self.persistent = persistent
         self._losses = Losses()
         self._walked = False
 

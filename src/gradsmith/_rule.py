@@ -316,7 +316,7 @@ def _positions(vjp: Any, saves: str) -> set[int]:
 
 def specs_of(x: Any) -> Any:
     """The spec of an array, or the specs of a list of arrays."""
-    if isinstance(x, (tuple, list)) and not isinstance(x, Spec):
+    if isinstance(x, (tuple, list)):
         return [spec_of(part) for part in x]
     return spec_of(x)
 

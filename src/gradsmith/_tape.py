@@ -64,7 +64,7 @@ class Recorder(Protocol):
     """
 
     key: object  # under which it leaves its marks
-    persistent: bool  # what it computes later may be differentiated by itself
+    lifts: bool  # what rules compute for it later may be recorded by itself
     records_one: bool  # has the shortcut `record_one`
 
     def record(
@@ -119,9 +119,9 @@ def _pull_output(i: int) -> Any:
 class Tape:
     """Records operations on watched values for the walk back."""
 
-    def __init__(self, *, persistent: bool, watch_variables: bool) -> None:
-        self.persistent = persistent
-        self.records_one = not persistent
+    def __init__(self, *, lifts: bool, watch_variables: bool) -> None:
+        self.lifts = lifts
+        self.records_one = not lifts
         self.watch_variables = watch_variables
         # Leaves are marked here: a mark on a long-lived variable would outlive the tape.
         self.key = object()  # under which its marks are found; a new one forgets them

@@ -107,12 +107,12 @@ class Tensor(Traced):
     def numpy(self) -> Any:
         """Return the plain array, read-only; it is not followed by any tape."""
         _tell_lost([self], "Tensor.numpy()", _LEFT)
-        return _readonly(self.value)
+        return readonly(self.value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         _tell_lost([self], "numpy.asarray (or a function that calls it)", _LEFT)
         if dtype is None and not copy:
-            return _readonly(self.value)
+            return readonly(self.value)
         return np.array(self.value, dtype=dtype, copy=copy)
 
     def item(self, *index: int) -> Any:
@@ -255,7 +255,7 @@ def _frozen(x: Any) -> Any:
     return x
 
 
-def _readonly(value: Any) -> Any:
+def readonly(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.view()
         value.flags.writeable = False
@@ -331,7 +331,7 @@ def _tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> N
     If only one recorder can ever look at what the rule saves, it saves plain arrays.
     """
     recorders = state.recorders
-    if len(recorders) == 1 and not recorders[0].persistent:
+    if len(recorders) == 1 and not recorders[0].lifts:
         recorders[0].record(rule, inputs, plain, unwrap(y), y)
     else:
         frozen = _frozen(call)

@@ -84,6 +84,7 @@ def vjp(
     plain = _is_plain(primals)
     xs = _lift(primals, _name(fun))
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
+    tape.lifts, tape.records_one = False, True  # it is closed before it is walked
     with tape:
         tape.watch(xs)
         result = fun(*xs)
