@@ -1,5 +1,9 @@
-"""Custom gradients in Python: write an operation with its gradient once."""
+"""Custom gradients in Python: write an operation with its gradient once.
 
+The public surface is this file; modules that start with an underscore are not part of it.
+"""
+
+from . import optimizers
 from ._contract import not_differentiable, zero
 from ._cotangent import unbroadcast
 from ._errors import (
@@ -11,6 +15,7 @@ from ._errors import (
 )
 from ._forward import ForwardAccumulator
 from ._gradient_tape import GradientTape, UnconnectedGradients
+from ._module import Module
 from ._operation import Operation, custom_gradient, operation, with_gradient
 from ._tensor import Tensor, Variable, constant
 from ._transforms import (
@@ -23,3 +28,36 @@ from ._transforms import (
     value_and_grad,
     vjp,
 )
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ForwardAccumulator",
+    "GradientContractError",
+    "GradientTape",
+    "GradsmithError",
+    "Module",
+    "NotDifferentiableError",
+    "Operation",
+    "TapeError",
+    "Tensor",
+    "UnconnectedGradients",
+    "UnsupportedOperationError",
+    "Variable",
+    "constant",
+    "custom_gradient",
+    "grad",
+    "hessian",
+    "hvp",
+    "jacobian",
+    "jvp",
+    "not_differentiable",
+    "operation",
+    "optimizers",
+    "stop_gradient",
+    "unbroadcast",
+    "value_and_grad",
+    "vjp",
+    "with_gradient",
+    "zero",
+]

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Container, Iterable
+from types import FrameType
 from typing import Any, NamedTuple
 from weakref import ref
 
-from ._tape import Node, Traced
+from ._errors import TapeError
+from ._tape import Node, Traced, leading_to
 
-_OURS = ("gradsmith", "numpy", "scipy", "functools", "contextlib")
+_OURS = {"gradsmith", "numpy", "scipy", "functools", "contextlib", "copy", "pickle"}
 
 
 class Loss(NamedTuple):
@@ -23,12 +26,16 @@ class Loss(NamedTuple):
     @classmethod
     def here(cls, where: str, why: str, node: Node) -> Loss:
         frame = sys._getframe(2)
-        while frame.f_back and frame.f_globals.get("__name__", "").startswith(_OURS):
+        while frame.f_back and _package(frame) in _OURS:
             frame = frame.f_back
         return cls(where, why, frame.f_code.co_filename, frame.f_lineno, ref(node))
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.where}: {self.why}"
+
+
+def _package(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 class Losses(dict[tuple[str, str, int], Loss]):
@@ -38,7 +45,9 @@ class Losses(dict[tuple[str, str, int], Loss]):
         self[loss.where, loss.file, loss.line] = loss
 
 
-def explain(tape: Any, target: Any, source: Any, losses: Losses) -> str:
+def explain(
+    tape: Any, target: Any, source: Any, losses: Losses, silent: Container[Node]
+) -> str:
     """Say why the gradient of `target` with respect to `source` is what it is."""
     trouble = _trouble_with_source(tape, source)
     if trouble:
@@ -65,17 +74,45 @@ def explain(tape: Any, target: Any, source: Any, losses: Losses) -> str:
             "The target does not depend on the source through recorded operations."
             + _told(losses, start)
         )
-    declared = [loss for loss in losses.values() if loss.node() is start]
-    if declared:
-        return "The target depends on the source, and:" + _list(declared)
-    return "The target depends on the source: it has a gradient."
+    return _on_the_way(tape, target, source, silent)
+
+
+def _on_the_way(tape: Any, target: Any, source: Any, silent: Container[Node]) -> str:
+    """What the walk back meets: it is tried, unless what was saved is used up."""
+    ending = "\nIf it is so on every way, the gradient is None."
+    try:
+        if tape.probe(target, source) is None:
+            ending = "\nIt is so on every way, so the gradient is None."
+        else:
+            return _CONNECTED
+    except TapeError:
+        pass
+    except Exception as error:
+        return f"{_CONNECTED} But asking raises {type(error).__name__}: {error}"
+    ways = leading_to([tape.mark_of(source)], [tape.mark_of(target)])
+    words = [_silence(node) for node in ways if node in silent]
+    if not words:
+        return _CONNECTED
+    return "The target depends on the source, but on the way" + _list(words) + ending
+
+
+_CONNECTED = "The target depends on the source: it has a gradient."
+
+
+def _silence(node: Node) -> str:
+    """Which operation had no cotangent for an input; in its own words, if it can."""
+    own = getattr(node.rule, "silent", None)
+    if own:
+        return "; ".join(own.values())
+    note = getattr(node.rule, "note", "")
+    return f"{node.rule.name} has no gradient for an argument" + (note and f": {note}")
 
 
 def _trouble_with_source(tape: Any, source: Any) -> str | None:
     if not isinstance(source, Traced):
         return (
-            f"The source is a plain {type(source).__name__}. Make it a gs.Tensor, watch "
-            "it, and compute the target from that tensor."
+            f"The source is a plain {type(source).__name__}. Make it a gs.Tensor, "
+            "watch it, and compute the target from that tensor."
         )
     if source.dtype.kind not in "fcO":
         return (
@@ -86,11 +123,13 @@ def _trouble_with_source(tape: Any, source: Any) -> str | None:
         return None
     if hasattr(source, "name"):
         if not source.trainable:
-            return f"The variable {source.name!r} is not trainable: call tape.watch on it."
+            return (
+                f"The variable {source.name!r} is not trainable: call tape.watch on it."
+            )
         if not tape.watch_variables:
             return (
-                f"The variable {source.name!r} was not watched: the tape was opened with "
-                "watch_accessed_variables=False."
+                f"The variable {source.name!r} was not watched: the tape was opened "
+                "with watch_accessed_variables=False."
             )
         return f"The variable {source.name!r} was never read while the tape recorded."
     return "The source was not watched: call tape.watch(source) before it is used."
@@ -98,28 +137,22 @@ def _trouble_with_source(tape: Any, source: Any) -> str | None:
 
 def reaches(end: Node, start: Node) -> bool:
     """Whether `start` is among the nodes that `end` was computed from."""
-    seen, stack = {end}, [end]
-    while stack:
-        node = stack.pop()
-        if node is start:
-            return True
-        new = [p for p in node.inputs() if p not in seen and p.index >= start.index]
-        seen.update(new)
-        stack.extend(new)
-    return False
+    return start in leading_to([start], [end])
 
 
 def _told(losses: Losses, start: Node) -> str:
     """What befell values computed from the source."""
-    told = [
-        loss
-        for loss in losses.values()
-        if (node := loss.node()) is None or reaches(node, start)
-    ]
+    told = []
+    for loss in losses.values():
+        node = loss.node()
+        if node is None:
+            told.append(f"{loss} (or values of another source: the graph is gone)")
+        elif reaches(node, start):
+            told.append(str(loss))
     if not told:
         return ""
     return " Values computed from the source lost their gradient at:" + _list(told)
 
 
-def _list(losses: list[Loss]) -> str:
-    return "".join(f"\n  {loss}" for loss in losses)
+def _list(lines: Iterable[Any]) -> str:
+    return "".join(f"\n  {line}" for line in lines)

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from . import _tree
-from ._cotangent import spec_of
+from ._cotangent import cast, spec_of
 from ._errors import GradsmithError, TapeError, UnsupportedOperationError
 from ._rule import Function
-from ._tape import Parts, Tape, Traced, leave_mark, only, state, walk_back
+from ._tape import Key, Parts, Tape, Traced, leave_mark, only, state, walk_back
 from ._tensor import Tensor, wrap
 
 
@@ -29,7 +29,7 @@ class ForwardAccumulator:
     records_one = False
 
     def __init__(self, primals: Any, tangents: Any) -> None:
-        self.key = object()
+        self.key = Key(self)
         self.leaves: dict[int, tuple[Traced, Any]] = {}
         pairs = zip(*_matched(primals, tangents), strict=True)
         for i, (x, dx) in enumerate(pairs):
@@ -38,6 +38,13 @@ class ForwardAccumulator:
                     f"primals[{i}] is a {type(x).__name__}. Make it a tensor first: "
                     "x = gs.Tensor(x)."
                 )
+            if x.dtype.kind not in "fcO":
+                raise GradsmithError(
+                    f"primals[{i}] has dtype {x.dtype}: only floating and complex "
+                    "tensors have tangents"
+                )
+            if id(x) in self.leaves:
+                raise GradsmithError(f"primals[{i}] is given twice: add its tangents")
             self.leaves[id(x)] = (x, checked_tangent(x, dx, f"tangents[{i}]"))
 
     def __enter__(self) -> ForwardAccumulator:
@@ -50,16 +57,15 @@ class ForwardAccumulator:
         state.recorders = tuple(r for r in state.recorders if r is not self)
 
     def jvp(self, primals: Any, unconnected_gradients: str = "none") -> Any:
-        """Return the tangents of what was computed, `None` (or zeros) if there is none."""
+        """Return the tangents of what was computed, else `None` (or zeros)."""
         if unconnected_gradients not in ("none", "zero"):
             raise GradsmithError("unconnected_gradients must be 'none' or 'zero'")
 
         def tangent(y: Any) -> Any:
             dy = self.mark_of(y) if isinstance(y, Traced) else None
-            if dy is None:
-                zero = unconnected_gradients == "zero"
-                return wrap(np.zeros(np.shape(y), y.dtype)) if zero else None
-            return dy if isinstance(dy, Tensor) else wrap(dy)
+            if dy is None and unconnected_gradients == "zero":
+                return wrap(spec_of(y).zeros())
+            return dy if dy is None or isinstance(dy, Tensor) else wrap(dy)
 
         return _tree.map(tangent, primals)
 
@@ -75,20 +81,22 @@ class ForwardAccumulator:
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
         """A tangent that ends is None, which says as much."""
 
+    def outside(self) -> tuple[Any, ...]:
+        """The recorders that may differentiate what this one computes."""
+        return state.recorders[: state.recorders.index(self)]
+
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
     ) -> None:
         tangents = [self.mark_of(x) if isinstance(x, Traced) else None for x in inputs]
         if all(dx is None for dx in tangents):
             return
-        # Only recorders outside this one may differentiate the tangent.
-        outer = state.recorders[: state.recorders.index(self)]
-        with only(outer), np.errstate(all="ignore"):
+        with only(self.outside()), np.errstate(all="ignore"):
             dy = push(rule, tangents, call, kept)
         if isinstance(y, Traced):
             y, dy = (y,), (dy,)
         for output, tangent in zip(y, dy, strict=True):
-            if tangent is not None:
+            if tangent is not None and output.dtype.kind in "fcO":
                 leave_mark(output, self.key, tangent)
 
 
@@ -103,9 +111,12 @@ def checked_tangent(x: Any, dx: Any, name: str) -> Any:
     """A tangent in the shape and dtype of its primal."""
     if not isinstance(dx, Traced):
         dx = np.asarray(dx)
-    if dx.shape != x.shape:
-        raise GradsmithError(f"{name} has shape {dx.shape}, its primal {x.shape}")
-    return dx if dx.dtype == x.dtype else dx.astype(x.dtype)
+    if dx.shape != x.shape or not np.can_cast(dx.dtype, x.dtype, "same_kind"):
+        raise GradsmithError(
+            f"{name} has shape {dx.shape} and dtype {dx.dtype}, its primal {x.shape} "
+            f"and {x.dtype}"
+        )
+    return cast(dx, x.dtype)
 
 
 def push(rule: Any, tangents: Sequence[Any], call: Any, y: Any) -> Any:

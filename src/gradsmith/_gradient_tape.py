@@ -6,14 +6,16 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from . import _tree
+from ._cotangent import cast
 from ._errors import GradsmithError, TapeError
 from ._explain import Loss, Losses, explain
-from ._tape import Node, Tape, Traced, only, state, walk_back
-from ._tensor import Tensor, Variable, wrap
+from ._tape import Key, Node, Tape, Traced, only, state, walk_back
+from ._tensor import Tensor, Variable, unwrap, wrap
 
 
 class UnconnectedGradients:
@@ -45,6 +47,7 @@ class GradientTape(Tape):
         super().__init__(lifts=persistent, watch_variables=watch_accessed_variables)
         self.persistent = persistent
         self._losses = Losses()
+        self._silent: WeakSet[Node] = WeakSet()
         self._walked = False
 
     # Recording
@@ -84,7 +87,10 @@ class GradientTape(Tape):
         """Leave out what is done within."""
         if self not in state.recorders:
             raise TapeError("stop_recording: this tape is not recording")
-        with only(tuple(r for r in state.recorders if r is not self)):
+        # A tape that follows nothing stands in for this one, so that others save tensors:
+        # their gradients may be asked for when this one records again.
+        blind = Tape(lifts=False, watch_variables=False)
+        with only(tuple(blind if r is self else r for r in state.recorders)):
             yield
 
     def reset(self) -> None:
@@ -92,7 +98,8 @@ class GradientTape(Tape):
         self.leaves = {}
         self._losses = Losses()
         self._walked = False
-        self.key = object()
+        self._silent = WeakSet()
+        self.key = Key(self)
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
         for x in xs:
@@ -115,13 +122,12 @@ class GradientTape(Tape):
         `unconnected_gradients="zero"`; `explain` says why.
         """
         zero = _wants_zero(unconnected_gradients)
-        targets = _tree.leaves(target)
-        seeds = _seeds(targets, output_gradients)
+        targets, seeds = _seeds(target, output_gradients)
         sources_flat = self._checked_sources(sources)
         self._stop_for_good()
         found = self._pull(targets, seeds, sources_flat, keep=self.persistent)
         results = [
-            np.zeros_like(x) if dx is None and zero else dx
+            wrap(np.zeros(x.shape, x.dtype)) if dx is None and zero else dx
             for x, dx in zip(sources_flat, found, strict=True)
         ]
         return _tree.unflatten(sources, results)
@@ -139,21 +145,14 @@ class GradientTape(Tape):
         The last two parameters are accepted for TensorFlow's sake and do nothing.
         """
         zero = _wants_zero(unconnected_gradients)
+        _require_tensor(target, "jacobian")
         sources_flat = self._checked_sources(sources)
         self._stop_for_good()
-        rows = [
-            self._pull([target], [seed], sources_flat, keep=True)
-            for seed in basis(target)
-        ]
+        rows = self._rows(target, list(basis(target)), sources_flat)
         results = []
         for k, x in enumerate(sources_flat):
             shape = target.shape + x.shape
-            column = [row[k] for row in rows]
-            if any(dx is not None for dx in column):
-                column = [np.zeros_like(x) if dx is None else dx for dx in column]
-                results.append(np.reshape(np.stack(column), shape))
-            else:
-                results.append(wrap(np.zeros(shape, x.dtype)) if zero else None)
+            results.append(_stacked([row[k] for row in rows], 0, shape, x, zero))
         return _tree.unflatten(sources, results)
 
     def batch_jacobian(
@@ -169,23 +168,21 @@ class GradientTape(Tape):
         Example b of the target must depend on example b of the source alone.
         """
         zero = _wants_zero(unconnected_gradients)
-        (source,) = self._checked_sources(source)
+        _require_tensor(target, "batch_jacobian")
+        _require_tensor(source, "batch_jacobian")
         if not target.shape or not source.shape or len(target) != len(source):
             raise GradsmithError(
                 "batch_jacobian wants a target and a source with one first axis, and "
                 f"they have shapes {target.shape} and {source.shape}"
             )
         self._stop_for_good()
-        batch, rest = target.shape[0], wrap(np.zeros(target.shape[1:], target.dtype))
-        seeds = [np.broadcast_to(e, target.shape) for e in basis(rest)]
-        rows = [self._pull([target], [e], [source], keep=True)[0] for e in seeds]
-        shape = (batch, *target.shape[1:], *source.shape[1:])
-        if any(dx is None for dx in rows) or not rows:
-            return wrap(np.zeros(shape, source.dtype)) if zero else None
-        return np.reshape(np.stack(rows, axis=1), shape)
+        example = np.empty(target.shape[1:], target.dtype)
+        seeds = [np.broadcast_to(e, target.shape) for e in basis(example)]
+        rows = [dx for (dx,) in self._rows(target, seeds, [source])]
+        return _stacked(rows, 1, target.shape + source.shape[1:], source, zero)
 
     def explain(self, target: Any, source: Any) -> str:
-        """Say in words whether the target's gradient reaches the source, and if not why.
+        """Say in words whether the gradient reaches the source, and if not, why.
 
         >>> x = Tensor(3.0)
         >>> with GradientTape() as tape:
@@ -193,7 +190,14 @@ class GradientTape(Tape):
         >>> print(tape.explain(y, x))
         The source was not watched: call tape.watch(source) before it is used.
         """
-        return explain(self, target, source, self._losses)
+        return explain(self, target, source, self._losses, self._silent)
+
+    def probe(self, target: Tensor, source: Tensor) -> Any:
+        """The gradient, without recording it or using anything up."""
+        with only(()):
+            return self._pull([target], [seed(target, None, "")], [source], keep=True)[
+                0
+            ]
 
     def _stop_for_good(self) -> None:
         """A tape that gives its gradients away can't go on recording."""
@@ -217,6 +221,16 @@ class GradientTape(Tape):
                 )
         return [x for _, x in flat]
 
+    def _rows(
+        self, target: Any, seeds: Sequence[Any], sources: Sequence[Any]
+    ) -> list[list[Any]]:
+        """A walk back for each seed, of which the last may use up the tape."""
+        last = len(seeds) - 1
+        return [
+            self._pull([target], [dy], sources, keep=self.persistent or i < last)
+            for i, dy in enumerate(seeds)
+        ]
+
     def _pull(
         self, targets: Sequence[Any], seeds: Sequence[Any], sources: Any, *, keep: bool
     ) -> list[Any]:
@@ -232,12 +246,34 @@ class GradientTape(Tape):
         wanted = {node for node in nodes if node is not None}
         prune = any(node not in wanted for _, node in self.leaves.values())
         with np.errstate(all="ignore"):
-            found = walk_back(cotangents, wanted, keep=keep, prune=prune)
+            found = walk_back(
+                cotangents, wanted, keep=keep, prune=prune, silent=self._silent
+            )
         return [_as_tensor(found.get(node)) for node in nodes]
 
 
 def _as_tensor(dx: Any) -> Any:
     return dx if dx is None or isinstance(dx, Tensor) else wrap(dx)
+
+
+def _stacked(
+    rows: list[Any], axis: int, shape: tuple[int, ...], x: Tensor, zero: bool
+) -> Any:
+    """The rows of a Jacobian in one tensor; None if none of them reached x."""
+    if rows and all(dx is None for dx in rows):
+        return wrap(np.zeros(shape, x.dtype)) if zero else None
+    if not rows:
+        return wrap(np.zeros(shape, x.dtype))
+    zeros = np.zeros(x.shape, x.dtype)
+    rows = [zeros if dx is None else dx for dx in rows]
+    return np.reshape(np.stack(rows, axis), shape)
+
+
+def _require_tensor(x: Any, method: str) -> None:
+    if not isinstance(x, Tensor):
+        raise TapeError(
+            f"{method} wants a gs.Tensor, and was given a {type(x).__name__}"
+        )
 
 
 def _wants_zero(unconnected_gradients: str) -> bool:
@@ -249,8 +285,12 @@ def _wants_zero(unconnected_gradients: str) -> bool:
     return unconnected_gradients == "zero"
 
 
-def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
-    """The cotangents of the targets: ones, or what was given."""
+def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
+    """The targets and their cotangents: ones, or what was given."""
+    targets = dict(_tree.leaves_with_names(target, "target"))
+    for name, y in targets.items():
+        if not isinstance(y, (Traced, np.ndarray, np.generic, int, float, complex)):
+            raise TapeError(f"{name} is a {type(y).__name__}, which has no gradient")
     given = _tree.leaves(output_gradients)
     if output_gradients is None:
         given = [None] * len(targets)
@@ -258,20 +298,24 @@ def _seeds(targets: Sequence[Any], output_gradients: Any) -> list[Any]:
         raise GradsmithError(
             f"there are {len(targets)} targets and {len(given)} output_gradients"
         )
-    return [seed(y, dy, i) for i, (y, dy) in enumerate(zip(targets, given, strict=True))]
+    names = (f"output_gradients[{i}]" for i in range(len(given)))
+    seeds = list(map(seed, targets.values(), given, names))
+    return list(targets.values()), seeds
 
 
-def seed(y: Any, dy: Any, i: int = 0) -> Any:
-    """The cotangent of a target, checked against its shape."""
+def seed(y: Any, dy: Any, name: str) -> Any:
+    """The cotangent of a target, in its shape and dtype."""
+    y = np.asarray(unwrap(y))
     if dy is None:
-        return np.ones(np.shape(y), getattr(y, "dtype", None))
+        return np.ones(y.shape, y.dtype)
     if not isinstance(dy, Traced):
-        dy = np.asarray(dy, getattr(y, "dtype", None))
-    if dy.shape != np.shape(y):
+        dy = np.asarray(dy)
+    if dy.shape != y.shape or not np.can_cast(dy.dtype, y.dtype, "same_kind"):
         raise GradsmithError(
-            f"output_gradients[{i}] has shape {dy.shape}, its target {np.shape(y)}"
+            f"{name} has shape {dy.shape} and dtype {dy.dtype}, its target "
+            f"{y.shape} and {y.dtype}"
         )
-    return dy
+    return cast(dy, y.dtype)
 
 
 def basis(y: Any) -> Iterator[Any]:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
-from . import _tree
 from ._errors import GradsmithError
+from ._parameters import Signature
 from .frameworks import adapter_of, is_array
 
 
@@ -46,7 +45,7 @@ class Operation:
         self.linear = linear
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
-        self._signature = Signature(fn)
+        self._signature = Signature(fn, is_array)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self._signature.bind(args, kwargs)
@@ -152,72 +151,3 @@ def with_gradient(
     result.vjp_rule = grad
     result.jvp_rule = jvp
     return result
-
-
-class Bound:
-    """A call with its arguments bound: `values` by position, their arrays in `leaves`."""
-
-    __slots__ = ("leaves", "names", "signature", "values")
-
-    def __init__(
-        self, signature: Signature, names: Sequence[str], values: list[Any]
-    ) -> None:
-        self.signature = signature
-        self.names = names
-        self.values = values
-        self.leaves = [
-            leaf for value in values for leaf in _tree.leaves(value) if is_array(leaf)
-        ]
-
-    is_array = staticmethod(is_array)
-
-    def with_leaves(self, leaves: Sequence[Any]) -> list[Any]:
-        """The values with other arrays in the places of the arrays."""
-        rest = iter(leaves)
-        return [
-            _tree.map(lambda leaf: next(rest) if is_array(leaf) else leaf, value)
-            for value in self.values
-        ]
-
-
-class Signature:
-    """The parameters of a function; positional and keyword calls are the same call."""
-
-    def __init__(self, fn: Callable[..., Any]) -> None:
-        self.fn = fn
-        try:
-            parameters = inspect.signature(fn).parameters.values()
-        except (TypeError, ValueError):  # some C functions have none
-            parameters = inspect.signature(lambda *args, **kwargs: None).parameters.values()
-        self.parameters = list(parameters)
-        self.full = inspect.Signature(self.parameters)
-        self.names = [p.name for p in self.parameters]
-        simple = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-        self.is_simple = all(p.kind in simple for p in self.parameters)
-        self.defaults = [p.default for p in self.parameters]
-
-    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Bound:
-        n = len(args)
-        if self.is_simple and not kwargs and n <= len(self.names):
-            rest = self.defaults[n:]
-            if inspect.Parameter.empty not in rest:  # 3 us less than `Signature.bind`
-                return Bound(self, self.names, [*args, *rest])
-        arguments = self.full.bind(*args, **kwargs)
-        arguments.apply_defaults()
-        return Bound(self, self.names, [arguments.arguments[n] for n in self.names])
-
-    def call(self, fn: Callable[..., Any], before: Sequence[Any], values: list[Any]) -> Any:
-        """Call `fn(*before, *arguments)` with the arguments where they belong."""
-        if self.is_simple:
-            return fn(*before, *values)
-        args, kwargs = list(before), {}
-        for parameter, value in zip(self.parameters, values, strict=True):
-            if parameter.kind is inspect.Parameter.VAR_POSITIONAL:
-                args.extend(value)
-            elif parameter.kind is inspect.Parameter.VAR_KEYWORD:
-                kwargs.update(value)
-            elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
-                kwargs[parameter.name] = value
-            else:
-                args.append(value)
-        return fn(*args, **kwargs)

@@ -1,47 +1,210 @@
-"""What a user's function can be called with."""
+"""How functions are called: operations by their signature, rules by what they take."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterator, Sequence
+from inspect import Parameter
+from math import inf
+from types import FunctionType
 from typing import Any, NamedTuple
 
+from . import _tree
 
-class _Parameters(NamedTuple):
-    positional: float
-    named: frozenset[str]
-
-
-_known: dict[Any, _Parameters] = {}
+OPTIONS = ("needs", "variables")  # what a rule may be told beside its arguments
+_POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-def accepts(fn: Callable[..., Any] | None, what: str | int) -> bool:
-    """Whether a function has a parameter of a name, or takes so many by position.
+class Signature:
+    """The parameters of a function; positional and keyword calls are the same call.
 
-    >>> accepts(lambda dz, dw, needs=None: 0, 2), accepts(lambda dy: 0, "needs")
-    (True, False)
+    >>> signature = Signature(lambda x, axis=-1: x, is_array=lambda x: x == "X")
+    >>> signature.bind((), {"x": "X"}).values
+    ['X', -1]
     """
-    if fn is None:
-        return False
-    code = getattr(fn, "__code__", None)
-    parameters = _known.get(code) if code is not None else None
-    if parameters is None:
-        parameters = _read(fn)
-        if code is not None:
-            _known[code] = parameters
-    if isinstance(what, str):
-        return what in parameters.named
-    return what <= parameters.positional
+
+    def __init__(self, fn: Callable[..., Any], is_array: Callable[[Any], bool]) -> None:
+        self.fn = fn
+        self.is_array = is_array
+        self.full = _signature_of(fn)
+        self.parameters = list(self.full.parameters.values())
+        self.names = [p.name for p in self.parameters]
+        self.defaults = [p.default for p in self.parameters]
+        self.positional = sum(p.kind in _POSITIONAL for p in self.parameters)
+        self.required = self.defaults.count(Parameter.empty)
+        # A method's object is static, also if it is a dataclass of arrays.
+        self.static = int(self.names[:1] == ["self"])
+        # An array that is a default is an argument like those that are given.
+        self.array_defaults = {
+            p.name
+            for p in self.parameters
+            if any(is_array(leaf) for leaf in _tree.leaves(p.default))
+        }
+        self.is_simple = self.positional == len(self.names) and not self.array_defaults
+
+    def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Bound:
+        n = len(args)
+        if self.is_simple and not kwargs and self.required <= n <= self.positional:
+            # 3 us less than the general way
+            return Bound(self, [*args, *self.defaults[n:]], n, ())
+        try:
+            arguments = self.full.bind(*args, **kwargs)
+        except TypeError as error:
+            name = getattr(self.fn, "__name__", "the operation")
+            raise TypeError(f"{name}(): {error}") from None
+        given = {*arguments.arguments, *self.array_defaults}
+        arguments.apply_defaults()
+        values = [arguments.arguments[name] for name in self.names]
+        places = [i for i, name in enumerate(self.names[: self.positional]) if name in given]
+        return Bound(self, values, places[-1] + 1 if places else 0, given)
 
 
-def _read(fn: Callable[..., Any]) -> _Parameters:
-    """Reserved names count as options, not as positional parameters."""
-    positional, named = 0.0, set()
-    for p in inspect.signature(fn).parameters.values():
-        if p.kind is p.VAR_POSITIONAL:
-            positional = float("inf")
-        elif p.name in ("needs", "variables"):
-            named.add(p.name)
-        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD):
-            positional += 1
-    return _Parameters(positional, frozenset(named))
+class Bound:
+    """A call with its arguments bound: one value per parameter, their arrays in `leaves`.
+
+    Defaults that the caller left alone are among the values too. What he gave are the
+    first `stop` positional parameters, and of the others those whose names are `given`.
+    """
+
+    __slots__ = ("given", "leaves", "signature", "stop", "values")
+
+    def __init__(
+        self,
+        signature: Signature,
+        values: list[Any],
+        stop: int,
+        given: Collection[str],
+        leaves: list[Any] | None = None,
+    ) -> None:
+        self.signature = signature
+        self.values = values
+        self.stop = stop
+        self.given = given
+        self.leaves = self._arrays() if leaves is None else leaves
+
+    def _arrays(self) -> list[Any]:
+        is_array, found = self.signature.is_array, []
+        for value in self.values[self.signature.static :]:
+            if is_array(value):
+                found.append(value)
+            elif not _tree.is_leaf(value):
+                found += filter(is_array, _tree.leaves(value))
+        return found
+
+    def with_leaves(self, leaves: list[Any]) -> Bound:
+        """The same call with other arrays in the places of the arrays."""
+        rest, is_array = iter(leaves), self.signature.is_array
+        values = self.values[: self.signature.static]
+        for value in self.values[self.signature.static :]:
+            if is_array(value):
+                value = next(rest)
+            elif not _tree.is_leaf(value):
+                value = _tree.map(lambda x: next(rest) if is_array(x) else x, value)
+            values.append(value)
+        return Bound(self.signature, values, self.stop, self.given, leaves)
+
+    def arguments(self) -> Iterator[tuple[str, Any]]:
+        """Each argument with its name; of *args and **kwargs each that was given."""
+        static = self.signature.static
+        parameters, values = self.signature.parameters[static:], self.values[static:]
+        for parameter, value in zip(parameters, values, strict=True):
+            if parameter.kind is Parameter.VAR_POSITIONAL:
+                yield from ((f"{parameter.name}[{i}]", x) for i, x in enumerate(value))
+            elif parameter.kind is Parameter.VAR_KEYWORD:
+                yield from value.items()
+            else:
+                yield parameter.name, value
+
+    def run(self) -> Any:
+        """Call the function itself, with what was given."""
+        if self.signature.is_simple:
+            return self.signature.fn(*self.values[: self.stop])
+        args, kwargs = self._split(self.stop, self.given)
+        return self.signature.fn(*args, **kwargs)
+
+    def arguments_for(
+        self, rule: Callable[..., Any], before: int
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments for `rule(*before, *args, **kwargs)`.
+
+        A default that the caller left alone is passed on if the rule has a place for it.
+        """
+        taken = takes(rule)
+        stop = max(self.stop, min(taken.maximum - before, self.signature.positional))
+        named = self.signature.names if taken.any_name else taken.names
+        return self._split(int(stop), {*self.given, *named})
+
+    def _split(
+        self, stop: int, named: Collection[str]
+    ) -> tuple[list[Any], dict[str, Any]]:
+        args, kwargs = self.values[:stop], {}
+        rest = self.signature.positional
+        parameters, values = self.signature.parameters[rest:], self.values[rest:]
+        for parameter, value in zip(parameters, values, strict=True):
+            if parameter.kind is Parameter.VAR_POSITIONAL:
+                args += value
+            elif parameter.kind is Parameter.VAR_KEYWORD:
+                kwargs |= value
+            elif parameter.name in named:
+                kwargs[parameter.name] = value
+        return args, kwargs
+
+
+def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
+    try:
+        return inspect.signature(fn)
+    except (TypeError, ValueError):  # some C functions have none
+        return inspect.signature(lambda *args, **kwargs: None)
+
+
+# --- what a rule takes ---------------------------------------------------------------
+
+
+class Takes(NamedTuple):
+    """What a function can be called with; options of rules don't count as positional."""
+
+    required: int
+    maximum: float
+    names: frozenset[str]
+    any_name: bool
+    needs: bool
+    variables: bool
+    requires_variables: bool
+
+
+_known: dict[int, tuple[Any, Takes]] = {}  # by the identity of their code
+
+
+def takes(fn: Callable[..., Any]) -> Takes:
+    """What a function can be called with.
+
+    >>> takes(lambda dz, dw, needs=None: 0)[:2]
+    (2, 2)
+    """
+    # A closure is made anew in each call, its code is not. But what wraps other
+    # functions has one code for all of them.
+    if type(fn) is not FunctionType or hasattr(fn, "__wrapped__"):
+        return _read(fn)
+    code = fn.__code__
+    found = _known.get(id(code))
+    if found is None:
+        found = _known[id(code)] = (code, _read(fn))
+    return found[1]
+
+
+def _read(fn: Callable[..., Any]) -> Takes:
+    parameters = _signature_of(fn).parameters
+    positional = [
+        p for p in parameters.values() if p.kind in _POSITIONAL and p.name not in OPTIONS
+    ]
+    kinds = {p.kind for p in parameters.values()}
+    variables = parameters.get("variables")
+    return Takes(
+        required=sum(p.default is Parameter.empty for p in positional),
+        maximum=inf if Parameter.VAR_POSITIONAL in kinds else len(positional),
+        names=frozenset(parameters),
+        any_name=Parameter.VAR_KEYWORD in kinds,
+        needs="needs" in parameters,
+        variables=variables is not None,
+        requires_variables=variables is not None and variables.default is Parameter.empty,
+    )

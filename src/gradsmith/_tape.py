@@ -12,10 +12,11 @@ No dispatch and no rules here; a rule is anything with `pullback` and `push`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, MutableSet, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Protocol
+from weakref import ref
 
 from ._errors import TapeError
 
@@ -29,13 +30,38 @@ class Traced:
     __slots__ = ("marks", "value")
     trainable = False  # a variable says True and is watched when it is first read
 
-    def __init__(self, value: Any, marks: dict[object, Any] | None = None) -> None:
+    def __init__(self, value: Any, marks: dict[Key, Any] | None = None) -> None:
         self.value = value
         self.marks = marks
 
 
+class Key:
+    """Under which a recorder leaves its marks; they mean nothing once it is gone."""
+
+    __slots__ = ("recorder",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = ref(recorder)
+
+    def is_alive(self) -> bool:
+        recorder = self.recorder()
+        return recorder is not None and recorder.key is self
+
+
+def forget_the_dead(x: Traced) -> None:
+    """Drop the marks of recorders that are gone, and the graphs behind them.
+
+    What is saved with its marks would else keep alive, step after step, every tape that
+    a carried value has been through.
+    """
+    marks = x.marks
+    if marks:
+        for key in [key for key in marks if not key.is_alive()]:
+            marks.pop(key, None)
+
+
 class Node:
-    """One recorded operation: its inputs' nodes and the function that pulls back to them.
+    """One recorded operation: its inputs' nodes and the function that pulls back.
 
     `pull(dy, needs)` holds all that the rule saved, and returns a cotangent for each
     parent; `needs` is None or says which of them are wanted. If `parents` is not a
@@ -63,7 +89,7 @@ class Recorder(Protocol):
     rule computes from them.
     """
 
-    key: object  # under which it leaves its marks
+    key: Key
     lifts: bool  # what rules compute for it later may be recorded by itself
     records_one: bool  # has the shortcut `record_one`
 
@@ -105,10 +131,9 @@ class Parts(dict[int, Any]):
     """The cotangents of an operation's several outputs, as far as they have come."""
 
     def __add__(self, other: Parts) -> Parts:
-        total = Parts(self)
-        for i, dy in other.items():
-            total[i] = total[i] + dy if i in total else dy
-        return total
+        for i, dy in other.items():  # nobody else holds self; copies would cost n**2
+            self[i] = self[i] + dy if i in self else dy
+        return self
 
 
 def _pull_output(i: int) -> Any:
@@ -123,8 +148,8 @@ class Tape:
         self.lifts = lifts
         self.records_one = not lifts
         self.watch_variables = watch_variables
-        # Leaves are marked here: a mark on a long-lived variable would outlive the tape.
-        self.key = object()  # under which its marks are found; a new one forgets them
+        # Leaves are marked here: a mark on a variable would outlive the tape.
+        self.key = Key(self)  # a new one forgets all that was recorded
         self.leaves: dict[int, tuple[Traced, Node]] = {}
 
     def follow(self, x: Traced) -> Node:
@@ -146,7 +171,7 @@ class Tape:
         if leaf is not None:
             return leaf[1]
         if reading and x.trainable and self.watch_variables:
-            return self.follow(x)
+            return self.follow(x) if x.value.dtype.kind in "fcO" else None
         return None
 
     def record(
@@ -166,8 +191,8 @@ class Tape:
             leave_mark(y, self.key, node)
             return
         for i, output in enumerate(y):
-            leave_mark(output, self.key, Node(rule, (node,), _pull_output(i)))
-
+            if output.dtype.kind in "fcO":
+                leave_mark(output, self.key, Node(rule, (node,), _pull_output(i)))
 
     def record_one(
         self, rule: Any, i: int, parent: Node, call: Any, y: Traced, same: bool
@@ -180,8 +205,24 @@ class Tape:
         node.pull = rule.pull_one(i, call, y.value, same)
         y.marks = {self.key: node}
 
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
+        """A tape of which nobody asks why does not take note."""
 
-def leave_mark(y: Traced, key: object, mark: Any) -> None:
+
+def marks_of(x: Traced) -> dict[Key, Any]:
+    """The marks with which another value stands for x to the active recorders."""
+    own, found = x.marks or {}, {}
+    for recorder in state.recorders:
+        # A mark may say that the value is not followed; `mark_of` does not tell.
+        mark = own.get(recorder.key)
+        if mark is None:
+            mark = recorder.mark_of(x)
+        if mark is not None:
+            found[recorder.key] = mark
+    return found
+
+
+def leave_mark(y: Traced, key: Key, mark: Any) -> None:
     if y.marks is None:
         y.marks = {key: mark}
     else:
@@ -189,15 +230,24 @@ def leave_mark(y: Traced, key: object, mark: Any) -> None:
 
 
 def walk_back(
-    cotangents: dict[Node, Any], sources: Iterable[Node], *, keep: bool, prune: bool
+    cotangents: dict[Node, Any],
+    sources: Iterable[Node],
+    *,
+    keep: bool,
+    prune: bool,
+    silent: MutableSet[Node] | None = None,
 ) -> dict[Node, Any]:
     """Carry cotangents back to the sources, latest operation first.
 
     With `prune`, what leads to no source is not computed; without `keep`, each node
-    gives up what it saved as soon as it has been used.
+    gives up what it saved as soon as it has been used. Nodes that had no cotangent for
+    one of their inputs are added to `silent`.
     """
+    silent = set() if silent is None else silent
     found: dict[Node, Any] = dict.fromkeys(sources)
-    relevant = _leading_to(found, cotangents) if prune else None
+    relevant = leading_to(found, cotangents) if prune else None
+    if relevant is not None:
+        cotangents = {n: dy for n, dy in cotangents.items() if n in relevant}
     queue = [(-node.index, node) for node in cotangents]
     heapify(queue)
     while queue:
@@ -216,11 +266,17 @@ def walk_back(
             if parents.__class__ is not Node:
                 needs = relevant and [parent in relevant for parent in parents]
                 for parent, dx in zip(parents, pull(dy, needs), strict=True):
-                    _receive(cotangents, queue, parent, dx)
+                    if dx is not None:
+                        _receive(cotangents, queue, parent, dx)
+                    elif relevant is None or parent in relevant:
+                        silent.add(node)
                 break
             if relevant is not None and parents not in relevant:
                 break
             dy = pull(dy)
+            if dy is None:
+                silent.add(node)
+                break
             if queue or parents in cotangents:
                 _receive(cotangents, queue, parents, dy)
                 break
@@ -229,16 +285,15 @@ def walk_back(
 
 
 def _receive(cotangents: dict[Node, Any], queue: Any, node: Node, dy: Any) -> None:
-    if dy is None:
-        return
     if node in cotangents:
-        cotangents[node] = cotangents[node] + dy
+        # Popped, so that NumPy sees a temporary and adds in place if nobody holds it.
+        cotangents[node] = cotangents.pop(node) + dy
     else:
         cotangents[node] = dy
         heappush(queue, (-node.index, node))
 
 
-def _leading_to(sources: Iterable[Node], starts: Iterable[Node]) -> set[Node]:
+def leading_to(sources: Iterable[Node], starts: Iterable[Node]) -> set[Node]:
     """The nodes between `starts` and `sources`, both included."""
     seen, stack = set(starts), list(starts)
     while stack:

@@ -7,8 +7,11 @@ of it, together with the rule from the registry.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
+from inspect import signature
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -22,9 +25,11 @@ from ._rule import (
     Rule,
     name_of,
 )
-from ._tape import Traced, state
+from ._tape import Traced, forget_the_dead, marks_of, state
 from .rules import find_rule, reduction_of
 from .rules.indexing import index
+from .rules.not_yet import NOT_YET
+from .rules.shaping import convert
 
 _new = object.__new__
 
@@ -41,6 +46,7 @@ class Tensor(Traced):
     __array_priority__ = 1000
 
     def __init__(self, data: Any, dtype: Any = None) -> None:
+        _tell_lost([*_traced_in(data)], f"gs.{type(self).__name__}()", _LEFT)
         super().__init__(np.array(unwrap(data), dtype=dtype))
 
     # Plain attributes
@@ -87,12 +93,13 @@ class Tensor(Traced):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d Tensor")
-        return (self[i] for i in range(len(self)))
+        return iter(np.unstack(self))  # one operation: n cotangents don't cost n**2
 
     def __repr__(self) -> str:
         body = np.array2string(np.asarray(self.value), separator=", ", prefix="Tensor(")
         usual = self.dtype in (np.float64, np.int64, np.bool_, np.complex128)
-        return f"{type(self).__name__}({body}{'' if usual else f', dtype={self.dtype}'})"
+        dtype = "" if usual else f", dtype={self.dtype}"
+        return f"{type(self).__name__}({body}{dtype})"
 
     def __bool__(self) -> bool:
         return bool(self.value)
@@ -102,6 +109,18 @@ class Tensor(Traced):
 
     __hash__ = object.__hash__
 
+    def __contains__(self, x: Any) -> bool:
+        return unwrap(x) in np.asarray(self.value)
+
+    def __copy__(self) -> Tensor:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __reduce__(self) -> Any:
+        return wrap, (self.value,)
+
     # Ways off the tape. They are legal; `tape.explain` tells of them.
 
     def numpy(self) -> Any:
@@ -110,10 +129,10 @@ class Tensor(Traced):
         return readonly(self.value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        _refuse_scipy(self, sys._getframe(1))
         _tell_lost([self], "numpy.asarray (or a function that calls it)", _LEFT)
-        if dtype is None and not copy:
-            return readonly(self.value)
-        return np.array(self.value, dtype=dtype, copy=copy)
+        array = np.array(self.value, dtype=dtype, copy=copy)
+        return array if copy else readonly(array)
 
     def item(self, *index: int) -> Any:
         _tell_lost([self], "Tensor.item()", _LEFT)
@@ -155,6 +174,9 @@ class Tensor(Traced):
     def __array_function__(
         self, fn: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
+        for cls in types:
+            if cls is not np.ndarray:
+                _refuse_foreign(cls, fn)
         return call(fn, args, kwargs)
 
     def __getitem__(self, key: Any) -> Tensor:
@@ -192,13 +214,15 @@ class Variable(Tensor):
 
     def assign(self, value: Any) -> Variable:
         """Replace the value by another of the same shape; the dtype stays."""
-        value = np.array(unwrap(value), dtype=self.dtype)
-        if value.shape != self.shape:
+        _tell_lost([*_traced_in(value)], "Variable.assign()", _ASSIGNED)
+        value = np.asarray(unwrap(value))
+        fits = np.can_cast(value.dtype, self.dtype, "same_kind")
+        if value.shape != self.shape or not fits:
             raise GradsmithError(
-                f"variable {self.name!r} has shape {self.shape} and can't be assigned "
-                f"a value of shape {value.shape}"
+                f"variable {self.name!r} has shape {self.shape} and dtype {self.dtype}:"
+                f" a value of shape {value.shape} and dtype {value.dtype} doesn't fit"
             )
-        self.value = value
+        self.value = np.array(value, self.dtype)
         return self
 
     def assign_add(self, delta: Any) -> Variable:
@@ -209,12 +233,38 @@ class Variable(Tensor):
 
     def read_value(self) -> Tensor:
         """Return the present value as a tensor that later assignments don't touch."""
-        marks = {
-            r.key: mark
-            for r in state.recorders
-            if (mark := r.mark_of(self)) is not None
-        }
-        return wrap(self.value, marks)
+        return wrap(self.value, marks_of(self))
+
+    def __copy__(self) -> Variable:
+        return Variable(self.value, trainable=self.trainable, name=self.name)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        return _variable, (self.value, self.trainable, self.name)
+
+
+def _variable(value: Any, trainable: bool, name: str) -> Variable:
+    return Variable(value, trainable=trainable, name=name)
+
+
+class _Kept(Tensor):
+    """A result as its own operation saves it: it finds its node, weakly.
+
+    Result, node and what the rule saved would else be a cycle, in which large arrays
+    wait for the garbage collector.
+    """
+
+    __slots__ = ("key", "node")
+
+    def __init__(self, y: Tensor) -> None:
+        self.value = y.value
+
+    @property
+    def marks(self) -> Any:
+        node = self.node()
+        return None if node is None else {self.key: node}
 
 
 def constant(value: Any, dtype: Any = None) -> Tensor:
@@ -248,8 +298,12 @@ def _frozen(x: Any) -> Any:
     """Replace variables by their present values, so that assignments don't matter."""
     if isinstance(x, Variable):
         return x.read_value()
+    if isinstance(x, Traced):
+        forget_the_dead(x)
+        return x
     if isinstance(x, (list, tuple)):
-        return [_frozen(part) for part in x]
+        parts = [_frozen(part) for part in x]
+        return parts if type(x) is list else tuple(parts)  # x[1, 2] is not x[[1, 2]]
     if isinstance(x, dict):
         return {key: _frozen(part) for key, part in x.items()}
     return x
@@ -278,8 +332,8 @@ def call_elementwise(rule: Elementwise, inputs: Sequence[Any]) -> Tensor:
     return y
 
 
-# The two functions below are the hot path. A chain of small operations takes 3.2 us each
-# with its gradient, of which 1.1 are NumPy's; through `_tell` alone it was 5.0.
+# The two functions below are the hot path. A chain of small operations takes 3.2 us
+# each with its gradient, of which 1.1 are NumPy's; through `_tell` alone it was 5.0.
 
 
 def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
@@ -291,7 +345,8 @@ def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
     if recorders:
         tape = recorders[0]
         if len(recorders) == 1 and tape.records_one:
-            node = tape.mark_of(x)
+            marks = x.marks
+            node = (marks and marks.get(tape.key)) or tape.mark_of(x)
             if node is not None:
                 tape.record_one(rule, 0, node, (value,), y, True)
         else:
@@ -301,6 +356,9 @@ def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
 
 def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
     traced1, traced2 = isinstance(x1, Traced), isinstance(x2, Traced)
+    if not (traced1 and traced2) and (x2 if traced1 else x1).__class__ not in _PLAIN:
+        x1, x2 = _operand(x1, rule.fn), _operand(x2, rule.fn)
+        traced1, traced2 = isinstance(x1, Traced), isinstance(x2, Traced)
     values = (x1.value if traced1 else x1, x2.value if traced2 else x2)
     y = _new(Tensor)
     y.value = rule.fn(*values)
@@ -323,6 +381,28 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
 
 
 _NUMBERS = (float, int)  # they change neither the shape nor the dtype of a real array
+_PLAIN = (float, int, np.ndarray)
+
+
+def _operand(x: Any, fn: Any) -> Any:
+    """What stands beside a tensor, as a rule can read it: no lists, no matrices."""
+    if isinstance(x, (list, tuple)):
+        if next(_traced_in(x), None) is None:
+            return np.asarray(x)
+        return np.stack([_operand(part, fn) for part in x])
+    _refuse_foreign(type(x), fn)
+    return np.asarray(x) if isinstance(x, np.ndarray) else x
+
+
+def _refuse_foreign(cls: type, fn: Any) -> None:
+    """Arrays that have their own way with NumPy's functions don't mix with tensors."""
+    overrides = hasattr(cls, "__array_ufunc__") or hasattr(cls, "__array_function__")
+    known = issubclass(cls, (Traced, np.ndarray, np.generic))
+    if (overrides and not known) or issubclass(cls, np.ma.MaskedArray):
+        raise UnsupportedOperationError(
+            f"{name_of(fn)} was given a gs.Tensor together with a {cls.__name__}, and "
+            "neither knows the other. Convert it first: np.asarray(...)."
+        )
 
 
 def _tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> None:
@@ -330,20 +410,32 @@ def _tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> N
 
     If only one recorder can ever look at what the rule saves, it saves plain arrays.
     """
-    recorders = state.recorders
-    if len(recorders) == 1 and not recorders[0].lifts:
-        recorders[0].record(rule, inputs, plain, unwrap(y), y)
+    recorder = state.recorders[0]
+    alone = len(state.recorders) == 1
+    if alone and not recorder.lifts:
+        recorder.record(rule, inputs, plain, unwrap(y), y)
+    elif alone and isinstance(y, Traced):
+        kept = _Kept(y)
+        recorder.record(rule, inputs, _frozen(call), kept, y)
+        if y.marks:
+            kept.key, kept.node = recorder.key, ref(y.marks[recorder.key])
     else:
         frozen = _frozen(call)
-        for recorder in recorders:
+        for recorder in state.recorders:
             recorder.record(rule, inputs, frozen, y, y)
 
 
 def call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Run any function of the registry and tell the recorders."""
     rule = find_rule(fn)
-    if type(rule) is Elementwise and not kwargs:
-        return call_elementwise(rule, args)
+    if type(rule) is Elementwise:
+        if kwargs and not isinstance(fn, np.ufunc):
+            bound = signature(fn).bind(*args, **kwargs)
+            args, kwargs = bound.args, bound.kwargs
+        if not kwargs:
+            return call_elementwise(rule, args)
+    if kwargs.get("out") is not None:
+        raise UnsupportedOperationError(_WRITES.format(name_of(fn)))
     if isinstance(rule, Composite):
         return rule.definition(*args, **kwargs)
     if isinstance(rule, Function):
@@ -354,13 +446,37 @@ def call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if any(isinstance(x, Traced) for x in kwargs.values()):
         args, kwargs = rule.bind(args, kwargs)
+    if not rule.lists and any(isinstance(x, (list, tuple)) for x in args):
+        args = _one_array_each(rule, args)
+    if len(args) > rule.out_at and args[rule.out_at] is not None:
+        raise UnsupportedOperationError(_WRITES.format(rule.name))
     plain = unwrap(tuple(args)), unwrap(kwargs)
     y = _wrap_all(rule.fn(*plain[0], **plain[1]))
     if state.recorders:
         inputs = rule.inputs(args)
+        if not any(output.dtype.kind in "fcO" for output in _traced_in(y)):
+            _tell_lost([*_traced_in(inputs)], rule.name, _WHOLE)
+            return y
         _refuse_hidden(rule, inputs, args, kwargs)
         _tell(rule, inputs, (args, kwargs), plain, y)
     return y
+
+
+_WHOLE = "its result has an integer or boolean dtype here"
+
+
+def _one_array_each(rule: Function, args: Sequence[Any]) -> list[Any]:
+    """Make an array of a list, for a rule by which an argument is one input."""
+    args = list(args)
+    for i in range(len(args))[rule.arrays]:
+        if isinstance(args[i], (list, tuple)):
+            if next(_traced_in(args[i]), None) is not None:
+                raise UnsupportedOperationError(
+                    f"{rule.name} was given a list that holds tensors. Make one tensor "
+                    "of it first: np.stack(list)."
+                )
+            args[i] = np.asarray(args[i])
+    return args
 
 
 def _wrap_all(y: Any) -> Any:
@@ -376,8 +492,9 @@ def _call_undifferentiated(
 ) -> Any:
     followed = [x for x in _traced_in((args, kwargs)) if _is_followed(x)]
     if followed and not isinstance(rule, Nondifferentiable):
+        why = f" yet ({NOT_YET[fn]})" if fn in NOT_YET else ""
         raise UnsupportedOperationError(
-            f"{name_of(fn)} has no gradient rule, and its argument is being "
+            f"{name_of(fn)} has no gradient rule{why}, and its argument is being "
             f"differentiated. Give it one with gs.with_gradient({name_of(fn)}, grad), "
             "or pass gs.stop_gradient(x) if it should count as a constant."
         )
@@ -390,7 +507,10 @@ def _call_undifferentiated(
 def _wrap_arrays(y: Any) -> Any:
     if isinstance(y, (np.ndarray, np.generic)):
         return wrap(y)
-    return _wrap_all(y) if isinstance(y, (tuple, list)) else y
+    if isinstance(y, (tuple, list)):
+        parts = map(_wrap_arrays, y)
+        return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+    return y
 
 
 def _traced_in(x: Any) -> Iterator[Traced]:
@@ -407,11 +527,13 @@ def _is_followed(x: Traced) -> bool:
     return any(recorder.mark_of(x) is not None for recorder in state.recorders)
 
 
-def _refuse_hidden(rule: Rule, inputs: Sequence[Any], args: Any, kwargs: Any) -> None:
+def _refuse_hidden(rule: Function, inputs: Sequence[Any], args: Any, kwargs: Any) -> None:
     """A followed tensor in an argument that the rule does not differentiate raises."""
+    start, stop, _ = rule.arrays.indices(len(args))
     known = {id(x) for x in inputs}
-    for x in _traced_in((args, kwargs)):
-        if id(x) not in known and x.dtype.kind in "fcO" and _is_followed(x):
+    hidden = [x for x in _traced_in(args[start:stop]) if id(x) not in known]
+    for x in (*_traced_in((args[:start], args[stop:], kwargs)), *hidden):
+        if x.dtype.kind in "fcO" and _is_followed(x):
             raise UnsupportedOperationError(
                 f"{rule.name} can't be differentiated with respect to one of its "
                 "options, and that one is being differentiated. Pass "
@@ -419,11 +541,34 @@ def _refuse_hidden(rule: Rule, inputs: Sequence[Any], args: Any, kwargs: Any) ->
             )
 
 
+def _refuse_scipy(x: Traced, frame: Any) -> None:
+    """SciPy's Python functions make plain arrays of their arguments without a word."""
+    fn = None
+    while frame:
+        module = frame.f_globals.get("__name__", "")
+        if module.startswith("scipy."):
+            fn = f"{module}.{frame.f_code.co_name}"
+        elif not module.startswith("numpy."):
+            break
+        frame = frame.f_back
+    if fn and _is_followed(x):
+        raise UnsupportedOperationError(
+            f"{fn} has no gradient rule, and its argument is being differentiated. Give "
+            "it one with gs.with_gradient, or pass gs.stop_gradient(x) or x.numpy() if "
+            "it should count as a constant."
+        )
+
+
 def _tell_lost(xs: Sequence[Traced], where: str, why: str) -> None:
     for recorder in state.recorders:
         recorder.lost(xs, where, why)
 
 
+_WRITES = (
+    "{} can't write into an existing array (out=..., or an in-place operator like "
+    "`array += tensor`): the tape would lose the result. Write `array = array + tensor`"
+)
+_ASSIGNED = "a variable holds a plain value, wherever it comes from"
 _LEFT = "the value became a plain array or number, which no tape follows"
 
 
@@ -433,24 +578,34 @@ def _call_ufunc(
     """Ufuncs with options, and their methods `reduce`, `accumulate` and `outer`."""
     out = kwargs.pop("out", None)
     if out is not None and any(o is not None for o in out):
-        raise UnsupportedOperationError(
-            f"{name_of(ufunc)} can't write into an existing array (out=..., or an "
-            "in-place operator like `array += tensor`): the tape would lose the result. "
-            "Write `array = array + tensor`."
-        )
+        raise UnsupportedOperationError(_WRITES.format(name_of(ufunc)))
+    for x in inputs:
+        _refuse_foreign(type(x), ufunc)
     if method == "outer":
         x1, x2 = inputs
         inputs = np.reshape(x1, np.shape(x1) + (1,) * np.ndim(x2)), x2
     elif method != "__call__":
-        return call(reduction_of(ufunc, method), inputs, kwargs)
+        return _call_method(ufunc, method, inputs, kwargs)
     dtype = kwargs.pop("dtype", None)
     if kwargs and any(map(_is_followed, _traced_in(inputs))):
         raise UnsupportedOperationError(
             f"{name_of(ufunc)} is differentiated without {', '.join(kwargs)}=..."
         )
     if dtype is not None:
-        inputs = [astype(x, dtype) for x in inputs]
+        inputs = [convert(x, dtype) for x in inputs]
     return call(ufunc, inputs, kwargs)
+
+
+def _call_method(
+    ufunc: np.ufunc, method: str, inputs: Sequence[Any], kwargs: dict[str, Any]
+) -> Any:
+    """`ufunc.reduce` and its like: as `np.sum` and its like where there is one."""
+    if method == "at":
+        raise UnsupportedOperationError(_WRITES.format(f"{name_of(ufunc)}.at"))
+    if not any(map(_is_followed, _traced_in((inputs, kwargs)))):
+        run = getattr(ufunc, method)
+        return _wrap_arrays(run(*unwrap(tuple(inputs)), **unwrap(kwargs)))
+    return call(reduction_of(ufunc, method), inputs, kwargs)
 
 
 # --- operators and methods -----------------------------------------------------------
@@ -500,11 +655,14 @@ _OPERATORS = {
     "truediv": np.true_divide,
     "floordiv": np.floor_divide,
     "mod": np.remainder,
+    "divmod": np.divmod,
     "pow": np.power,
     "matmul": np.matmul,
     "and": np.bitwise_and,
     "or": np.bitwise_or,
     "xor": np.bitwise_xor,
+    "lshift": np.left_shift,
+    "rshift": np.right_shift,
 }
 _COMPARISONS = {
     "lt": np.less,
@@ -521,8 +679,9 @@ _UNARY = {
     "invert": np.invert,
 }
 _METHODS = (
-    "all any argmax argmin argsort astype clip conj cumprod cumsum diagonal dot max "
-    "mean min nonzero prod ravel repeat round squeeze std sum swapaxes take trace var"
+    "all any argmax argmin argsort astype clip conj copy cumprod cumsum diagonal dot "
+    "max mean min nonzero prod ravel repeat round squeeze std sum swapaxes take trace "
+    "var"
 )
 
 for _name, _ufunc in _OPERATORS.items():
@@ -536,7 +695,6 @@ for _name, _ufunc in _UNARY.items():
 for _name in _METHODS.split():
     setattr(Tensor, _name, _method(getattr(np, _name)))
 Tensor.flatten = Tensor.ravel
-Tensor.copy = Tensor.__pos__
 Tensor.conjugate = Tensor.conj
 Tensor.reshape = _axes_method(np.reshape)
 Tensor.transpose = _axes_method(np.transpose)

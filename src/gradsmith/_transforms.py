@@ -1,6 +1,8 @@
 """Derivatives of functions of trees of arrays, with JAX's signatures.
 
-Plain arrays in, plain arrays out; inside another transform or under a tape, tensors.
+Plain arrays in, plain arrays out: new ones, which the caller may change. Inside another
+transform, or under a tape, tensors. The gradient of a real function of complex values
+is dL/dRe + i dL/dIm, which points uphill.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ from . import _tree
 from ._errors import GradsmithError
 from ._forward import ForwardAccumulator, checked_tangent
 from ._gradient_tape import GradientTape, basis, seed
-from ._tape import Traced, state
-from ._tensor import Tensor, _tell_lost, unwrap, wrap
+from ._tape import Traced, marks_of, state
+from ._tensor import Tensor, _tell_lost, readonly, unwrap, wrap
 
 Argnums = int | Sequence[int]
 
@@ -50,23 +52,23 @@ def value_and_grad(
     """Return a function that computes the value and the gradient.
 
     >>> value_and_grad(lambda x: x * x)(3.0)
-    (np.float64(9.0), array(6.))
+    (np.float64(9.0), np.float64(6.0))
     """
 
     @wraps(fun)
     def both(*args: Any, **kwargs: Any) -> Any:
-        plain = _is_plain(args)
+        plain = _is_plain((args, kwargs))
         picked, call = _pick(fun, args, kwargs, argnums)
         xs = _lift(picked, _name(fun))
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch(xs)
             result = call(xs)
         value, aux = _split_aux(fun, result, has_aux)
-        _require_scalar(fun, value)
+        _require_real_number(fun, value)
         dx = tape.gradient(value, xs, unconnected_gradients="zero")
         dx = dx if isinstance(argnums, Sequence) else dx[0]
         if plain:
-            value, aux, dx = _lower(value), _lower(aux), _lower(dx)
+            value, aux, dx = _lower(value), _lower(aux), _lower_new(dx)
         return ((value, aux) if has_aux else value), dx
 
     return both
@@ -79,10 +81,10 @@ def vjp(
 
     >>> y, pull = vjp(lambda a, b: a * b, 2.0, 5.0)
     >>> pull(1.0)
-    (array(5.), array(2.))
+    (np.float64(5.0), np.float64(2.0))
     """
     plain = _is_plain(primals)
-    xs = _lift(primals, _name(fun))
+    xs = _lift(primals, _name(fun), copy=True)  # `pull` may need them, much later
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
     tape.lifts, tape.records_one = False, True  # it is closed before it is walked
     with tape:
@@ -91,38 +93,48 @@ def vjp(
     y, aux = _split_aux(fun, result, has_aux)
 
     def pull(dy: Any) -> Any:
-        dys = _tree.map(lambda part, d: seed(part, d), y, dy)
+        dys = _tree.map(lambda part, d: seed(part, d, "the cotangent"), y, dy)
         dx = tape.gradient(y, xs, dys, unconnected_gradients="zero")
-        return _lower(dx) if plain and _is_plain(dy) else dx
+        return _lower_new(dx, dy) if plain and _is_plain(dy) else dx
 
-    value = _lower(y) if plain else y
-    return (value, pull, _lower(aux) if plain else aux) if has_aux else (value, pull)
+    if plain:  # the value is read-only, since `pull` may need it too
+        value, aux = _tree.map(readonly, _lower(y)), _lower(aux)
+    else:
+        value = y
+    return (value, pull, aux) if has_aux else (value, pull)
 
 
 def jvp(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
-) -> tuple[Any, Any]:
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
     """Return the value and its tangent: the derivative in one direction.
 
     >>> jvp(lambda x: x**3, (2.0,), (1.0,))
     (np.float64(8.0), np.float64(12.0))
     """
-    if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)):
-        raise GradsmithError(
-            "jvp wants its primals and tangents as tuples, one entry per argument: "
-            "gs.jvp(f, (x,), (dx,))"
-        )
+    _require_tuples("jvp", primals, tangents)
     plain = _is_plain((primals, tangents))
-    xs = _lift(primals, _name(fun))
-    dxs = _tree.map(lambda x, dx: checked_tangent(x, dx, "a tangent"), xs, tangents)
+    xs = _lift(tuple(primals), _name(fun))
+    dxs = _tree.map(
+        lambda x, dx: checked_tangent(x, dx, "a tangent"), xs, tuple(tangents)
+    )
     with ForwardAccumulator(xs, dxs) as accumulator:
-        y = fun(*xs)
+        result = fun(*xs)
+    y, aux = _split_aux(fun, result, has_aux)
     dy = accumulator.jvp(y, unconnected_gradients="zero")
-    return (_lower(y), _lower(dy)) if plain else (y, dy)
+    if plain:
+        y, dy, aux = _lower(y), _lower_new(dy, tangents), _lower(aux)
+    return (y, dy, aux) if has_aux else (y, dy)
 
 
 def jacobian(
-    fun: Callable[..., Any], argnums: Argnums = 0, mode: str = "auto"
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    mode: str = "auto",
+    holomorphic: bool = False,
 ) -> Callable[..., Any]:
     """Return a function that computes the Jacobian, shape output.shape + input.shape.
 
@@ -134,23 +146,26 @@ def jacobian(
     ----------
     mode : "reverse" (a walk back per output element), "forward" (a run per input
         element), or "auto": whichever needs fewer
+    holomorphic : promise that a complex function of complex values has a complex
+        derivative, which the result then is
     """
     if mode not in ("auto", "forward", "reverse"):
         raise GradsmithError(f"mode must be auto, forward or reverse, not {mode!r}")
 
     @wraps(fun)
     def matrix(*args: Any, **kwargs: Any) -> Any:
-        plain = _is_plain(args)
+        plain = _is_plain((args, kwargs))
         picked, call = _pick(fun, args, kwargs, argnums)
-        y, pull = vjp(lambda *xs: call(xs), *_lift(picked, _name(fun)))
-        inputs = sum(np.size(x) for x in _tree.leaves(picked))
-        outputs = sum(np.size(part) for part in _tree.leaves(y))
-        if mode == "forward" or (mode == "auto" and inputs < outputs):
-            rows = _by_columns(call, picked, y)
+        xs = _lift(picked, _name(fun))
+        run: Callable[..., Any] = lambda *xs: call(xs)  # noqa: E731
+        y, pull = (run(*xs), None) if mode == "forward" else vjp(run, *xs)
+        if _chosen_mode(fun, mode, xs, y, holomorphic) == "forward":
+            blocks = _by_columns(run, xs, y)
         else:
-            rows = _by_rows(pull, picked, y)
-        pick = lambda part: part if isinstance(argnums, Sequence) else part[0]  # noqa: E731
-        result = _tree.unflatten(y, [pick(row) for row in rows])
+            blocks = _by_rows(pull, xs, y, np.conj if holomorphic else lambda row: row)
+        if not isinstance(argnums, Sequence):
+            blocks = [block[0] for block in blocks]
+        result = _tree.unflatten(y, blocks)
         return _lower(result) if plain else result
 
     return matrix
@@ -174,6 +189,7 @@ def hvp(
     >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.ones(2),))
     array([ 6., 12.])
     """
+    _require_tuples("hvp", primals, tangents)
     argnums = tuple(range(len(primals)))
     _, products = jvp(grad(fun, argnums), primals, tangents)
     return products if len(primals) > 1 else products[0]
@@ -204,18 +220,14 @@ def _is_plain(tree: Any) -> bool:
     return not traced and not state.recorders
 
 
-def _lift(tree: Any, name: str) -> Any:
-    """New tensors of the leaves, still followed by the recorders that followed those."""
+def _lift(tree: Any, name: str, copy: bool = False) -> Any:
+    """New tensors of the leaves, followed by the recorders that followed those."""
 
     def lift(leaf: Any) -> Tensor:
         if isinstance(leaf, Traced):
-            marks = ((r.key, r.mark_of(leaf)) for r in state.recorders)
-            return wrap(leaf.value, {k: mark for k, mark in marks if mark is not None})
-        try:
-            value = np.asarray(leaf)
-        except Exception as error:
-            error.add_note(f"while reading an argument of {name} as an array")
-            raise
+            value, marks = leaf.value, marks_of(leaf)
+        else:
+            value, marks = _read(leaf, name, copy), None
         if value.dtype.kind not in "fcO" or (value.dtype == object and not value.shape):
             raise GradsmithError(
                 f"{name} can't be differentiated with respect to an argument of type "
@@ -223,27 +235,67 @@ def _lift(tree: Any, name: str) -> Any:
                 "complex arrays have gradients. Choose others by argnums=..., or "
                 "convert it: np.asarray(x, float)."
             )
-        return wrap(value)
+        return wrap(value, marks)
 
     return _tree.map(lift, tree)
 
 
+def _read(leaf: Any, name: str, copy: bool) -> Any:
+    try:
+        return np.array(leaf) if copy else np.asarray(leaf)
+    except Exception as error:
+        error.add_note(f"while reading an argument of {name} as an array")
+        raise
+
+
 def _lower(tree: Any) -> Any:
-    return _tree.map(unwrap, tree)
+    """Plain arrays of the tensors; of 0-d ones scalars, as NumPy returns them."""
+
+    def lower(leaf: Any) -> Any:
+        value = unwrap(leaf)
+        return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+
+    return _tree.map(lower, tree)
+
+
+def _lower_new(tree: Any, given: Any = ()) -> Any:
+    """Plain arrays that may be changed: none shares memory with another or a given."""
+    taken = {id(_root(leaf)) for leaf in _tree.leaves(given)}
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value
+        if id(_root(value)) in taken or not value.flags.writeable:
+            value = value.copy()
+        taken.add(id(_root(value)))
+        return value
+
+    return _tree.map(own, _lower(tree))
+
+
+def _root(x: Any) -> Any:
+    """The array that has the memory of a view."""
+    while isinstance(x, np.ndarray) and x.base is not None:
+        x = x.base
+    return x
 
 
 def _pick(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: Any, argnums: Argnums
 ) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
     """The chosen arguments, and the function of these alone."""
-    chosen = argnums if isinstance(argnums, Sequence) else (argnums,)
-    for i in chosen:
+    given = argnums if isinstance(argnums, Sequence) else (argnums,)
+    if isinstance(argnums, str) or not all(hasattr(i, "__index__") for i in given):
+        raise GradsmithError(f"argnums wants numbers of arguments, not {argnums!r}")
+    for i in given:
         if not -len(args) <= i < len(args):
             raise GradsmithError(
                 f"{_name(fun)} was called with {len(args)} positional arguments, so "
                 f"there is none with number {i} to differentiate with respect to"
             )
-    chosen = [i % len(args) for i in chosen]
+    chosen = [i % len(args) for i in given]
+    if len(set(chosen)) < len(chosen):
+        raise GradsmithError(f"argnums={argnums!r} names an argument twice")
 
     def call(xs: Sequence[Any]) -> Any:
         full = list(args)
@@ -262,59 +314,109 @@ def _split_aux(fun: Any, result: Any, has_aux: bool) -> tuple[Any, Any]:
     return result
 
 
-def _require_scalar(fun: Any, value: Any) -> None:
-    if np.shape(value) != () or not hasattr(value, "shape") and _tree.leaves(value) != [value]:
-        got = f"shape {np.shape(value)}" if hasattr(value, "shape") else type(value).__name__
+def _require_tuples(name: str, primals: Any, tangents: Any) -> None:
+    if not all(isinstance(xs, (tuple, list)) for xs in (primals, tangents)):
         raise GradsmithError(
-            f"the gradient is that of one number, and {_name(fun)} returned {got}. Sum "
-            "it, or use gs.jacobian (all derivatives) or gs.vjp (with a cotangent)."
+            f"{name} wants its primals and tangents as tuples, one entry per argument: "
+            f"gs.{name}(f, (x,), (dx,))"
         )
 
 
-def _by_rows(pull: Any, xs: Any, y: Any) -> list[Any]:
-    """One walk back per element of the output."""
-    flat = _tree.leaves(y)
-    results = []
-    for k, part in enumerate(flat):
-        rows = []
-        for e in basis(part):
-            dys = [e if j == k else np.zeros_like(p) for j, p in enumerate(flat)]
-            rows.append(pull(_tree.unflatten(y, dys)))
-        results.append(_stack(rows, xs, part, axis=0))
-    return results
+def _require_real_number(fun: Any, value: Any) -> None:
+    is_array = isinstance(value, (Traced, np.ndarray, np.generic))
+    if is_array and not value.shape and value.dtype.kind in "fO":
+        return
+    if isinstance(value, (float, int)):  # a constant
+        return
+    got = f"a {type(value).__name__}"
+    if is_array:
+        got = f"an array of shape {value.shape} and dtype {value.dtype}"
+    raise GradsmithError(
+        f"the gradient is that of one real number, and {_name(fun)} returned {got}. "
+        "Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with a cotangent); if "
+        "it returns (value, aux), say has_aux=True."
+    )
 
 
-def _by_columns(call: Any, xs: Any, y: Any) -> list[Any]:
-    """One run per element of the input."""
-    flat = _tree.leaves(xs)
-    columns: list[list[list[Any]]] = []
-    for k, x in enumerate(flat):
-        runs = []
-        for e in basis(np.asarray(unwrap(x))):
-            dxs = [e if j == k else np.zeros_like(unwrap(p)) for j, p in enumerate(flat)]
-            _, dy = jvp(lambda *a: call(a), xs, _tree.unflatten(xs, dxs))
-            runs.append(_tree.leaves(dy))
-        columns.append(runs)
-    results = []
-    for j, part in enumerate(_tree.leaves(y)):
-        per_input = [
-            _assemble([run[j] for run in runs], np.shape(part) + np.shape(x), part, -1)
-            for runs, x in zip(columns, flat, strict=True)
+def _chosen_mode(fun: Any, mode: str, xs: Any, y: Any, holomorphic: bool) -> str:
+    """The mode that needs fewer runs, among those that see every part of the Jacobian.
+
+    A walk back starts with a real direction of y and gives dRe + i dIm of x: all there
+    is if y is real. A run forward starts with a real direction of x: all there is if x
+    is real. If both are complex, one complex number per pair is all there is only of a
+    holomorphic function.
+    """
+    inputs, outputs = _tree.leaves(xs), _tree.leaves(y)
+    complex_x, complex_y = any(map(_is_complex, inputs)), any(map(_is_complex, outputs))
+    if complex_x and complex_y and not holomorphic:
+        raise GradsmithError(
+            f"{_name(fun)} takes complex values to complex values: it has a matrix of "
+            "complex derivatives only if it is holomorphic (say holomorphic=True). "
+            "Else use gs.jvp and gs.vjp, or pass real and imaginary parts separately."
+        )
+    if holomorphic and not all(map(_is_complex, inputs + outputs)):
+        raise GradsmithError("holomorphic=True is for complex inputs and outputs")
+    needed = "auto"
+    if complex_x != complex_y:
+        needed = "reverse" if complex_x else "forward"
+    if "auto" not in (mode, needed) and mode != needed:
+        raise GradsmithError(
+            f"{mode} mode sees only a part of the derivatives of {_name(fun)}, since "
+            f"its {'inputs' if complex_x else 'outputs'} are complex: use {needed} mode"
+        )
+    chosen = needed if mode == "auto" else mode
+    fewer = "forward" if _size(xs) < _size(y) else "reverse"
+    return fewer if chosen == "auto" else chosen
+
+
+def _size(tree: Any) -> int:
+    return sum(np.size(unwrap(leaf)) for leaf in _tree.leaves(tree))
+
+
+def _is_complex(x: Any) -> bool:
+    return np.iscomplexobj(unwrap(x))
+
+
+def _by_rows(pull: Any, xs: Any, y: Any, adjust: Any) -> list[Any]:
+    """For each part of the output a tree like xs: one walk back per element."""
+    parts = [np.asarray(unwrap(part)) for part in _tree.leaves(y)]
+    zeros = [np.zeros_like(part) for part in parts]
+    blocks = []
+    for k, part in enumerate(parts):
+        rows = [
+            _tree.leaves(pull(_tree.unflatten(y, [*zeros[:k], e, *zeros[k + 1 :]])))
+            for e in basis(part)
         ]
-        results.append(_tree.unflatten(xs, per_input))
-    return results
+        block = [
+            adjust(
+                _assemble([row[j] for row in rows], 0, part.shape + x.shape, x.dtype)
+            )
+            for j, x in enumerate(_tree.leaves(xs))
+        ]
+        blocks.append(_tree.unflatten(xs, block))
+    return blocks
 
 
-def _stack(rows: list[Any], xs: Any, part: Any, axis: int) -> Any:
-    flat_rows = [_tree.leaves(row) for row in rows]
-    parts = [
-        _assemble([row[k] for row in flat_rows], np.shape(part) + np.shape(x), x, axis)
-        for k, x in enumerate(_tree.leaves(xs))
-    ]
-    return _tree.unflatten(xs, parts)
+def _by_columns(run: Any, xs: Any, y: Any) -> list[Any]:
+    """For each part of the output a tree like xs: one run per element of the input."""
+    inputs = _tree.leaves(xs)
+    zeros = [np.zeros(x.shape, x.dtype) for x in inputs]
+    columns = []
+    for k, x in enumerate(inputs):
+        tangents = [[*zeros[:k], e, *zeros[k + 1 :]] for e in basis(x)]
+        runs = (jvp(run, xs, _tree.unflatten(xs, dxs)) for dxs in tangents)
+        columns.append([_tree.leaves(dy) for _, dy in runs])
+    blocks = []
+    for j, part in enumerate(np.asarray(unwrap(part)) for part in _tree.leaves(y)):
+        block = [
+            _assemble([dy[j] for dy in column], -1, part.shape + x.shape, part.dtype)
+            for column, x in zip(columns, inputs, strict=True)
+        ]
+        blocks.append(_tree.unflatten(xs, block))
+    return blocks
 
 
-def _assemble(rows: list[Any], shape: tuple[int, ...], like: Any, axis: int) -> Any:
-    if not rows:
-        return np.zeros(shape, np.asarray(unwrap(like)).dtype)
-    return np.reshape(np.stack(rows, axis=axis), shape)
+def _assemble(parts: list[Any], axis: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    if not parts:
+        return np.zeros(shape, dtype)
+    return np.reshape(np.stack(parts, axis=axis), shape)

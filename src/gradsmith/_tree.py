@@ -7,7 +7,10 @@ their order of insertion, so flattening is the order in which a reader sees the 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from copy import copy
 from typing import Any, NamedTuple
+
+from ._errors import GradsmithError
 
 
 class _Kind(NamedTuple):
@@ -17,17 +20,10 @@ class _Kind(NamedTuple):
     rebuild: Callable[[Any, list[Any]], Any]
 
 
-def _is_namedtuple(node: Any) -> bool:
-    return isinstance(node, tuple) and hasattr(node, "_fields")
-
-
-def _is_dataclass(node: Any) -> bool:
-    return hasattr(type(node), "__dataclass_fields__")
-
-
 def _fields(node: Any) -> list[tuple[str, Any]]:
-    names = type(node).__dataclass_fields__
-    return [(f".{name}", getattr(node, name)) for name in names]
+    from dataclasses import fields  # loaded already, if there is a dataclass
+
+    return [(f".{field.name}", getattr(node, field.name)) for field in fields(node)]
 
 
 def _rebuild_dataclass(node: Any, children: list[Any]) -> Any:
@@ -44,23 +40,44 @@ _SEQUENCE = _Kind(
 )
 _NAMEDTUPLE = _Kind(
     lambda node: [(f".{f}", getattr(node, f)) for f in node._fields],
-    lambda node, children: type(node)(*children),
+    lambda node, children: type(node)._make(children),
 )
+
+
+def _rebuild_dict(node: Any, children: list[Any]) -> Any:
+    items = zip(node, children, strict=True)
+    if type(node) is dict:
+        return dict(items)
+    clone = copy(node)  # a defaultdict keeps its default
+    clone.update(items)
+    return clone
+
+
 _DICT = _Kind(
-    lambda node: [(f"[{key!r}]", child) for key, child in node.items()],
-    lambda node, children: type(node)(zip(node, children, strict=True)),
+    lambda node: [(f"[{key!r}]", child) for key, child in node.items()], _rebuild_dict
 )
 _DATACLASS = _Kind(_fields, _rebuild_dataclass)
 
 
+_kinds: dict[type, _Kind | None] = {}
+
+
 def _kind(node: Any) -> _Kind | None:
-    if isinstance(node, (list, tuple)):
-        return _NAMEDTUPLE if _is_namedtuple(node) else _SEQUENCE
-    if isinstance(node, dict):
+    """How to take a node apart, or None for a leaf. Known by its type alone."""
+    cls = type(node)
+    try:
+        return _kinds[cls]
+    except KeyError:
+        kind = _kinds[cls] = _kind_of_type(cls)
+        return kind
+
+
+def _kind_of_type(cls: type) -> _Kind | None:
+    if issubclass(cls, (list, tuple)):
+        return _NAMEDTUPLE if hasattr(cls, "_fields") else _SEQUENCE
+    if issubclass(cls, dict):
         return _DICT
-    if _is_dataclass(node) and not isinstance(node, type):
-        return _DATACLASS
-    return None
+    return _DATACLASS if hasattr(cls, "__dataclass_fields__") else None
 
 
 def leaves_with_names(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -83,7 +100,10 @@ def leaves(tree: Any) -> list[Any]:
     >>> leaves((1, [2, {"a": 3}]))
     [1, 2, 3]
     """
-    return [leaf for _, leaf in leaves_with_names(tree)]
+    kind = _kind(tree)
+    if kind is None:
+        return [tree]
+    return [leaf for _, child in kind.children(tree) for leaf in leaves(child)]
 
 
 def map(fn: Callable[..., Any], tree: Any, *others: Any) -> Any:
@@ -117,7 +137,9 @@ def _matching_children(other: Any, tree: Any, kind: _Kind) -> list[Any]:
         paths = [path for path, _ in kind.children(tree)]
         if len(children) == len(paths) and all(path in children for path in paths):
             return [children[path] for path in paths]
-    raise ValueError(f"the trees differ: {_shape(tree)} and {_shape(other)}")
+    raise GradsmithError(
+        f"two trees should have one structure: {_shape(tree)} and {_shape(other)}"
+    )
 
 
 def _shape(tree: Any) -> str:
@@ -134,3 +156,12 @@ def is_leaf(node: Any) -> bool:
     """Whether a node is no container."""
     return _kind(node) is None
 
+
+def children(node: Any) -> list[tuple[str, Any]] | None:
+    """The children of a container, each with the step that reaches it; None for a leaf.
+
+    >>> children({"w": 1, "b": 2})
+    [("['w']", 1), ("['b']", 2)]
+    """
+    kind = _kind(node)
+    return None if kind is None else kind.children(node)

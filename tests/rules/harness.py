@@ -28,8 +28,10 @@ class Case:
     float32: bool = True  # whether the function keeps float32 in NumPy itself
 
     def __str__(self) -> str:
+        if self.name:
+            return self.name
         shapes = ",".join(str(np.shape(a)).replace(" ", "") for a in self.args)
-        return self.name or f"{gs._rule.name_of(self.fn)}-{shapes}"
+        return f"{gs._rule.name_of(self.fn)}-{shapes}"
 
 
 def floating(tree: Any) -> list[np.ndarray]:

@@ -16,12 +16,30 @@ from .._errors import UnsupportedOperationError
 from .._rule import RULES, Rule, name_of
 from . import (  # noqa: F401  (each registers its rules)
     arithmetic,
+    calculus,
+    choosing,
+    counting,
+    creation,
+    decompositions,
+    einsum,
     elementwise,
     indexing,
+    interpolation,
+    joining,
     linalg,
+    mapping,
     nondifferentiable,
+    norms,
+    ordering,
+    padding,
+    pointwise,
+    polynomials,
+    products,
+    quantiles,
     reductions,
     shaping,
+    spectral,
+    statistics,
 )
 
 _LATE = {"numpy.fft": "fft", "scipy.special": "special"}
@@ -45,14 +63,7 @@ def load(family: str) -> None:
     import_module(f"{__name__}.{family}")
 
 
-_REDUCTIONS = {
-    (np.add, "reduce"): np.sum,
-    (np.multiply, "reduce"): np.prod,
-    (np.maximum, "reduce"): np.max,
-    (np.minimum, "reduce"): np.min,
-    (np.add, "accumulate"): np.cumsum,
-    (np.multiply, "accumulate"): np.cumprod,
-}
+_REDUCTIONS = {**reductions.METHODS, **ordering.METHODS}
 
 
 def reduction_of(ufunc: np.ufunc, method: str) -> Any:

@@ -6,18 +6,45 @@ domain) a rule gives 0, so that a branch masked by `np.where` never poisons a gr
 
 from __future__ import annotations
 
-from math import inf
+from cmath import log as complex_log
+from math import inf, log
 from typing import Any
 
 import numpy as np
 
-from .._rule import composite, elementwise
+from .._rule import composite, differentiable, elementwise, linear, primitive
+
+NUMBERS = (int, float, complex)
+
+
+@primitive
+def guard(p: Any, ok: Any) -> Any:
+    """p where ok, else 0, whatever p is there.
+
+    It stands directly on what may be infinite or NaN, so that no product with that is
+    ever formed, at any order. If all is ok, p itself is returned: with 4e6 elements
+    1/x takes 3.1 ms, guarded 4.2, with np.where 15.5.
+    """
+    return p if np.count_nonzero(ok) == ok.size else np.where(ok, p, 0)
+
+
+linear(guard, lambda dy, y, p, ok: guard(dy, ok))
+
+
+def over(x1: Any, x2: Any) -> Any:
+    """x1/x2, and 0 where x2 is 0."""
+    if isinstance(x2, NUMBERS):
+        return x1 / x2 if x2 else 0.0
+    return guard(x1 / x2, x2 != 0)
+
+
+def inside(x: Any) -> Any:
+    """Where x is positive; for a complex x, where it is not 0."""
+    return x != 0 if x.dtype.kind == "c" else x > 0
 
 
 def nonzero(x: Any) -> Any:
     """x, with infinity for 0: 1/nonzero(x) is 0 at the pole, to every order."""
-    if isinstance(x, (int, float)):
-        return x or inf
     return np.where(x == 0, inf, x)
 
 
@@ -31,6 +58,11 @@ def positive(x: Any) -> Any:
     return np.where(x > 0, x, inf)
 
 
+def finite(y: Any) -> Any:
+    """y, with 0 where it is infinite or NaN."""
+    return guard(y, np.isfinite(y))
+
+
 elementwise(np.add, 1, 1)
 elementwise(np.subtract, 1, -1)
 elementwise(np.negative, -1)
@@ -39,49 +71,97 @@ elementwise(np.multiply, lambda x2: x2, lambda x1: x1)
 elementwise(np.square, lambda x: 2 * x)
 elementwise(
     np.true_divide,
-    lambda x2: 1 / nonzero(x2),
-    lambda y, x2: -finite(y) / nonzero(x2),
+    lambda x2: over(1, x2),
+    lambda y, x2: -over(y, x2),
     note="0 where the denominator is 0",
 )
-elementwise(np.reciprocal, lambda x: -1 / nonzero(x) ** 2, kinks=(0.0,), note="0 at 0")
+elementwise(
+    np.reciprocal, lambda x: guard(-1 / (x * x), x != 0), kinks=(0.0,), note="0 at 0"
+)
 
 
-def finite(y: Any) -> Any:
-    """y, with 0 where it is infinite or NaN."""
-    return np.where(np.isfinite(y), y, 0)
-
-
-# y = x1**x2. With respect to the base: x2 * x1**(x2 - 1), whose only trouble is 0 to a
-# power below 0: infinite, hence 0 by the convention above (and 0 if x2 is 0 anyway).
+# y = x1**x2. With respect to the base: x2 * x1**(x2 - 1), which does not exist for 0 to
+# a power below 1, nor for a negative real base unless the exponent is whole.
 def power_dx1(x1: Any, x2: Any) -> Any:
-    if isinstance(x2, (int, float)) and x2 >= 1:
-        return 2 * x1 if x2 == 2 else x2 * x1 ** (x2 - 1)
-    pole = (x1 == 0) & (np.real(x2) < 1)
-    return x2 * np.where(pole, inf, x1) ** np.where(pole, -1, x2 - 1)
+    if isinstance(x2, (int, float)):
+        return _power_dx1_of_number(x1, x2)
+    if _is_complex(x1, x2):
+        return x2 * guard(x1 ** (x2 - 1), (x1 != 0) | (np.real(x2) >= 1))
+    whole = np.rint(x2) == x2
+    ok = (x1 > 0) | ((x1 < 0) & whole) | ((x1 == 0) & (x2 >= 1))
+    return x2 * guard(x1 ** (x2 - 1), ok)
+
+
+def _power_dx1_of_number(x1: Any, x2: float) -> Any:
+    if x2 == 2:
+        return 2 * x1
+    if x2 == 3:
+        return 3 * (x1 * x1)  # 4 times faster than 3 * x1**2.0
+    slope = x2 * x1 ** (x2 - 1)
+    if x2 % 1 == 0:
+        return slope if x2 >= 1 else guard(slope, x1 != 0)
+    return guard(slope, inside(x1))
 
 
 # With respect to the exponent: y * log(x1); 0 at x1 = 0 (y is 0 there, or a pole), and 0
 # for a negative real base, whose powers exist at whole exponents only.
 def power_dx2(y: Any, x1: Any) -> Any:
-    if np.iscomplexobj(x1):
-        return finite(y) * np.log(np.where(x1 == 0, 1, x1))
-    return finite(y) * np.log(np.where(x1 > 0, x1, 1))
+    if isinstance(x1, NUMBERS):
+        return y * _log_of_number(x1, y.dtype.kind)
+    if _is_complex(y) and not _is_complex(x1):
+        x1 = x1 + 0j
+    ok = inside(x1)
+    return guard(y, ok) * guard(np.log(x1), ok)
 
 
-elementwise(np.power, power_dx1, power_dx2, note="0 where 0 meets a power below 1")
-elementwise(np.float_power, power_dx1, power_dx2, note="0 where 0 meets a power below 1")
+def _log_of_number(x: Any, kind: str) -> Any:
+    if kind == "c":
+        return complex_log(x) if x else 0.0
+    return log(x) if x > 0 else 0.0
 
-# y = x1 - x2 * floor(x1 / x2)
-elementwise(np.remainder, 1, lambda x1, x2: -np.floor(x1 / nonzero(x2)))
-elementwise(np.fmod, 1, lambda x1, x2: -np.trunc(x1 / nonzero(x2)))
+
+def _is_complex(*xs: Any) -> bool:
+    return any(np.iscomplexobj(x) for x in xs)
+
+
+for _power in (np.power, np.float_power):
+    elementwise(
+        _power,
+        power_dx1,
+        power_dx2,
+        note="0 where 0 meets a power below 1, and where there is no real power",
+    )
+
+
+# y = x1 - q*x2 with the whole number q = floor(x1/x2), for fmod trunc(x1/x2). It is
+# found from y, since the quotient itself may be rounded up to the next whole number.
+def _minus_quotient(y: Any, x1: Any, x2: Any) -> Any:
+    return guard(np.rint((y - x1) / x2), x2 != 0)
+
+
+for _rest in (np.remainder, np.fmod):
+    elementwise(
+        _rest,
+        1,
+        _minus_quotient,
+        note="the quotient is constant between its jumps; 0 for x2 where x2 is 0",
+    )
 composite(np.divmod, lambda x1, x2: (np.floor_divide(x1, x2), np.remainder(x1, x2)))
-composite(np.modf, lambda x: (x - np.trunc(x), np.trunc(x)))
 
-# y = x1 * 2**x2 with whole x2; y = |x1| with the sign of x2
-elementwise(np.ldexp, lambda x2: 2.0**x2, None)
+# y = (x - trunc(x), trunc(x)): the second is constant between its jumps.
+differentiable(
+    np.modf,
+    lambda dy, y, x: dy[0],
+    lambda dx, y, x: (dx, np.zeros_like(dx)),
+    note="the whole part is constant between its jumps",
+)
+
+# y = x1 * 2**x2 with whole x2; y = |x1| with the sign of x2, so dy/dx1 is the product of
+# the signs
+linear(np.ldexp, lambda dy, y, x1, x2: np.ldexp(dy, x2))
 elementwise(
     np.copysign,
-    lambda x1, x2: np.sign(x1) * np.copysign(1, x2),
+    lambda y, x1: np.sign(x1) * np.sign(y),
     None,
     kinks=(0.0,),
     note="0 at x1 = 0; the sign of x2 is constant",
@@ -90,8 +170,7 @@ elementwise(
 # y = sqrt(x1**2 + x2**2)
 elementwise(
     np.hypot,
-    lambda y, x1: x1 / positive(y),
-    lambda y, x2: x2 / positive(y),
+    lambda y, x1: over(x1, y),
+    lambda y, x2: over(x2, y),
     note="0 at (0, 0)",
 )
-

@@ -1,7 +1,9 @@
 """Elementary functions of one argument, and of two corresponding ones.
 
 Formulas are chosen for their accuracy in the tails: tanh' is 1/cosh(x)**2 rather than
-1 - y**2, which has lost every digit from x = 9 on in float32.
+1 - y**2, which has lost every digit from x = 9 on in float32. They are also finite to
+every order: where one would multiply 0 by infinity in its own derivative, it is a
+function with a rule of its own (`logistic`, `sech2`).
 """
 
 from __future__ import annotations
@@ -11,48 +13,78 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, elementwise, linear
-from .arithmetic import nonzero, positive
+from .._rule import elementwise, nondifferentiable, primitive
+from .arithmetic import guard, inside, over
+
+
+def is_complex(x: Any) -> bool:
+    return x.dtype.kind == "c"
+
 
 # Exponentials and logarithms
 
 elementwise(np.exp, lambda y: y)
 elementwise(np.exp2, lambda y: y * log(2))
 elementwise(np.expm1, lambda x: np.exp(x))
-elementwise(np.log, lambda x: 1 / nonzero(x), domain=(0, inf), note="0 at 0")
-elementwise(np.log2, lambda x: 1 / nonzero(x * log(2)), domain=(0, inf), note="0 at 0")
-elementwise(np.log10, lambda x: 1 / nonzero(x * log(10)), domain=(0, inf), note="0 at 0")
-elementwise(np.log1p, lambda x: 1 / nonzero(1 + x), domain=(-1, inf), note="0 at -1")
 
 
-# y = log(exp(x1) + exp(x2)): the partials are the shares of the two exponentials.
-def _share(x1: Any, x2: Any, base: Any) -> Any:
-    return 1 / (1 + base(x2 - x1))
+def _log(x: Any) -> Any:
+    return guard(1 / x, inside(x))
+
+
+def _log1p(x: Any) -> Any:
+    return guard(1 / (1 + x), x != -1 if is_complex(x) else x > -1)
+
+
+elementwise(np.log, _log, domain=(0, inf), note="0 from 0 down")
+elementwise(np.log2, lambda x: 1 / log(2) * _log(x), domain=(0, inf), note="0 from 0 down")
+elementwise(
+    np.log10, lambda x: 1 / log(10) * _log(x), domain=(0, inf), note="0 from 0 down"
+)
+elementwise(np.log1p, _log1p, domain=(-1, inf), note="0 from -1 down")
+
+
+@primitive
+def logistic(x: Any) -> Any:
+    """1 / (1 + exp(-x))."""
+    return 1 / (1 + np.exp(-x))
+
+
+elementwise(logistic, lambda y, x: y * logistic(-x))
+
+
+# y = log(exp(x1) + exp(x2)): the partials are the shares of the two exponentials, and 0
+# where both are infinite.
+def _share(difference: Any) -> Any:
+    ok = difference == difference
+    return guard(logistic(guard(difference, ok)), ok)
 
 
 elementwise(
     np.logaddexp,
-    lambda x1, x2: _share(x1, x2, np.exp),
-    lambda x1, x2: _share(x2, x1, np.exp),
+    lambda x1, x2: _share(x1 - x2),
+    lambda x1, x2: _share(x2 - x1),
+    note="0 where both are -inf",
 )
 elementwise(
     np.logaddexp2,
-    lambda x1, x2: _share(x1, x2, np.exp2),
-    lambda x1, x2: _share(x2, x1, np.exp2),
+    lambda x1, x2: _share((x1 - x2) * log(2)),
+    lambda x1, x2: _share((x2 - x1) * log(2)),
+    note="0 where both are -inf",
 )
 
 # Roots
 
 elementwise(
     np.sqrt,
-    lambda y: 0.5 / positive(y),
+    lambda y: guard(0.5 / y, inside(y)),
     domain=(0, inf),
     kinks=(0.0,),
-    note="0 at 0, where the slope is infinite",
+    note="0 at 0, where the slope is infinite, and below",
 )
 elementwise(
     np.cbrt,
-    lambda y: 1 / (3 * nonzero(y) ** 2),
+    lambda y: guard(1 / (3 * y * y), y != 0),
     kinks=(0.0,),
     note="0 at 0, where the slope is infinite",
 )
@@ -62,25 +94,42 @@ elementwise(
 elementwise(np.sin, lambda x: np.cos(x))
 elementwise(np.cos, lambda x: -np.sin(x))
 elementwise(np.tan, lambda y: 1 + y * y)
+
+
+def _arcsin(x: Any) -> Any:
+    root = np.sqrt(1 - x) * np.sqrt(1 + x)
+    return guard(1 / root, inside(root))
+
+
 elementwise(
     np.arcsin,
-    lambda x: 1 / np.sqrt(positive((1 - x) * (1 + x))),
+    _arcsin,
     domain=(-1, 1),
-    note="0 at -1 and 1, where the slope is infinite",
+    note="0 at -1 and 1, where the slope is infinite, and beyond",
 )
 elementwise(
     np.arccos,
-    lambda x: -1 / np.sqrt(positive((1 - x) * (1 + x))),
+    lambda x: -_arcsin(x),
     domain=(-1, 1),
-    note="0 at -1 and 1, where the slope is infinite",
+    note="0 at -1 and 1, where the slope is infinite, and beyond",
 )
-elementwise(np.arctan, lambda x: 1 / (1 + x * x))
 
 
-# y = atan2(x1, x2). The quotient of x2 by r, then by r, keeps r**2 from overflowing.
+# In float16 x*x would overflow from 256 on; np.hypot takes 10 times as long.
+def _arctan(x: Any) -> Any:
+    if x.dtype == np.float16:
+        slope = 1 / np.hypot(1, x)
+        return slope * slope
+    return over(1, 1 + x * x) if is_complex(x) else 1 / (1 + x * x)
+
+
+elementwise(np.arctan, _arctan)
+
+
+# y = atan2(x1, x2). The quotient of x by r, then by r, keeps r**2 from overflowing.
 def _over_square(x: Any, x1: Any, x2: Any) -> Any:
-    r = positive(np.hypot(x1, x2))
-    return x / r / r
+    r = np.hypot(x1, x2)
+    return over(over(x, r), r)
 
 
 elementwise(
@@ -98,8 +147,8 @@ for _degrees, _factor in (
     elementwise(_degrees, _factor)
 
 
-# sinc(x) = sin(t)/t with t = pi*x. Its derivative (t cos t - sin t)/t**2 cancels near 0,
-# where the series -t/3 + t**3/30 - ... (coefficients (-1)**k 2k/(2k+1)!) takes over.
+# y = sin(t)/t with t = pi*x, so dy/dt = (cos t - y)/t. That cancels near 0, where the
+# series -t/3 + t**3/30 - ... (coefficients (-1)**k 2k/(2k+1)!) takes over.
 _SINC_COEFFICIENTS = [-1 / 3]
 for _k in range(2, 13):
     _SINC_COEFFICIENTS.append(
@@ -107,65 +156,118 @@ for _k in range(2, 13):
     )
 
 
-def sinc_dx(x: Any) -> Any:
+def polynomial(coefficients: list[float], x: Any) -> Any:
+    """c[0] + c[1]*x + c[2]*x**2 + ..."""
+    total: Any = 0
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
+
+
+def _sinc(y: Any, x: Any) -> Any:
     t = pi * x
-    small = np.abs(t) < 2
-    near, far = np.where(small, t, 0), np.where(small, 2, t)
-    series = 0
-    for coefficient in reversed(_SINC_COEFFICIENTS):
-        series = series * (near * near) + coefficient
-    direct = (np.cos(far) - np.sin(far) / far) / far
-    return pi * np.where(small, series * near, direct)
+    far = np.abs(t) >= 2
+    ok = far & np.isfinite(t) if not is_complex(t) else far
+    near, away = guard(t, ~far), np.where(ok, t, 2)
+    series = near * polynomial(_SINC_COEFFICIENTS, near * near)
+    direct = (np.cos(away) - guard(y, ok)) / away
+    return pi * np.where(far, guard(direct, ok), series)
 
 
-elementwise(np.sinc, sinc_dx)
+elementwise(np.sinc, _sinc, note="0 where pi*x overflows")
 
 # Hyperbolic functions
 
 
-def _sech2(x: Any) -> Any:
-    sech = 1 / np.cosh(x)
-    return sech * sech
+@primitive
+def sech2(x: Any) -> Any:
+    """1 / cosh(x)**2."""
+    if is_complex(x):  # cosh overflows to values whose inverse is NaN
+        y = np.tanh(x)
+        return 1 - y * y
+    return np.square(1 / np.cosh(x))
 
+
+elementwise(sech2, lambda y, x: -2 * y * np.tanh(x))
 
 elementwise(np.sinh, lambda x: np.cosh(x))
 elementwise(np.cosh, lambda x: np.sinh(x))
-elementwise(np.tanh, _sech2)
-elementwise(np.arcsinh, lambda x: 1 / np.sqrt(1 + x * x))
+elementwise(np.tanh, lambda x: sech2(x))
+
+
+def _arcsinh(x: Any) -> Any:
+    if is_complex(x):
+        return over(1, np.sqrt(1 + 1j * x) * np.sqrt(1 - 1j * x))
+    root = np.hypot(1, x) if x.dtype == np.float16 else np.sqrt(1 + x * x)
+    return 1 / root
+
+
+def _arccosh(x: Any) -> Any:
+    root = np.sqrt(x - 1) * np.sqrt(x + 1)
+    return guard(1 / root, inside(root))
+
+
+def _arctanh(x: Any) -> Any:
+    product = (1 - x) * (1 + x)
+    return guard(1 / product, inside(product))
+
+
+elementwise(np.arcsinh, _arcsinh)
 elementwise(
     np.arccosh,
-    lambda x: 1 / np.sqrt(positive((x - 1) * (x + 1))),
+    _arccosh,
     domain=(1, inf),
-    note="0 at 1, where the slope is infinite",
+    note="0 at 1, where the slope is infinite, and below",
 )
 elementwise(
     np.arctanh,
-    lambda x: 1 / nonzero((1 - x) * (1 + x)),
+    _arctanh,
     domain=(-1, 1),
-    note="0 at -1 and 1, where the slope is infinite",
+    note="0 at -1 and 1, where the slope is infinite, and beyond",
 )
 
-# Absolute values and choices. Ties share the cotangent, so that all shares sum to dy.
+# Absolute values
 
 
 def sign_of(x: Any) -> Any:
     """x/|x|, conjugated if complex: the partial derivative of |x|; 0 at 0."""
-    return np.conj(x) / positive(np.abs(x)) if np.iscomplexobj(x) else np.sign(x)
+    return over(np.conj(x), np.abs(x)) if is_complex(x) else np.sign(x)
 
 
 elementwise(np.absolute, sign_of, kinks=(0.0,), note="0 at 0")
 elementwise(np.fabs, lambda x: np.sign(x), kinks=(0.0,), note="0 at 0")
 
-
-def _chosen(x: Any, y: Any, other: Any) -> Any:
-    """1 where x was chosen, 1/2 where it ties with the other."""
-    return (x == y) * (1 - 0.5 * (x == other))
+# Choices. Ties share the cotangent, so that all shares sum to dy.
 
 
-for _choice in (np.maximum, np.minimum, np.fmax, np.fmin):
+@primitive
+def chosen(taken: Any, tied: Any, dtype: Any) -> Any:
+    """1 where taken, 1/2 where tied, else 0.
+
+    Ties are rare: to look for them first takes 5 ms of 23 with 4e6 elements.
+    """
+    share = taken.astype(dtype)
+    return np.where(tied, 0.5, share).astype(dtype) if np.count_nonzero(tied) else share
+
+
+nondifferentiable("it is constant between the points where it jumps", chosen)
+
+elementwise(
+    np.maximum,
+    lambda x1, x2: chosen(x1 > x2, x1 == x2, x1.dtype),
+    lambda x1, x2: chosen(x2 > x1, x1 == x2, x2.dtype),
+    note="1/2 to each where the arguments tie",
+)
+elementwise(
+    np.minimum,
+    lambda x1, x2: chosen(x1 < x2, x1 == x2, x1.dtype),
+    lambda x1, x2: chosen(x2 < x1, x1 == x2, x2.dtype),
+    note="1/2 to each where the arguments tie",
+)
+for _choice in (np.fmax, np.fmin):  # of a number and NaN they take the number
     elementwise(
         _choice,
-        lambda y, x1, x2: _chosen(x1, y, x2),
-        lambda y, x1, x2: _chosen(x2, y, x1),
+        lambda y, x1, x2: chosen(x1 == y, x1 == x2, x1.dtype),
+        lambda y, x1, x2: chosen(x2 == y, x1 == x2, x2.dtype),
         note="1/2 to each where the arguments tie",
     )

@@ -1,21 +1,212 @@
-"""Products of arrays and linear algebra."""
+"""Equations, inverses, determinants and powers of matrices, and stacks of them.
+
+* is the conjugate transpose throughout.
+"""
 
 from __future__ import annotations
 
+from math import inf, prod
+from operator import index
 from typing import Any
 
 import numpy as np
 
-from .._rule import bilinear
+from .._rule import composite, differentiable, linear, nondifferentiable, primitive
+from .products import column, conj, h, row
 
 
-def _h(x: Any) -> Any:
-    """The conjugate transpose of a stack of matrices."""
-    return np.conj(np.swapaxes(x, -1, -2))
+def scalars(x: Any) -> Any:
+    """Numbers, one per matrix of a stack, ready to multiply the matrices."""
+    return np.reshape(x, (*x.shape, 1, 1))
 
 
-bilinear(
-    np.matmul,
-    lambda dy, y, x1, x2: np.matmul(dy, _h(x2)),
-    lambda dy, y, x1, x2: np.matmul(_h(x1), dy),
+# A Y = B gives A dY = dB - dA Y, so B's cotangent solves the adjoint equation,
+# A* G = dY, and A's is -G Y*. A `b` with one axis is a vector, else a stack of matrices.
+
+
+def solve_vjp(dy: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
+    if b.ndim == 1:
+        db = np.linalg.solve(h(a), column(dy))
+        return np.matmul(-db, row(conj(y))), db[..., 0]
+    db = np.linalg.solve(h(a), dy)
+    return np.matmul(-db, h(y)), db
+
+
+def solve_jvp(dx: Any, y: Any, a: Any, b: Any) -> Any:
+    da, db = dx
+    if b.ndim == 1:
+        return np.linalg.solve(a, column(db - np.matmul(da, column(y))[..., 0]))[..., 0]
+    return np.linalg.solve(a, db - np.matmul(da, y))
+
+
+differentiable(
+    np.linalg.solve, solve_vjp, solve_jvp, saves="a y", arrays=2, lists=False
 )
+
+
+def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
+    """`np.linalg.tensorsolve` as an equation of one matrix."""
+    if axes is not None:
+        last = [i % a.ndim for i in axes]
+        a = np.transpose(a, [i for i in range(a.ndim) if i not in last] + last)
+    shape = a.shape[b.ndim :]
+    matrix = np.reshape(a, (b.size, prod(shape)))
+    return np.reshape(np.linalg.solve(matrix, np.reshape(b, -1)), shape)
+
+
+def tensorinv(a: Any, ind: int = 2) -> Any:
+    """`np.linalg.tensorinv` as the inverse of one matrix."""
+    if ind <= 0:
+        raise ValueError("Invalid ind argument.")
+    left, right = a.shape[:ind], a.shape[ind:]
+    matrix = np.reshape(a, (prod(left), prod(right)))
+    return np.reshape(np.linalg.inv(matrix), right + left)
+
+
+composite(np.linalg.tensorsolve, tensorsolve)
+composite(np.linalg.tensorinv, tensorinv)
+
+# Y = A^-1 gives dY = -Y dA Y.
+
+
+def inv_vjp(dy: Any, y: Any, a: Any, *_: Any, **__: Any) -> Any:
+    return np.matmul(h(-y), np.matmul(dy, h(y)))
+
+
+def inv_jvp(dx: Any, y: Any, a: Any, *_: Any, **__: Any) -> Any:
+    return np.matmul(-y, np.matmul(dx, y))
+
+
+@primitive
+def inverse(a: Any, limit: float = inf) -> Any:
+    """The inverse, but 0 for a matrix that has none or is conditioned beyond a limit."""
+    try:
+        y = np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        singular = scalars(np.linalg.slogdet(a)[0] == 0)
+        y = np.linalg.inv(np.where(singular, np.eye(a.shape[-1], dtype=a.dtype), a))
+        y = np.where(singular, 0, y)
+    return np.where(np.isfinite(y) & (scalars(_size(a) * _size(y)) <= limit), y, 0)
+
+
+def _size(a: Any) -> Any:
+    return np.sqrt(np.sum(np.abs(a) ** 2, axis=(-2, -1)))
+
+
+differentiable(np.linalg.inv, inv_vjp, inv_jvp, saves="y")
+differentiable(inverse, inv_vjp, inv_jvp, saves="y")
+
+
+def matrix_power(a: Any, n: Any) -> Any:
+    """`np.linalg.matrix_power` with NumPy's order of products: by the bits of n."""
+    n = index(n)
+    if n == 0:
+        return np.zeros_like(a) + np.eye(a.shape[-1], dtype=a.dtype)
+    if n < 0:
+        a, n = np.linalg.inv(a), -n
+    if n == 3:
+        return np.matmul(np.matmul(a, a), a)
+    square, y = a, None
+    while True:
+        n, bit = divmod(n, 2)
+        if bit:
+            y = square if y is None else np.matmul(y, square)
+        if not n:
+            return y
+        square = np.matmul(square, square)
+
+
+composite(np.linalg.matrix_power, matrix_power)
+
+# d det = sum of C * dA with the cofactors C = det(A) A^-T, which exist for every matrix.
+# From A = U S V*: C = det(U) det(V*) conj(U P V*), P[i] the product of all s but s[i].
+
+
+@primitive
+def cofactors(a: Any) -> Any:
+    """The matrix of cofactors, by the inverse if that is accurate."""
+    try:
+        y = np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        return _cofactors_by_svd(a)
+    condition = _size(a) * _size(y)
+    if np.all(condition * condition * np.finfo(a.dtype).eps < 1):
+        return scalars(np.linalg.det(a)) * y.mT
+    return _cofactors_by_svd(a)
+
+
+def _cofactors_by_svd(a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a)
+    others = np.where(np.eye(s.shape[-1], dtype=bool), 1, row(s))
+    y = np.matmul(u * row(np.prod(others, axis=-1)), vh)
+    return _orientation(u, vh) * conj(y)
+
+
+def _orientation(u: Any, vh: Any) -> Any:
+    return scalars(np.linalg.det(u) * np.linalg.det(vh))
+
+
+# With dA = U W V* the same frame gives dC = det(U) det(V*) conj(U M' V*)... of the
+# cofactors of a diagonal matrix: M[i, i] = sum over k of Q[i, k] W[k, k] and
+# M[i, k] = -Q[i, k] W[i, k], Q[i, k] the product of all s but s[i] and s[k], Q[i, i] = 0.
+# The map from W to M is its own transpose.
+def cofactors_vjp(dy: Any, y: Any, a: Any) -> Any:
+    u, s, vh = np.linalg.svd(a)
+    dm = np.matmul(np.matmul(vh, dy.mT * conj(_orientation(u, vh))), u)
+    q = _products_without_two(s)
+    diagonal = np.matmul(q, column(np.diagonal(dm, axis1=-2, axis2=-1)))
+    dw = np.where(np.eye(s.shape[-1], dtype=bool), diagonal, -q * dm)
+    return np.matmul(np.matmul(u, dw), vh)
+
+
+def _products_without_two(s: Any) -> Any:
+    n = s.shape[-1]
+    one = np.eye(n, dtype=bool)
+    left_out = one[:, None, :] | one[None, :, :]
+    q = np.prod(np.where(left_out, 1, row(row(s))), axis=-1)
+    return np.where(one, 0, q)
+
+
+differentiable(cofactors, cofactors_vjp, saves="a")
+differentiable(
+    np.linalg.det,
+    lambda dy, y, a: scalars(dy) * conj(cofactors(a)),
+    lambda dx, y, a: np.sum(cofactors(a) * dx, axis=(-2, -1)),
+    saves="a",
+)
+
+
+# d log|det| = Re t and d sign = i Im(t) sign, with t = tr(A^-1 dA); 0 if A is singular.
+def slogdet_vjp(dy: Any, y: Any, a: Any) -> Any:
+    (dsign, dlog), (sign, _) = dy, y
+    if a.dtype.kind == "c":
+        dlog = dlog + np.imag(conj(sign) * dsign) * 1j
+    return scalars(dlog) * h(inverse(a))
+
+
+def slogdet_jvp(dx: Any, y: Any, a: Any) -> tuple[Any, Any]:
+    sign = y[0]
+    t = np.sum(inverse(a).mT * dx, axis=(-2, -1))
+    if a.dtype.kind == "c":
+        return np.imag(t) * 1j * sign, np.real(t)
+    return np.zeros_like(sign), t
+
+
+differentiable(
+    np.linalg.slogdet, slogdet_vjp, slogdet_jvp, saves="a y", note="0 if a is singular"
+)
+
+# Parts of matrices
+
+linear(np.linalg.matrix_transpose, lambda dy, y, x, /: dy.mT)
+composite(
+    np.linalg.diagonal,
+    lambda x, /, *, offset=0: np.diagonal(x, offset, axis1=-2, axis2=-1),
+)
+composite(
+    np.linalg.trace,
+    lambda x, /, *, offset=0, dtype=None: np.trace(
+        x, offset, axis1=-2, axis2=-1, dtype=dtype
+    ),
+)
+nondifferentiable("it returns a whole number", np.linalg.matrix_rank)

@@ -1,0 +1,43 @@
+# One verb each. Every environment is made when it is first needed, from pyproject.toml
+# alone: a machine needs Python 3.11 or later and make.
+PYTHON ?= python3
+ENVS := .venvs
+JOBS ?= 2
+
+.PHONY: demo test lint format bench docs clean
+
+demo: $(ENVS)/demo/made
+	@$(ENVS)/demo/bin/python -m examples
+
+test: $(ENVS)/test/made
+	$(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+lint: $(ENVS)/lint/made
+	$(ENVS)/lint/bin/ruff format --check .
+	$(ENVS)/lint/bin/ruff check .
+	$(ENVS)/lint/bin/pyright --pythonpath $(ENVS)/lint/bin/python
+	$(ENVS)/lint/bin/lint-imports
+
+format: $(ENVS)/lint/made
+	$(ENVS)/lint/bin/ruff format .
+	$(ENVS)/lint/bin/ruff check --fix .
+
+bench: $(ENVS)/bench/made
+	$(ENVS)/bench/bin/python -m benchmarks all $(ARGS)
+
+docs: $(ENVS)/docs/made
+	$(ENVS)/docs/bin/mkdocs build --strict --quiet
+	@echo "site/index.html"
+
+clean:
+	rm -rf $(ENVS) site
+
+# The demo needs the package alone; each other environment has an extra of its name.
+$(ENVS)/demo/made: EXTRA :=
+$(ENVS)/%/made: EXTRA = [$*]
+$(ENVS)/%/made: pyproject.toml
+	@echo "Making the environment $(@D) (once; about a minute at most)"
+	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f'Gradsmith needs Python 3.11 or later, and this is {v[0]}.{v[1]}. Try make PYTHON=python3.12')"
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e ".$(EXTRA)"
+	@touch $@

@@ -1,0 +1,96 @@
+"""The command line: `python -m benchmarks NAME [--json] [--check] [--quick]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from importlib import import_module
+
+from benchmarks._peers import PEERS
+from benchmarks._report import Options, Report
+
+# Name on the command line: module, and what it measures.
+BENCHMARKS = {
+    "overhead": ("overhead", "time per operation in a chain of 100 on 10 elements"),
+    "lse": ("lse", "logsumexp and a chain of operations on large arrays; memory"),
+    "import": ("import_time", "time to import the package"),
+}
+
+
+def parser() -> argparse.ArgumentParser:
+    names = "\n".join(f"  {name:10}{what}" for name, (_, what) in BENCHMARKS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description="Measure Gradsmith beside the installed peers, in one run.",
+        epilog=f"benchmarks:\n{names}\n  {'all':10}all of them",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("name", nargs="?", choices=[*BENCHMARKS, "all"], metavar="NAME")
+    parser.add_argument("--json", action="store_true", help="one JSON object on stdout")
+    parser.add_argument(
+        "--check", action="store_true", help="exit with 1 if a target is missed"
+    )
+    parser.add_argument(
+        "--quick", action="store_true", help="try it out: the figures mean nothing"
+    )
+    parser.add_argument(
+        "--peers",
+        type=_peers,
+        default=tuple(PEERS),
+        metavar="A,B",
+        help=f"measure beside these alone, of {', '.join(PEERS)} (or none)",
+    )
+    return parser
+
+
+def _peers(text: str) -> tuple[str, ...]:
+    names = tuple(name for name in text.split(",") if name not in ("", "none"))
+    for name in names:
+        if name not in PEERS:
+            raise argparse.ArgumentTypeError(
+                f"{name!r} is none of {', '.join(PEERS)}, none"
+            )
+    return names
+
+
+def main(argv: list[str] | None = None) -> int:
+    command = parser()
+    arguments = command.parse_args(argv)
+    if arguments.name is None:
+        command.print_help()
+        return 0
+    names = list(BENCHMARKS) if arguments.name == "all" else [arguments.name]
+    options = Options(quick=arguments.quick, peers=arguments.peers)
+    reports = []
+    for name in names:
+        report = import_module(f"benchmarks.{BENCHMARKS[name][0]}").run(options)
+        reports.append(report)
+        if not arguments.json:
+            print(report.table(), flush=True)
+    if arguments.json:
+        print(json.dumps(_as_json(arguments.name, reports), indent=2))
+    return 1 if arguments.check and not all(report.ok for report in reports) else 0
+
+
+def _as_json(name: str, reports: list[Report]) -> dict[str, object]:
+    if name != "all":
+        return reports[0].as_dict()
+    rows = [
+        {"benchmark": report.name, **row}
+        for report in reports
+        for row in report.as_dict()["rows"]
+    ]
+    skipped = {
+        entry["peer"]: entry for r in reports for entry in r.as_dict()["skipped"]
+    }
+    return {
+        **reports[0].as_dict(),
+        "name": name,
+        "rows": rows,
+        "skipped": list(skipped.values()),
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,160 @@
+"""Large arrays: logsumexp and a chain of elementwise operations, forward and gradient.
+
+The floor is what a person would write by hand in NumPy, value and gradient, with the
+same formulas and no more memory than needed.
+"""
+
+from __future__ import annotations
+
+import tracemalloc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from benchmarks._measure import Progress, interleaved, no_gc
+from benchmarks._peers import PEERS, load
+from benchmarks._report import Options, Report, Row
+
+BY_HAND = "NumPy by hand"
+
+
+def run(options: Options) -> Report:
+    report, progress = Report("lse", options), Progress("lse")
+    peers = report.available("autograd")
+    for n in (10**3, 10**4) if options.quick else (10**6, 10**7):
+        _logsumexp(report, progress, n, peers)
+    _chain(report, progress, 10**3 if options.quick else 4 * 10**6)
+    return report
+
+
+# logsumexp: y = m + log(sum(exp(x - m))), whose gradient is exp(x - m) / sum(...)
+
+
+def logsumexp(x: Any, np: Any = np) -> Any:
+    m = np.max(x)
+    return m + np.log(np.sum(np.exp(x - m)))
+
+
+def logsumexp_by_hand(x: Any) -> tuple[Any, Any]:
+    m = np.max(x)
+    e = x - m
+    np.exp(e, out=e)
+    total = np.sum(e)
+    e /= total
+    return m + np.log(total), e
+
+
+def _logsumexp(report: Report, progress: Progress, n: int, peers: list[str]) -> None:
+    import gradsmith as gs
+
+    x = np.random.default_rng(0).standard_normal(n)
+    ours = gs.grad(logsumexp)
+    calls: dict[str, Callable[[], Any]] = {
+        "ours": lambda: ours(x),
+        BY_HAND: lambda: logsumexp_by_hand(x)[1],
+    }
+    if "autograd" in peers:
+        anp, grad = load("autograd.numpy"), load("autograd").grad
+        theirs = grad(lambda x: logsumexp(x, anp))
+        calls["autograd"] = lambda: theirs(x)
+    for call in calls.values():
+        np.testing.assert_allclose(call(), logsumexp_by_hand(x)[1], rtol=1e-9)
+    seconds = interleaved(calls, progress, rounds=_rounds(report, 10))
+    for name, target in ((BY_HAND, 1.3), ("autograd", 0.25)):
+        if name in calls:
+            title = PEERS[name].title if name in PEERS else name
+            report.rows.append(
+                Row(
+                    case=f"gradient of logsumexp, n = {n:.0e}",
+                    ours=seconds["ours"] * 1e3,
+                    peer=seconds[name] * 1e3,
+                    peer_name=title,
+                    target=target,
+                    unit="ms",
+                )
+            )
+
+
+# A chain: blocks of sin, exp, a product with a number, and tanh
+
+BLOCKS = 8
+
+
+def chain(x: Any) -> Any:
+    for _ in range(BLOCKS):
+        x = np.tanh(np.exp(np.sin(x)) * 0.5)
+    return np.sum(x)
+
+
+def chain_by_hand(x: Any) -> tuple[Any, Any]:
+    saved = []
+    for _ in range(BLOCKS):
+        e = np.exp(np.sin(x))
+        t = e * 0.5
+        saved.append((x, e, t))
+        x = np.tanh(t)
+    y = np.sum(x)
+    dx = np.ones_like(x)
+    while saved:
+        x, e, t = saved.pop()
+        sech = 1 / np.cosh(t)
+        dx *= sech * sech
+        dx *= 0.5
+        dx *= e
+        dx *= np.cos(x)
+    return y, dx
+
+
+def _chain(report: Report, progress: Progress, n: int) -> None:
+    import gradsmith as gs
+
+    x = np.random.default_rng(0).standard_normal(n)
+    gradient = gs.grad(chain)
+    calls: dict[str, Callable[[], Any]] = {
+        "ours": lambda: gradient(x),
+        BY_HAND: lambda: chain_by_hand(x)[1],
+    }
+    np.testing.assert_allclose(calls["ours"](), calls[BY_HAND](), rtol=1e-9)
+    seconds = interleaved(calls, progress, rounds=_rounds(report, 8))
+    report.rows.append(
+        Row(
+            case=f"chain of {4 * BLOCKS} operations, n = {n:.0e}",
+            ours=seconds["ours"] * 1e3,
+            peer=seconds[BY_HAND] * 1e3,
+            peer_name=BY_HAND,
+            target=1.15,
+            unit="ms",
+        )
+    )
+    progress("peak memory")
+    # The derivatives of sin and tanh need their input and that of exp its output: three
+    # arrays per block, of which the very first is the caller's own x.
+    arrays = 3 * BLOCKS - 1
+    report.rows.append(
+        Row(
+            case=f"peak memory of that chain, beside the {arrays} arrays it must save",
+            ours=_peak(calls["ours"]) / 1e6,
+            peer=arrays * x.nbytes / 1e6,
+            peer_name="saved values",
+            target=1.1,
+            unit="MB",
+        )
+    )
+
+
+def _peak(call: Callable[[], Any]) -> int:
+    """The most bytes that a call held at once; NumPy reports its arrays too."""
+    call()
+    with no_gc():
+        tracemalloc.start()
+        try:
+            before = tracemalloc.get_traced_memory()[0]
+            call()
+            return tracemalloc.get_traced_memory()[1] - before
+        finally:
+            tracemalloc.stop()
+
+
+def _rounds(report: Report, rounds: int) -> int:
+    return 1 if report.options.quick else rounds

@@ -1,0 +1,31 @@
+"""Run the nine examples and show what they print."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+NAMES = [
+    "square",
+    "leaky_relu",
+    "stable_softmax",
+    "watched_constant",
+    "two_outputs",
+    "piecewise",
+    "linear_model",
+    "clipped_loss",
+    "cubic_layer",
+]
+
+
+def main() -> None:
+    for number, name in enumerate(NAMES, start=1):
+        example = import_module(f"examples.{name}")
+        title = example.__doc__.partition("\n")[0]
+        print(f"\n{number}. {title}  (examples/{name}.py)")
+        for line in example.report():
+            print(f"   {line}")
+    print(f"\nAll {len(NAMES)} examples ran.")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,246 @@
+"""One application of an operation: its body and rules called, and their results checked.
+
+Nothing here knows a framework: an adapter gives the specs of its arrays, and gets the
+user's gradients back flat, in the order of the arrays.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Sequence
+from math import inf
+from typing import Any
+
+from . import _contract, _tree
+from ._arguments import Argument, Kind
+from ._cotangent import Spec
+from ._errors import GradientContractError
+from ._parameters import Bound, Takes, takes
+
+
+def run_body(operation: Any, bound: Bound) -> tuple[Any, Any]:
+    """Run an operation's body: its outputs and, in closure form, its gradient."""
+    try:
+        returned = bound.run()
+    except Exception as error:
+        _add_notes(error, f"the body of operation {operation.name!r}")
+        raise
+    if operation.closure:
+        return _contract.split_outputs(operation.name, returned)
+    return returned, None
+
+
+def _add_notes(error: Exception, where: str) -> None:
+    """Say on the user's own exception where it was raised, and why if it is our doing."""
+    error.add_note(f"raised by {where}")
+    if isinstance(error, ValueError) and "read-only" in str(error):
+        error.add_note(
+            "the arrays that an operation is given are read-only, since others hold them "
+            "too: work on a copy (x = x.copy()) or make a new array"
+        )
+
+
+class OutputSpecs:
+    """The specs of an operation's outputs: as a tree, and those with a gradient flat.
+
+    What has no gradient (whole numbers, strings) is `None` in the tree.
+    """
+
+    __slots__ = ("flat", "tree")
+
+    def __init__(self, tree: Any, flat: list[Spec]) -> None:
+        self.tree = tree
+        self.flat = flat
+
+    def structured(self, dys: Sequence[Any]) -> Any:
+        """Cotangents or tangents in the structure of the outputs."""
+        if isinstance(self.tree, Spec):
+            return dys[0]
+        rest = iter(dys)
+        return _tree.map(lambda spec: None if spec is None else next(rest), self.tree)
+
+
+class Application:
+    """What the rules of an operation are called with after one call of it.
+
+    In closure form this is what `grad` captured, so that nothing else is kept: `bound`
+    and `y` are then None, unless there is a jvp.
+    """
+
+    __slots__ = ("arguments", "bound", "grad", "operation", "outputs", "variables", "y")
+
+    def __init__(
+        self,
+        operation: Any,
+        arguments: list[Argument],
+        outputs: OutputSpecs,
+        variables: Sequence[tuple[Any, Spec]],
+        *,
+        grad: Callable[..., Any] | None,
+        bound: Bound | None,
+        y: Any,
+    ) -> None:
+        self.operation = operation
+        self.arguments = arguments
+        self.outputs = outputs
+        self.variables = variables
+        self.grad = grad
+        self.bound = bound
+        self.y = y
+
+    @property
+    def vjp(self) -> Callable[..., Any] | None:
+        """The rule for the gradients, in whichever form it came."""
+        return self.grad or self.operation.vjp_rule
+
+    def gradients(self, dys: Sequence[Any], wanted: Collection[int]) -> list[Any]:
+        """The gradients of the arrays in the arguments, then those of the variables.
+
+        `wanted` are the positions, in this order, of those that will be used.
+        """
+        rule = self.vjp
+        assert rule is not None
+        taken = takes(rule)
+        options: dict[str, Any] = {}
+        if taken.needs:
+            options["needs"] = self._needs(wanted)
+        if taken.requires_variables or (taken.variables and self.variables):
+            options["variables"] = [variable for variable, _ in self.variables]
+        if self.grad is not None:
+            upstream = self._upstream(rule, taken, dys)
+            returned = self._call("gradient", rule, upstream, options)
+        else:
+            dy = self.outputs.structured(dys)
+            returned = self._call_with_arguments("vjp", rule, dy, options)
+        if "variables" not in options:
+            return self._checked(returned, wanted)
+        returned, for_variables = _contract.split_variables(self.operation.name, returned)
+        return self._checked(returned, wanted) + self._checked_variables(for_variables)
+
+    def tangents(self, dxs: Sequence[Any]) -> list[Any]:
+        """The tangents of the outputs, from one for each array in the arguments."""
+        rest = iter(dxs)
+        trees = [
+            _tree.map(lambda spec: None if spec is None else next(rest), argument.specs)
+            for argument in self.arguments
+            if argument.has_arrays
+        ]
+        dx = trees[0] if len(trees) == 1 else tuple(trees)
+        returned = self._call_with_arguments("jvp", self.operation.jvp_rule, dx, {})
+        return _contract.check_tangents(self.operation.name, returned, self.outputs.tree)
+
+    def specs(self) -> list[Spec]:
+        """The specs of the arrays in the arguments, then those of the variables."""
+        trees = [argument.specs for argument in self.arguments]
+        arrays = [spec for spec in _tree.leaves(trees) if spec is not None]
+        return [*arrays, *(spec for _, spec in self.variables)]
+
+    def name_of(self, i: int) -> str:
+        """How messages call the array, or the variable, at a position."""
+        names = [
+            name
+            for argument in self.arguments
+            for name, spec in _tree.leaves_with_names(argument.specs, argument.name)
+            if spec is not None
+        ]
+        return [*names, *(variable.name for variable, _ in self.variables)][i]
+
+    # Calling
+
+    def _call_with_arguments(
+        self, what: str, rule: Any, d: Any, options: dict[str, Any]
+    ) -> Any:
+        """Call `rule(d, y, *arguments)`."""
+        assert self.bound is not None
+        args, kwargs = self.bound.arguments_for(rule, before=2)
+        return self._call(what, rule, (d, self.y, *args), {**kwargs, **options})
+
+    def _call(
+        self, what: str, rule: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        try:
+            return rule(*args, **kwargs)
+        except Exception as error:
+            where = f"the {what} of operation {self.operation.name!r}"
+            if isinstance(error, TypeError) and (reason := _misfit(rule, args, kwargs)):
+                expected = f"a function of ({', '.join(self._parameters(what, kwargs))})"
+                raise _contract.wrong_parameters(where, reason, expected, rule) from None
+            _add_notes(error, where)
+            raise
+
+    def _parameters(self, what: str, named: Collection[str]) -> list[str]:
+        """What a rule is called with, by name."""
+        if self.bound is None:
+            return ["dy", *named]
+        positional = self.bound.signature.names[: self.bound.signature.positional]
+        return ["dx" if what == "jvp" else "dy", "y", *positional, *named]
+
+    def _upstream(self, rule: Any, taken: Takes, dys: Sequence[Any]) -> Sequence[Any]:
+        """One upstream gradient per output, or all in one if `grad` takes only one.
+
+        Parameters with defaults (`def grad(dy, x=x)`) don't count as upstream.
+        """
+        structured = self.outputs.structured(dys)
+        takes_one = taken.required <= 1 <= taken.maximum
+        n = 1
+        if isinstance(self.outputs.tree, (tuple, list)):
+            n = len(structured)
+            means_all = taken.required == n or taken.maximum == inf or not takes_one
+            if means_all and taken.required <= n <= taken.maximum:
+                return structured
+        if takes_one:
+            return (structured,)
+        raise _contract.wrong_parameters(
+            f"the gradient of operation {self.operation.name!r}",
+            f"the operation has {n} output{'s' * (n != 1)}",
+            "a function of the upstream gradients alone, one for each output, or of one "
+            "structured as the outputs",
+            rule,
+        )
+
+    # Checking
+
+    def _checked(self, returned: Any, wanted: Collection[int]) -> list[Any]:
+        needed: Collection[str] = ()
+        if isinstance(returned, dict):
+            needed = [name for name, need in self._needs(wanted).items() if need]
+        name = self.operation.name
+        return _contract.check_gradients(name, returned, self.arguments, needed)
+
+    def _needs(self, wanted: Collection[int]) -> dict[str, bool]:
+        """For each argument whether its gradient will be used."""
+        needs, start = {}, 0
+        for argument in self.arguments:
+            specs = _tree.leaves(argument.specs)
+            stop = start + sum(spec is not None for spec in specs)
+            needs[argument.name] = any(start <= i < stop for i in wanted)
+            start = stop
+        return needs
+
+    def _checked_variables(self, returned: Any) -> list[Any]:
+        arguments = [
+            Argument(variable.name, spec, Kind.FLOATING)
+            for variable, spec in self.variables
+        ]
+        names = [argument.name for argument in arguments]
+        if isinstance(returned, dict) and len(set(names)) < len(names):
+            raise GradientContractError(
+                f"the gradient of operation {self.operation.name!r} gives the gradients "
+                "of its variables by name, and two of them have the same: "
+                f"{', '.join(names)}. Return a list in the order of `variables`, or "
+                "name them: gs.Variable(..., name='w')."
+            )
+        return _contract.check_gradients(
+            self.operation.name, returned, arguments, names, each="variable"
+        )
+
+
+def _misfit(rule: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
+    """Why a rule can't take these arguments, or None: the error is inside of it."""
+    try:
+        inspect.signature(rule).bind(*args, **kwargs)
+    except ValueError:  # a C function without a signature
+        return None
+    except TypeError as error:
+        return str(error)
+    return None

@@ -1,0 +1,120 @@
+"""Why a gradient came out wrong: from what was expected and got to words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _tree
+from .._cotangent import Spec, broadcast_axes
+
+Shape = tuple[int, ...]
+
+
+def of_shape(name: str, expected: Shape, got: Shape) -> str:
+    """The likely reason for a wrong shape."""
+    if got == ():
+        return (
+            "a scalar was returned for an array; was it summed or averaged? The "
+            "gradient has an entry for each element (for none at all return None)"
+        )
+    if len(got) > 1 and got == expected[::-1]:
+        return f"it is transposed; return np.transpose(gradient), of shape {expected}"
+    if _broadcasts(expected, got):
+        axes = broadcast_axes(got, expected)
+        which = f"axis {axes[0]}" if len(axes) == 1 else f"axes {axes}"
+        return (
+            f"dy was not summed over the broadcast {which}; "
+            f"return gs.unbroadcast(gradient, {name}.shape)"
+        )
+    if len(got) > 1 and sorted(got) == sorted(expected):
+        return "its axes are in another order; return np.moveaxis(gradient, ...)"
+    if np.prod(got) == np.prod(expected):
+        return f"it has the right number of elements; reshape it to {expected}"
+    if _broadcasts(got, expected):
+        return (
+            "it was summed over an axis that the argument has; "
+            f"return np.broadcast_to(gradient, {name}.shape)"
+        )
+    return "it belongs to another argument, or to the output"
+
+
+def _broadcasts(shape: Shape, target: Shape) -> bool:
+    try:
+        return np.broadcast_shapes(shape, target) == target
+    except ValueError:
+        return False
+
+
+def of_dtype(name: str, expected: Any, got: Any) -> str:
+    """The likely reason for a wrong dtype."""
+    if got.kind == "c" and expected.kind != "c":
+        return "the gradient of a real argument is real; return np.real(gradient)"
+    if got.kind in "iub":
+        return (
+            "whole numbers and truth values can't be a gradient; multiply them by dy, "
+            f"or return gradient.astype({name}.dtype)"
+        )
+    if got.kind == "f" and expected.kind == "c":
+        return (
+            "the imaginary part got lost (np.real, np.abs); if it is 0, "
+            f"return gradient.astype({name}.dtype)"
+        )
+    return (
+        "an array or NumPy scalar of another precision took part (np.float64(2) is one, "
+        f"2.0 is not), or the output has another dtype; return "
+        f"gradient.astype({name}.dtype)"
+    )
+
+
+def of_type(leaf: Any) -> str:
+    """The likely reason for something that is no array."""
+    if callable(leaf):
+        return "a function was returned; call it"
+    if isinstance(leaf, (list, tuple, dict)):
+        return "the argument is one array, so is its gradient: np.array, or np.stack"
+    return "return an array, or None if there is no gradient"
+
+
+# --- words ---------------------------------------------------------------------------
+
+
+def written(spec: Spec) -> str:
+    return f"shape {tuple(spec.shape)}, {spec.dtype}"
+
+
+def describe(x: Any) -> str:
+    """A value in words: `a ndarray of shape (3,), float64`."""
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return f"{_a(x)} of {written(x)}"
+    if isinstance(x, (tuple, list)):
+        parts = ", ".join(map(describe, x[:4])) + ", ..." * (len(x) > 4)
+        return f"{_a(x)} of {len(x)} ({parts})"
+    if isinstance(x, dict):
+        return f"a dict with the keys {', '.join(map(repr, x))}" if x else "an empty dict"
+    if x is None or isinstance(x, (bool, int, float, complex)):
+        return repr(x)
+    return _a(x)
+
+
+def _a(x: Any) -> str:
+    name = type(x).__name__
+    return f"{'an' if name[0] in 'aeio' or name == 'ndarray' else 'a'} {name}"
+
+
+def outline(tree: Any) -> str:
+    """The structure of a tree, with the shapes of its arrays."""
+    return str(_tree.map(_Word, tree))
+
+
+class _Word:
+    """A leaf as it is shown in the outline of a tree."""
+
+    def __init__(self, leaf: Any) -> None:
+        self.text = (
+            f"array{tuple(leaf.shape)}" if hasattr(leaf, "shape") else describe(leaf)
+        )
+
+    def __repr__(self) -> str:
+        return self.text

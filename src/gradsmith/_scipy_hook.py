@@ -1,0 +1,106 @@
+"""Let SciPy's Python functions that have rules see tensors.
+
+NumPy hands a tensor to the engine before a ufunc runs, but `scipy.special.logsumexp` and
+a few others are Python functions which ask for a plain array first. Their code is replaced
+by a test for tensors in front of the original code. The function object stays the same,
+so it does not matter when and by whom it was imported; for anything but a tensor the
+original runs as ever.
+
+SciPy itself is never imported from here. If it comes later, the module's loader is asked
+to call `redirect_all` once it is done.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from types import FunctionType, ModuleType
+from typing import Any
+
+from ._tape import Traced
+
+_MODULE = "scipy.special"
+_REDIRECTED = ("log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax")
+
+
+def install() -> None:
+    """Redirect now if `scipy.special` is there, else as soon as it is imported."""
+    module = sys.modules.get(_MODULE)
+    if module is not None:
+        redirect_all(module)
+    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+
+
+class _Finder:
+    """Finds `scipy.special` like everybody else, and has it redirected once loaded."""
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        if name != _MODULE:
+            return None
+        sys.meta_path.remove(self)
+        spec = find_spec(name)
+        if spec is not None:
+            _redirect_after_loading(spec)
+        return spec
+
+
+def _redirect_after_loading(spec: ModuleSpec) -> None:
+    loader: Any = spec.loader
+    load = loader.exec_module
+
+    def exec_module(module: ModuleType) -> None:
+        load(module)
+        redirect_all(module)
+
+    loader.exec_module = exec_module
+
+
+def redirect_all(module: ModuleType) -> None:
+    for name in _REDIRECTED:
+        fn = getattr(module, name, None)
+        # Only a function without a closure can take other code; with SciPy's array API
+        # mode some are wrapped. A tensor then gets an error (see `Tensor.__array__`).
+        if (
+            isinstance(fn, FunctionType)
+            and not fn.__code__.co_freevars
+            and fn.__code__ is not _with_tensors.__code__
+        ):
+            _redirect(fn)
+
+
+def _redirect(fn: Any) -> None:
+    original = FunctionType(
+        fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
+    )
+    original.__kwdefaults__ = fn.__kwdefaults__
+    original.__doc__ = fn.__doc__
+    fn.__wrapped__ = original  # where inspect.signature finds the parameters
+    fn.__code__ = _with_tensors.__code__
+    fn.__defaults__ = None
+    fn.__kwdefaults__ = {"_call": _caller(fn, original)}
+
+
+def _with_tensors(*args: Any, _call: Any, **kwargs: Any) -> Any:
+    return _call(args, kwargs)
+
+
+def _caller(fn: Any, original: Any) -> Any:
+    def call(args: Any, kwargs: Any) -> Any:
+        for x in (*args, *kwargs.values()):
+            tensor = _tensor_in(x)
+            if tensor is not None:
+                kind = type(tensor)
+                return kind.__array_function__(tensor, fn, (kind,), args, kwargs)
+        return original(*args, **kwargs)
+
+    return call
+
+
+def _tensor_in(x: Any) -> Any:
+    if isinstance(x, Traced):
+        return x
+    if isinstance(x, (list, tuple)):
+        return next((part for part in x if isinstance(part, Traced)), None)
+    return None

@@ -1,0 +1,139 @@
+"""The rule of one call of an operation, as the embedded engine asks for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _contract
+from .._application import Application
+from .._errors import NotDifferentiableError, UnsupportedOperationError, annotate
+from .._forward import transpose
+from .._rule import complete
+from .._tape import Traced, state
+from .._tensor import readonly, unwrap
+
+
+class EngineRule:
+    """Gradients and tangents by the rules of an operation; one follows from the other.
+
+    The inputs are the arrays in the arguments and the variables that the rule speaks for,
+    `own` together, and then, for each number in `captured`, the output of that number as
+    far as it depends on what the body captured. All else is in the `Application` that
+    is recorded with it, so that it is released by the walk back.
+    """
+
+    __slots__ = ("captured", "name", "own", "silent")
+
+    def __init__(self, name: str, own: int, captured: Sequence[int]) -> None:
+        self.name = f"operation {name!r}"
+        self.own = own
+        self.captured = captured
+        self.silent: dict[int, str] = {}
+
+    # Reverse
+
+    def pullback(self, tracked: Sequence[int], call: Application, y: Any) -> Any:
+        def pull(dy: Any, needs: Any) -> list[Any]:
+            specs = call.outputs.flat
+            came = {0: dy} if len(specs) == 1 else dy
+            wanted = [
+                i
+                for p, i in enumerate(tracked)
+                if i < self.own and (needs is None or needs[p])
+            ]
+            found = self.gradients(call, complete(came, specs), wanted) if wanted else {}
+            return [
+                found.get(i) if i < self.own else came.get(self.captured[i - self.own])
+                for i in tracked
+            ]
+
+        return pull
+
+    def gradients(
+        self, call: Application, dys: Sequence[Any], wanted: Sequence[int]
+    ) -> dict[int, Any]:
+        """The gradients of the wanted inputs, by their position."""
+        if call.vjp is None:
+            return self._transposed_tangents(call, dys, wanted)
+        dys = [dy if isinstance(dy, Traced) else readonly(dy) for dy in dys]
+        flat = call.gradients(dys, wanted)
+        return {i: self._meant(call, flat[i], i) for i in wanted}
+
+    def _meant(self, call: Application, gradient: Any, i: int) -> Any:
+        """What a checked gradient stands for."""
+        if gradient is None:
+            name = call.name_of(i)
+            self.silent[i] = f"{self.name} declares no gradient for {name!r}"
+        elif isinstance(gradient, _contract.NotDifferentiable):
+            raise _contract.no_gradient(call.operation.name, call.name_of(i), gradient.why)
+        elif gradient is _contract.zero:
+            return call.specs()[i].zeros()
+        return gradient if state.recorders else unwrap(gradient)
+
+    # Forward
+
+    def push(self, tangents: Sequence[Any], call: Application, y: Any) -> Any:
+        own, k = tangents[: self.own], len(call.outputs.flat)
+        dys: list[Any] = [None] * k
+        if any(dx is not None for dx in own):
+            dys = self.tangents(call, own)
+        for i, dy in zip(self.captured, tangents[self.own :], strict=True):
+            if dy is not None:
+                dys[i] = dy if dys[i] is None else dys[i] + dy
+        return dys[0] if k == 1 else dys
+
+    def tangents(self, call: Application, dxs: Sequence[Any]) -> list[Any]:
+        """The tangents of the outputs, None where they are zero."""
+        arrays = self.own - len(call.variables)
+        moved = any(dx is not None for dx in dxs[arrays:])  # variables: not the jvp's
+        if call.operation.jvp_rule is None or moved:
+            return self._transposed_gradients(call, dxs)
+        pairs = zip(dxs[:arrays], call.specs()[:arrays], strict=True)
+        flat = call.tangents([spec.zeros() if dx is None else dx for dx, spec in pairs])
+        flat = [None if dy is _contract.zero else dy for dy in flat]
+        return flat if state.recorders else [unwrap(dy) for dy in flat]
+
+    # One rule is the transpose of the other
+
+    def _transposed_gradients(self, call: Application, dxs: Sequence[Any]) -> list[Any]:
+        given = [i for i, dx in enumerate(dxs) if dx is not None]
+
+        def gradients(dys: list[Any]) -> list[Any]:
+            found = self.gradients(call, dys, given)
+            return [found[i] for i in given]
+
+        zeros = [spec.zeros() for spec in call.outputs.flat]
+        with self._transposing(call, "forward", "jvp"):
+            return transpose(gradients, zeros, [dxs[i] for i in given])
+
+    def _transposed_tangents(
+        self, call: Application, dys: Sequence[Any], wanted: Sequence[int]
+    ) -> dict[int, Any]:
+        def tangents(dxs: list[Any]) -> list[Any]:
+            given = dict(zip(wanted, dxs, strict=True))
+            return self.tangents(call, [given.get(i) for i in range(self.own)])
+
+        specs = call.specs()
+        with self._transposing(call, "reverse", "vjp"):
+            found = transpose(tangents, [specs[i].zeros() for i in wanted], list(dys))
+        return dict(zip(wanted, found, strict=True))
+
+    def _transposing(self, call: Application, mode: str, missing: str) -> Any:
+        """The context in which a mode is found from the other one's rule."""
+        operation, name = call.operation, call.operation.name
+        if call.vjp is None and operation.jvp_rule is None:
+            raise UnsupportedOperationError(
+                f"{self.name} has no gradient yet: give it one with @{name}.vjp or "
+                f"@{name}.jvp"
+            )
+        if not operation.linear:
+            raise NotDifferentiableError(
+                f"{self.name} has no {mode} mode: its rule is declared not to be linear "
+                "(linear=False), so it has no transpose. Give it a rule of its own with "
+                f"@{name}.{missing}."
+            )
+        return annotate(
+            f"while the {mode} mode of {self.name} was found by transposing its rule; "
+            f"@{name}.{missing} would give it directly"
+        )

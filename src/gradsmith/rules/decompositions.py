@@ -1,0 +1,287 @@
+"""Factors of matrices: Cholesky, QR, eigenvectors and singular vectors.
+
+Some factors are not determined by the matrix alone, and LAPACK chooses:
+
+- the phases of complex eigenvectors and singular vectors (their signs, if real),
+- the columns of a full U, V or Q beyond those that belong to the matrix,
+- a basis for eigenvalues or singular values that are equal.
+
+A rule follows one smooth choice. The gradient of a function that does not depend on
+the choice is right; with equal values that is a function of their eigenspace, not of
+the eigenvectors in it. Where two values are equal up to rounding, the term with their
+difference in its denominator is dropped.
+
+A function that reads one triangle of its matrix has its gradient in that triangle.
+* is the conjugate transpose, o the product of elements.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from .._errors import UnsupportedOperationError
+from .._rule import composite, differentiable, primitive
+from .linalg import inverse
+from .products import column, conj, h, row
+
+
+def half_lower(like: Any, lower: bool = True) -> Any:
+    """Weights: 1 below the diagonal, 1/2 on it, 0 above; or the transpose."""
+    n, dtype = like.shape[-1], np.finfo(like.dtype).dtype
+    weights = np.tri(n, dtype=dtype) - 0.5 * np.eye(n, dtype=dtype)
+    return weights if lower else weights.T
+
+
+def hermitian(a: Any, lower: bool = True) -> Any:
+    """The Hermitian matrix of which `a` has one triangle."""
+    half = a * half_lower(a, lower)
+    return half + h(half)
+
+
+def fold(g: Any, lower: bool = True) -> Any:
+    """The transpose of `hermitian`: gather a cotangent in one triangle."""
+    return (g + h(g)) * half_lower(g, lower)
+
+
+def with_diagonal(m: Any, d: Any) -> Any:
+    """m with another diagonal."""
+    return np.where(np.eye(m.shape[-1], dtype=bool), row(d), m)
+
+
+def rounding(w: Any) -> Any:
+    """What rounding may change in the values of a spectrum."""
+    return np.finfo(w.dtype).eps * np.sum(np.abs(w), axis=-1, keepdims=True)
+
+
+def inverse_gaps(w: Any) -> Any:
+    """1 / (w[j] - w[i]), but 0 for equal values."""
+    gap = row(w) - column(w)
+    return 1 / np.where(np.abs(gap) <= column(rounding(w)), inf, gap)
+
+
+# --- Cholesky ------------------------------------------------------------------------
+
+# A = L L* gives L^-1 dL = half o (L^-1 dA L^-*): the part below the diagonal.
+
+
+def cholesky_vjp(dy: Any, y: Any, a: Any, /, *, upper: bool = False) -> Any:
+    l, dl = (h(y), h(dy)) if upper else (y, dy)
+    inv = inverse(l)
+    dm = half_lower(l) * np.matmul(h(l), dl)
+    return fold(np.matmul(h(inv), np.matmul(dm, inv)), lower=not upper)
+
+
+def cholesky_jvp(dx: Any, y: Any, a: Any, /, *, upper: bool = False) -> Any:
+    l = h(y) if upper else y
+    inv = inverse(l)
+    m = np.matmul(inv, np.matmul(hermitian(dx, lower=not upper), h(inv)))
+    dl = np.matmul(l, half_lower(l) * m)
+    return h(dl) if upper else dl
+
+
+differentiable(np.linalg.cholesky, cholesky_vjp, cholesky_jvp, saves="y")
+
+# --- QR ------------------------------------------------------------------------------
+
+
+@primitive
+def qr_factors(a: Any, mode: str) -> Any:
+    """Q and R."""
+    return np.linalg.qr(a, mode)
+
+
+# A = Q R with a square R: Q* dA R^-1 = W + dR R^-1, in which W = Q* dQ is antihermitian,
+# and dR R^-1 upper triangular with a real diagonal. Hence, with M = R dR* - dQ* Q of the
+# cotangents, dA = (dQ + Q herm(M)) R^-*, where herm completes the lower triangle.
+def qr_vjp(dy: Any, y: Any, a: Any, mode: str) -> Any:
+    (q, r), (dq, dr) = y, dy
+    m, n = a.shape[-2:]
+    if m < n:
+        return _wide_qr_vjp(dq, dr, q, r)
+    if q.shape[-1] > n:
+        dq, q = _without_complement(dq, q, n), q[..., :n]
+        dr, r = dr[..., :n, :], r[..., :n, :]
+    lower = np.matmul(r, h(dr)) - np.matmul(h(dq), q)
+    return np.matmul(dq + np.matmul(q, hermitian(lower)), h(inverse(r)))
+
+
+# The first columns of A are Q times the first of R, and then A2 = Q R2.
+def _wide_qr_vjp(dq: Any, dr: Any, q: Any, r: Any) -> Any:
+    m = q.shape[-1]
+    dr2, r2 = dr[..., m:], r[..., m:]
+    dq = dq + np.matmul(q, np.matmul(r2, h(dr2)))
+    r1, dr1 = r[..., :m], dr[..., :m]
+    lower = np.matmul(r1, h(dr1)) - np.matmul(h(dq), q)
+    da1 = np.matmul(dq + np.matmul(q, hermitian(lower)), h(inverse(r1)))
+    return np.concatenate([da1, np.matmul(q, dr2)], axis=-1)
+
+
+# For Q = [Q1 Q2], where Q2 follows from Q1 without turning in itself: dQ2 = -Q1 dQ1* Q2.
+def _without_complement(dq: Any, q: Any, n: int) -> Any:
+    """The cotangent of the first n columns, with what those of the others add to it."""
+    q1, q2, dq2 = q[..., :n], q[..., n:], dq[..., n:]
+    return dq[..., :n] - np.matmul(q2, np.matmul(h(dq2), q1))
+
+
+def qr(a: Any, mode: str = "reduced") -> Any:
+    if mode == "r":
+        return qr_factors(a, "reduced")[1]
+    if mode not in ("reduced", "complete"):
+        raise UnsupportedOperationError(
+            f"np.linalg.qr is differentiated with mode='reduced', 'complete' or 'r', "
+            f"not {mode!r}"
+        )
+    return qr_factors(a, mode)
+
+
+differentiable(qr_factors, qr_vjp, saves="y")
+composite(np.linalg.qr, qr, note="0 if a column depends on those before it")
+
+# --- eigenvalues of Hermitian matrices -----------------------------------------------
+
+# A V = V W gives, with P = V* dA V: dW = diag(P) and dV = V (F o P), F[i, j] the inverse
+# of w[j] - w[i].
+
+
+def eigh_vjp(dy: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
+    (w, v), (dw, dv) = y, dy
+    dp = with_diagonal(inverse_gaps(w) * np.matmul(h(v), dv), dw)
+    return fold(np.matmul(v, np.matmul(dp, h(v))), UPLO.upper() == "L")
+
+
+def eigh_jvp(dx: Any, y: Any, a: Any, UPLO: str = "L") -> tuple[Any, Any]:
+    w, v = y
+    p = np.matmul(h(v), np.matmul(hermitian(dx, UPLO.upper() == "L"), v))
+    dw = np.real(np.diagonal(p, axis1=-2, axis2=-1))
+    return dw, np.matmul(v, inverse_gaps(w) * p)
+
+
+def eigvalsh_vjp(dy: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
+    _, v = np.linalg.eigh(a, UPLO)
+    return fold(np.matmul(v * row(dy), h(v)), UPLO.upper() == "L")
+
+
+differentiable(np.linalg.eigh, eigh_vjp, eigh_jvp, saves="y")
+differentiable(np.linalg.eigvalsh, eigvalsh_vjp, saves="a")
+
+# --- eigenvalues of general matrices -------------------------------------------------
+
+# As above with P = V^-1 dA V. Columns of V keep length 1, so their changes U = V (F o P)
+# lose what is along them: dv = u - v Re(v* u).
+
+
+def eig_vjp(dy: Any, y: Any, a: Any) -> Any:
+    (w, v), (dw, dv) = y, dy
+    along = np.real(np.sum(conj(v) * dv, axis=-2, keepdims=True))
+    dp = conj(inverse_gaps(w)) * np.matmul(h(v), dv - v * along)
+    return _from_eigenbasis(with_diagonal(dp, dw), v)
+
+
+def eigvals_vjp(dy: Any, y: Any, a: Any) -> Any:
+    w, v = np.linalg.eig(a)
+    dw = np.matmul(row(dy), _correspondence(y, w))
+    return _from_eigenbasis(with_diagonal(np.zeros_like(v), dw[..., 0, :]), v)
+
+
+def _from_eigenbasis(dp: Any, v: Any) -> Any:
+    left = inverse(v, limit=1 / np.finfo(v.dtype).eps)
+    return np.matmul(h(left), np.matmul(dp, h(v)))
+
+
+# LAPACK may give the same eigenvalues in another order without the eigenvectors.
+def _correspondence(y: Any, w: Any) -> Any:
+    """1 where y[i] is w[j], shared equally among values that are equal."""
+    distance = np.abs(column(y) - row(w))
+    nearest = np.min(distance, axis=-1, keepdims=True)
+    near = (distance <= nearest + column(rounding(w))).astype(np.finfo(w.dtype).dtype)
+    return near / np.sum(near, axis=-1, keepdims=True)
+
+
+_DEFECTIVE = "0 where there are not as many eigenvectors as eigenvalues"
+differentiable(np.linalg.eig, eig_vjp, saves="y", note=_DEFECTIVE)
+differentiable(np.linalg.eigvals, eigvals_vjp, saves="a y", note=_DEFECTIVE)
+
+# --- singular values -----------------------------------------------------------------
+
+
+@primitive
+def svd_factors(a: Any, full_matrices: bool) -> Any:
+    """U, s and V*."""
+    return np.linalg.svd(a, full_matrices)
+
+
+# A = U S V* gives, with P = U* dA V and F[i, j] the inverse of s[j]^2 - s[i]^2:
+# dS = Re diag(P), U* dU = F o (P S + S P*), V* dV = F o (S P + P* S), and outside of the
+# spaces of U and V: (1 - U U*) dU = (1 - U U*) dA V S^-1, and the same for V with dA*.
+# The phases: (U* dU - V* dV)[i, i] = i Im P[i, i] / s[i], of which each has one half.
+def svd_vjp(dy: Any, y: Any, a: Any, full_matrices: bool) -> Any:
+    (u, s, vh), (du, ds, dvh) = y, dy
+    v, dv, k = h(vh), h(dvh), s.shape[-1]
+    if u.shape[-1] > k:
+        du, u = _without_complement(du, u, k), u[..., :k]
+    if v.shape[-1] > k:
+        dv, v = _without_complement(dv, v, k), v[..., :k]
+    in_u, in_v = np.matmul(h(u), du), np.matmul(h(v), dv)
+    dp = _svd_frame(in_u, in_v, s)
+    dp = with_diagonal(dp, ds + _svd_phases(in_u, in_v, s) if _complex(a) else ds)
+    da = np.matmul(np.matmul(u, dp), h(v))
+    per_s = row(1 / _positive(s))
+    if a.shape[-2] > k:
+        da = da + np.matmul((du - np.matmul(u, in_u)) * per_s, h(v))
+    if a.shape[-1] > k:
+        da = da + np.matmul(u * per_s, h(dv - np.matmul(v, in_v)))
+    return da
+
+
+def _svd_frame(in_u: Any, in_v: Any, s: Any) -> Any:
+    total = row(s) + column(s)
+    f = inverse_gaps(s) / np.where(total > 0, total, inf)
+    return f * (in_u - h(in_u)) * row(s) + column(s) * f * (in_v - h(in_v))
+
+
+def _svd_phases(in_u: Any, in_v: Any, s: Any) -> Any:
+    turn = np.imag(np.diagonal(in_u - in_v, axis1=-2, axis2=-1))
+    return turn * 0.5j / _positive(s)
+
+
+def _complex(a: Any) -> bool:
+    return a.dtype.kind == "c"
+
+
+def _positive(s: Any) -> Any:
+    """s, with infinity where it is 0 up to rounding."""
+    return np.where(s > rounding(s), s, inf)
+
+
+def svdvals_vjp(dy: Any, y: Any, x: Any, /) -> Any:
+    u, s, vh = np.linalg.svd(x, full_matrices=False)
+    return np.matmul(u * row(np.where(s > rounding(s), dy, 0)), vh)
+
+
+def svd(
+    a: Any, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False
+) -> Any:
+    if hermitian:
+        return _svd_of_hermitian(a, compute_uv)
+    return svd_factors(a, bool(full_matrices)) if compute_uv else np.linalg.svdvals(a)
+
+
+# The singular values are the absolute eigenvalues, their signs go to V.
+def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
+    if not compute_uv:
+        return np.sort(np.abs(np.linalg.eigvalsh(a)))[..., ::-1]
+    w, u = np.linalg.eigh(a)
+    order = np.argsort(np.abs(w))[..., ::-1]
+    w = np.take_along_axis(w, order, axis=-1)
+    u = np.take_along_axis(u, row(order), axis=-1)
+    vh = h(u * row(np.copysign(1.0, w)))
+    return _SVDResult(u, np.abs(w), vh)
+
+
+_SVDResult = type(np.linalg.svd(np.eye(1)))
+differentiable(svd_factors, svd_vjp, saves="y")
+differentiable(np.linalg.svdvals, svdvals_vjp, saves="x", note="0 where it is 0")
+composite(np.linalg.svd, svd)

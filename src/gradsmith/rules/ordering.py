@@ -1,0 +1,267 @@
+"""Maxima, minima and sorting: functions that choose elements.
+
+Each is linear, with coefficients that are constant until the order of the elements
+changes. So a rule is a pair of primitives, one the other's transpose, that know x and
+what was chosen from it, and are constant in both. Elements that tie share equally.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._cotangent import broadcast_axes
+from .._rule import composite, differentiable, primitive
+from .axes import (
+    NoValue,
+    as_type,
+    is_given,
+    kept_shape,
+    swapped,
+    swapped_back,
+)
+from .reductions import by_method
+from .running import scan, scan_back
+
+
+def transposes(push: Any, pull: Any) -> None:
+    """Declare two primitives, linear in the first argument, as one another's transpose.
+
+    Their second and third arguments, x and what was chosen, are constants to them.
+    """
+    for fn, transpose in ((push, pull), (pull, push)):
+        differentiable(
+            fn,
+            (_linear_vjp(transpose), None, None),
+            _linear_jvp(fn),
+            saves="x chosen",
+            arrays=3,
+        )
+
+
+def _linear_vjp(transpose: Any) -> Any:
+    return lambda dy, y, d, x, chosen, *options: transpose(dy, x, chosen, *options)
+
+
+def _linear_jvp(fn: Any) -> Any:
+    return lambda ds, y, d, x, chosen, *options: fn(ds[0], x, chosen, *options)
+
+
+# Maxima and minima
+
+
+@primitive
+def to_tied(
+    dy: Any, x: Any, chosen: Any, where: Any = True, initial: Any = None
+) -> Any:
+    """Share dy among the elements of x that equal the chosen one."""
+    ties = _ties(x, chosen, where)
+    if chosen.size != 1:
+        return np.where(ties, _over_count(dy, ties, chosen, initial), 0)
+    # Of many elements few are chosen: 3.4 ms instead of 17 for 10**7 of them.
+    places = np.flatnonzero(ties)
+    count = len(places) + int(is_given(initial) and bool(chosen == initial))
+    dx = np.zeros(x.size, dy.dtype)
+    dx[places] = dy.reshape(()) / max(count, 1)
+    return dx.reshape(x.shape)
+
+
+@primitive
+def from_tied(
+    dx: Any, x: Any, chosen: Any, where: Any = True, initial: Any = None
+) -> Any:
+    """The mean of dx over the elements of x that equal the chosen one."""
+    ties = _ties(x, chosen, where)
+    axes = broadcast_axes(x.shape, chosen.shape)
+    total = np.sum(dx, axis=axes, keepdims=True, where=ties)
+    return _over_count(total, ties, chosen, initial)
+
+
+def _ties(x: Any, chosen: Any, where: Any) -> Any:
+    """Which elements equal the chosen one."""
+    ties = np.equal(x, chosen)
+    return ties if where is True or where is NoValue else ties & where
+
+
+def _over_count(d: Any, ties: Any, chosen: Any, initial: Any) -> Any:
+    """d over the number of ties; an `initial` that ties takes its share."""
+    axes = broadcast_axes(ties.shape, chosen.shape)
+    count = np.count_nonzero(ties, axis=axes, keepdims=True)
+    if is_given(initial):
+        count = count + (chosen == initial)
+    return np.divide(d, np.maximum(count, 1), dtype=d.dtype)
+
+
+transposes(from_tied, to_tied)
+
+
+def extremum_vjp(
+    dy: Any, y: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
+    initial: Any = None, where: Any = True,
+) -> Any:  # fmt: skip
+    kept = kept_shape(a.shape, axis)
+    return to_tied(np.reshape(dy, kept), a, np.reshape(y, kept), where, initial)
+
+
+def extremum_jvp(
+    dx: Any, y: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
+    initial: Any = None, where: Any = True,
+) -> Any:  # fmt: skip
+    chosen = np.reshape(y, kept_shape(a.shape, axis))
+    return np.reshape(from_tied(dx, a, chosen, where, initial), y.shape)
+
+
+@primitive
+def fmax_reduce(a: Any, axis: Any = 0, **options: Any) -> Any:
+    return np.fmax.reduce(a, axis, **options)
+
+
+@primitive
+def fmin_reduce(a: Any, axis: Any = 0, **options: Any) -> Any:
+    return np.fmin.reduce(a, axis, **options)
+
+
+for _fn in (np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin):
+    differentiable(
+        _fn, extremum_vjp, extremum_jvp, saves="a y", note="the tied share equally"
+    )
+for _fn in (fmax_reduce, fmin_reduce):
+    differentiable(
+        _fn,
+        lambda dy, y, a, axis=0, **options: extremum_vjp(dy, y, a, axis, **options),
+        lambda dx, y, a, axis=0, **options: extremum_jvp(dx, y, a, axis, **options),
+        saves="a y",
+        note="the tied share equally",
+    )
+
+
+def ptp(a: Any, axis: Any = None, out: Any = None, keepdims: Any = False) -> Any:
+    return np.max(a, axis=axis, keepdims=keepdims) - np.min(
+        a, axis=axis, keepdims=keepdims
+    )
+
+
+composite(np.ptp, ptp, note="the tied share equally")
+
+
+@primitive
+def maximum_accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Any:
+    return np.maximum.accumulate(a, axis, dtype)
+
+
+@primitive
+def minimum_accumulate(a: Any, axis: int = 0, dtype: Any = None) -> Any:
+    return np.minimum.accumulate(a, axis, dtype)
+
+
+# Where y stays the same it is the mean of those x so far that equal it: a running sum
+# that begins anew where y changes.
+def _record_runs(x: Any, y: Any) -> tuple[Any, Any, Any]:
+    """Where y goes on as before, where x equals it, and among how many so far."""
+    before = np.concatenate([np.full_like(y[..., :1], np.nan), y[..., :-1]], axis=-1)
+    stays, equal = as_type(y == before, x.dtype), as_type(x == y, x.dtype)
+    return stays, equal, np.maximum(scan(stays, equal), 1)
+
+
+def accumulate_vjp(dy: Any, y: Any, a: Any, axis: int = 0, dtype: Any = None) -> Any:
+    lines = swapped(y, axis)
+    stays, equal, count = _record_runs(swapped(as_type(a, y.dtype), axis), lines)
+    dx = equal * scan_back(stays, swapped(dy, axis) / count)
+    return swapped_back(dx, a.shape, axis)
+
+
+def accumulate_jvp(dx: Any, y: Any, a: Any, axis: int = 0, dtype: Any = None) -> Any:
+    lines = swapped(y, axis)
+    stays, equal, count = _record_runs(swapped(as_type(a, y.dtype), axis), lines)
+    dy = scan(stays, equal * swapped(dx, axis)) / count
+    return swapped_back(dy, y.shape, axis)
+
+
+for _fn in (maximum_accumulate, minimum_accumulate):
+    differentiable(
+        _fn, accumulate_vjp, accumulate_jvp, saves="a y", note="the tied share equally"
+    )
+
+# Sorting
+
+
+@primitive
+def carried(d: Any, x: Any, chosen: Any) -> Any:
+    """Carry d from the places of x to those of `chosen`, a rearrangement of x.
+
+    Along the last axis; values of d whose x tie are replaced by their mean.
+    """
+    source = np.argsort(x, axis=-1, kind="stable")
+    target = np.argsort(chosen, axis=-1, kind="stable")
+    d = np.take_along_axis(d, source, axis=-1)
+    d = _mean_of_ties(d, np.take_along_axis(x, source, axis=-1))
+    arranged = np.empty_like(d)
+    np.put_along_axis(arranged, target, d, axis=-1)
+    return arranged
+
+
+def _mean_of_ties(d: Any, x: Any) -> Any:
+    """d with its mean wherever successive elements of the sorted x are equal."""
+    new = np.ones(x.shape, bool)
+    new[..., 1:] = x[..., 1:] != x[..., :-1]
+    if new.all():
+        return d
+    starts = np.flatnonzero(new)
+    counts = np.diff(starts, append=x.size)
+    means = np.divide(np.add.reduceat(d.reshape(-1), starts), counts, dtype=d.dtype)
+    return np.repeat(means, counts).reshape(d.shape)
+
+
+differentiable(
+    carried,
+    (lambda dy, y, d, x, chosen: carried(dy, chosen, x), None, None),
+    lambda ds, y, d, x, chosen: carried(ds[0], x, chosen),
+    saves="x chosen",
+    arrays=3,
+)
+
+
+def rearranged_vjp(dy: Any, y: Any, a: Any, axis: Any) -> Any:
+    dx = carried(swapped(dy, axis), swapped(y, axis), swapped(a, axis))
+    return swapped_back(dx, a.shape, axis)
+
+
+def rearranged_jvp(dx: Any, y: Any, a: Any, axis: Any) -> Any:
+    dy = carried(swapped(dx, axis), swapped(a, axis), swapped(y, axis))
+    return swapped_back(dy, y.shape, axis)
+
+
+differentiable(
+    np.sort,
+    lambda dy, y, a, axis=-1, *_, **__: rearranged_vjp(dy, y, a, axis),
+    lambda dx, y, a, axis=-1, *_, **__: rearranged_jvp(dx, y, a, axis),
+    saves="a y",
+    note="the tied share equally",
+)
+differentiable(
+    np.partition,
+    lambda dy, y, a, kth, axis=-1, *_, **__: rearranged_vjp(dy, y, a, axis),
+    lambda dx, y, a, kth, axis=-1, *_, **__: rearranged_jvp(dx, y, a, axis),
+    saves="a y",
+    note="the tied share equally",
+)
+
+
+def sort_complex(a: Any) -> Any:
+    if a.dtype.kind == "c":
+        return np.sort(a)
+    wide = np.clongdouble if a.dtype == np.longdouble else np.complex128
+    return np.astype(np.sort(a), wide)
+
+
+composite(np.sort_complex, sort_complex, note="the tied share equally")
+
+METHODS = {
+    (np.maximum, "reduce"): by_method(np.max),
+    (np.minimum, "reduce"): by_method(np.min),
+    (np.fmax, "reduce"): fmax_reduce,
+    (np.fmin, "reduce"): fmin_reduce,
+    (np.maximum, "accumulate"): maximum_accumulate,
+    (np.minimum, "accumulate"): minimum_accumulate,
+}

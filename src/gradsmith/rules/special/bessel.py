@@ -1,0 +1,191 @@
+"""Bessel functions, integrals of elementary functions, hypergeometric functions.
+
+The derivative of a Bessel function is half the sum or difference of its neighbours. Where
+it is infinite or not real it counts as 0 (`finite`). The order is never differentiated.
+"""
+
+from __future__ import annotations
+
+from math import inf, pi
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+from scipy.special import _ufuncs
+
+from ..._errors import UnsupportedOperationError
+from ..._rule import differentiable, elementwise
+from ..arithmetic import guard, over
+from ..axes import conj
+from ..elementwise import is_complex
+from .common import finite, refused, several
+
+# Orders 0 and 1
+
+elementwise(sp.j0, lambda x: -sp.j1(x))
+elementwise(sp.j1, lambda x: 0.5 * (sp.j0(x) - sp.jv(2.0, x)))
+elementwise(sp.i0, lambda x: finite(sp.i1(x)))
+elementwise(sp.i1, lambda x: finite(0.5 * (sp.i0(x) + sp.iv(2.0, x))))
+elementwise(sp.y0, lambda x: finite(-sp.y1(x)), domain=(0, inf), note="0 from 0 down")
+elementwise(
+    sp.y1,
+    lambda x: finite(0.5 * (sp.y0(x) - sp.yv(2.0, x))),
+    domain=(0, inf),
+    note="0 from 0 down",
+)
+elementwise(sp.k0, lambda x: finite(-sp.k1(x)), domain=(0, inf), note="0 from 0 down")
+elementwise(
+    sp.k1,
+    lambda x: finite(-0.5 * (sp.k0(x) + sp.kv(2.0, x))),
+    domain=(0, inf),
+    note="0 from 0 down",
+)
+
+# The same times exp(-|x|) or, for k, exp(x)
+
+elementwise(
+    sp.i0e, lambda y, x: sp.i1e(x) - np.sign(x) * y, kinks=(0.0,), note="0 at 0"
+)
+elementwise(
+    sp.i1e,
+    lambda y, x: 0.5 * (sp.i0e(x) + sp.ive(2.0, x)) - np.sign(x) * y,
+)
+elementwise(
+    sp.k0e,
+    lambda y, x: finite(y - sp.k1e(x)),
+    domain=(0, inf),
+    note="0 from 0 down",
+)
+elementwise(
+    sp.k1e,
+    lambda y, x: finite(y - 0.5 * (sp.k0e(x) + sp.kve(2.0, x))),
+    domain=(0, inf),
+    note="0 from 0 down",
+)
+
+# Any order
+
+
+def _half_difference(fn: Any) -> Any:
+    return lambda x1, x2: finite(0.5 * (fn(x1 - 1, x2) - fn(x1 + 1, x2)))
+
+
+def _half_sum(fn: Any, sign: int) -> Any:
+    return lambda x1, x2: finite(0.5 * sign * (fn(x1 - 1, x2) + fn(x1 + 1, x2)))
+
+
+_EDGE = "0 where it is infinite or not real"
+several(sp.jv, refused(sp.jv, "v"), _half_difference(sp.jv), note=_EDGE)
+several(sp.iv, refused(sp.iv, "v"), _half_sum(sp.iv, 1), note=_EDGE)
+for _fn, _order in ((sp.yv, "v"), (sp.yn, "n")):
+    several(
+        _fn, refused(_fn, _order), _half_difference(_fn), domain=(0, inf), note=_EDGE
+    )
+for _fn, _order in ((sp.kv, "v"), (sp.kn, "n")):
+    several(
+        _fn, refused(_fn, _order), _half_sum(_fn, -1), domain=(0, inf), note=_EDGE
+    )
+
+
+def _ive(y: Any, x1: Any, x2: Any) -> Any:
+    if is_complex(x2):
+        raise UnsupportedOperationError(
+            "scipy.special.ive of a complex argument has no gradient rule: it is not "
+            "analytic, being scaled by exp(-|x.real|)."
+        )
+    return finite(0.5 * (sp.ive(x1 - 1, x2) + sp.ive(x1 + 1, x2)) - np.sign(x2) * y)
+
+
+def _kve(y: Any, x1: Any, x2: Any) -> Any:
+    return finite(y - 0.5 * (sp.kve(x1 - 1, x2) + sp.kve(x1 + 1, x2)))
+
+
+several(sp.ive, refused(sp.ive, "v"), _ive, note=_EDGE)
+several(sp.kve, refused(sp.kve, "v"), _kve, domain=(0, inf), note=_EDGE)
+
+# Integrals of elementary functions
+
+elementwise(sp.expi, lambda x: over(np.exp(x), x), kinks=(0.0,), note="0 at 0")
+
+
+def _exp1(x: Any) -> Any:
+    slope = over(-np.exp(-x), x)
+    return slope if is_complex(x) else guard(slope, x > 0)
+
+
+elementwise(sp.exp1, _exp1, domain=(0, inf), note="0 from 0 down, if real")
+
+
+def several_outputs(fn: Any, slopes: Any, **facts: Any) -> None:
+    """Declare a function of x with several outputs: `slopes(y, x)` are theirs."""
+
+    def vjp(dy: Any, y: Any, x: Any) -> Any:
+        terms = [d * conj(p) for d, p in zip(dy, slopes(y, x), strict=True)]
+        return sum(terms[1:], start=terms[0])
+
+    def jvp(dx: Any, y: Any, x: Any) -> Any:
+        return tuple(p * dx for p in slopes(y, x))
+
+    differentiable(fn, vjp, jvp, saves="y x", **facts)
+
+
+def _shichi(y: Any, x: Any) -> Any:
+    if is_complex(x):
+        even = over(np.sinh(x), x)
+    else:  # sinh(x)/x, smooth at 0
+        even = 0.5 * (sp.exprel(x) + sp.exprel(-x))
+    return finite(even), finite(over(np.cosh(x), x))
+
+
+def _fresnel(y: Any, x: Any) -> Any:
+    angle = pi / 2 * (x * x)
+    ok = np.isfinite(angle)
+    angle = guard(angle, ok)
+    return guard(np.sin(angle), ok), guard(np.cos(angle), ok)
+
+
+several_outputs(
+    sp.sici, lambda y, x: (np.sinc(x / pi), over(np.cos(x), x)), note="0 for ci at 0"
+)
+several_outputs(sp.shichi, _shichi, note="0 for chi at 0, and where it overflows")
+several_outputs(sp.fresnel, _fresnel, note="0 where x**2 overflows")
+several_outputs(
+    sp.airy,
+    lambda y, x: [finite(p) for p in (y[1], x * y[0], y[3], x * y[2])],
+    note="0 where it overflows",
+)
+
+# W exp(W) = x, and y + log(y) = x
+
+elementwise(
+    _ufuncs._lambertw,
+    lambda y: over(np.exp(-y), 1 + y),
+    None,
+    None,
+    note="0 at the branch point -1/e",
+)
+elementwise(sp.wrightomega, lambda y: over(y, 1 + y))
+
+# Hypergeometric functions of their last argument
+
+several(
+    sp.hyp0f1,
+    refused(sp.hyp0f1, "v"),
+    lambda x1, x2: finite(sp.hyp0f1(x1 + 1, x2) / x1),
+)
+several(
+    sp.hyp1f1,
+    refused(sp.hyp1f1, "a"),
+    refused(sp.hyp1f1, "b"),
+    lambda x1, x2, x3: finite(x1 / x2 * sp.hyp1f1(x1 + 1, x2 + 1, x3)),
+)
+several(
+    sp.hyp2f1,
+    refused(sp.hyp2f1, "a"),
+    refused(sp.hyp2f1, "b"),
+    refused(sp.hyp2f1, "c"),
+    lambda x1, x2, x3, x4: finite(
+        x1 * x2 / x3 * sp.hyp2f1(x1 + 1, x2 + 1, x3 + 1, x4)
+    ),
+    domain=(-inf, 1),
+)

@@ -1,0 +1,246 @@
+"""Logistic functions, entropies, losses and power transforms."""
+
+from __future__ import annotations
+
+from math import factorial, inf, log, pi
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+
+from ..._rule import elementwise
+from ..arithmetic import guard, inside, over, power_dx1, power_dx2
+from ..elementwise import is_complex, polynomial
+from .common import like, several
+
+# Exponentials, logarithms and trigonometry that NumPy has too, or nearly
+
+like(sp.exp2, np.exp2)
+like(sp.expm1, np.expm1)
+like(sp.log1p, np.log1p)
+like(sp.cbrt, np.cbrt)
+elementwise(sp.exp10, lambda y: y * log(10))
+elementwise(sp.cosm1, lambda x: -np.sin(x))
+elementwise(sp.sindg, lambda x: pi / 180 * sp.cosdg(x))
+elementwise(sp.cosdg, lambda x: -pi / 180 * sp.sindg(x))
+
+
+# Both are 0 at their poles as SciPy counts them, where y is infinite.
+def _slope_of_tangent(y: Any) -> Any:
+    y = guard(y, np.isfinite(y))
+    return pi / 180 * (1 + y * y)
+
+
+elementwise(sp.tandg, lambda y: _slope_of_tangent(y))
+elementwise(sp.cotdg, lambda y: -_slope_of_tangent(y))
+elementwise(
+    sp.powm1,
+    power_dx1,
+    lambda y, x1: power_dx2(y + 1, x1),
+    note="0 where 0 meets a power below 1, and where there is no real power",
+)
+
+# Logistic functions
+
+elementwise(sp.expit, lambda y, x: y * sp.expit(-x))
+elementwise(sp.log_expit, lambda x: sp.expit(-x))
+
+
+def _logit(x: Any) -> Any:
+    product = x * (1 - x)
+    return guard(1 / product, product > 0)
+
+
+elementwise(
+    sp.logit,
+    _logit,
+    domain=(0, 1),
+    note="0 at 0 and 1, where the slope is infinite, and beyond",
+)
+
+
+# y = (exp(x) - 1)/x, so dy/dx = (exp(x) - y)/x. Near 0 that cancels, and the series
+# 1/2 + 2x/6 + 3x**2/24 + ... takes over; with x large exp(x) overflows before y does,
+# but it is 1 + x*y.
+_EXPREL_COEFFICIENTS = [(k + 1) / factorial(k + 2) for k in range(20)]
+
+
+def exprel_dx(y: Any, x: Any) -> Any:
+    near, left = np.abs(x) < 1, x < 0
+    series = polynomial(_EXPREL_COEFFICIENTS, guard(x, near))
+    x = np.where(near, 1, x)
+    below = (np.exp(guard(x, left)) - guard(y, left)) / x
+    inverse = 1 / x
+    above = y * (1 - inverse) + inverse
+    return np.where(near, series, np.where(left, below, above))
+
+
+elementwise(sp.exprel, exprel_dx)
+
+# Entropies. At x1 = 0 their slope is infinite, which counts as 0.
+
+
+def _log_of(x: Any, ok: Any) -> Any:
+    return guard(np.log(x), ok)
+
+
+def _xlog1py_dx1(x2: Any) -> Any:
+    return guard(np.log1p(x2), inside(1 + x2))
+
+
+def _xlog1py_dx2(x1: Any, x2: Any) -> Any:
+    x2 = 1 + x2
+    return guard(x1 / x2, inside(x2))
+
+
+several(
+    sp.xlogy,
+    lambda x2: _log_of(x2, inside(x2)),
+    lambda x1, x2: guard(x1 / x2, inside(x2)),
+    domain=(0, inf),
+    note="0 where x2 is not positive",
+)
+several(
+    sp.xlog1py,
+    _xlog1py_dx1,
+    _xlog1py_dx2,
+    domain=(-1, inf),
+    note="0 where x2 is not above -1",
+)
+elementwise(
+    sp.entr,
+    lambda x: guard(-1 - np.log(x), x > 0),
+    domain=(0, inf),
+    note="0 at 0, where the slope is infinite, and below",
+)
+
+
+# y = x1*log(x1/x2): the logarithm is taken from y, since the quotient may overflow.
+def _rel_entr_dx1(y: Any, x1: Any) -> Any:
+    return guard(y / x1 + 1, (x1 > 0) & (y < inf))
+
+
+def _log_ratio(x1: Any, x2: Any) -> Any:
+    return guard(sp.rel_entr(x1, x2) / x1, (x1 > 0) & (x2 > 0))
+
+
+several(
+    sp.rel_entr,
+    _rel_entr_dx1,
+    lambda x1, x2: guard(-x1 / x2, (x1 >= 0) & (x2 > 0)),
+    domain=(0, inf),
+    note="0 for x1 where x1 is 0, and where y is infinite",
+)
+several(
+    sp.kl_div,
+    _log_ratio,
+    lambda x1, x2: guard((x2 - x1) / x2, (x1 >= 0) & (x2 > 0)),
+    domain=(0, inf),
+    note="0 for x1 where x1 is 0, and where y is infinite",
+)
+
+# Losses. huber: r**2/2 within delta, delta*(|r| - delta/2) beyond, where x1 is delta.
+
+several(
+    sp.huber,
+    lambda x1, x2: guard(np.maximum(np.abs(x2) - x1, 0), x1 >= 0),
+    lambda x1, x2: guard(np.sign(x2) * np.minimum(np.abs(x2), x1), x1 >= 0),
+    domain=(0, inf),
+    note="0 where delta is negative",
+)
+
+
+# y = delta*(h - delta) with h = hypot(delta, r); dy/ddelta = (h - delta)**2/h, in which
+# h - delta = r**2/(h + delta) does not cancel.
+def _pseudo_huber_dx1(x1: Any, x2: Any) -> Any:
+    h = np.hypot(x1, x2)
+    excess = x2 * over(x2, h + x1)
+    return guard(excess * over(excess, h), x1 >= 0)
+
+
+def _pseudo_huber_dx2(x1: Any, x2: Any) -> Any:
+    return guard(x1 * over(x2, np.hypot(x1, x2)), x1 >= 0)
+
+
+several(
+    sp.pseudo_huber,
+    _pseudo_huber_dx1,
+    _pseudo_huber_dx2,
+    domain=(0, inf),
+    note="0 where delta is negative, and at (0, 0)",
+)
+
+# Power transforms. y = (x**p - 1)/p = l*exprel(p*l) with l = log(x); 1p: l = log1p(x)
+
+
+def _by_power(logarithm: Any, p: Any) -> Any:
+    """The derivative of l*exprel(p*l) with respect to p."""
+    t = p * logarithm
+    return logarithm * logarithm * exprel_dx(sp.exprel(t), t)
+
+
+def _boxcox_dx1(x1: Any, x2: Any) -> Any:
+    return guard(x1 ** (x2 - 1), (x1 > 0) | ((x1 == 0) & (x2 >= 1)))
+
+
+def _boxcox1p_dx1(x1: Any, x2: Any) -> Any:
+    ok = x1 > -1
+    return guard(np.exp((x2 - 1) * guard(np.log1p(x1), ok)), ok)
+
+
+several(
+    sp.boxcox,
+    _boxcox_dx1,
+    lambda x1, x2: _by_power(_log_of(x1, x1 > 0), x2),
+    domain=(0, inf),
+    note="0 where x1 is negative",
+)
+several(
+    sp.boxcox1p,
+    _boxcox1p_dx1,
+    lambda x1, x2: _by_power(guard(np.log1p(x1), x1 > -1), x2),
+    domain=(-1, inf),
+    note="0 where x1 is -1 or less",
+)
+
+
+# Their inverses: with z the result, dz/dx1 = 1/(dy/dz) = z**(1 - p), and
+# dz/dp = -(dy/dp)/(dy/dz), both by the logarithm l of z.
+def _log_of_inverse(y: Any) -> Any:
+    return _log_of(y, (y > 0) & (y < inf))
+
+
+def _log_of_inverse1p(y: Any) -> Any:
+    return guard(np.log1p(y), (y > -1) & (y < inf))
+
+
+def _inverse_dx1(logarithm: Any, p: Any) -> Any:
+    return np.exp((1 - p) * logarithm)
+
+
+def _inverse_dx2(logarithm: Any, p: Any) -> Any:
+    return -_by_power(logarithm, p) * _inverse_dx1(logarithm, p)
+
+
+several(
+    sp.inv_boxcox,
+    lambda y, x2: guard(_inverse_dx1(_log_of_inverse(y), x2), (y > 0) & (y < inf)),
+    lambda y, x2: _inverse_dx2(_log_of_inverse(y), x2),
+    note="0 where the result is not positive",
+)
+several(
+    sp.inv_boxcox1p,
+    lambda y, x2: guard(_inverse_dx1(_log_of_inverse1p(y), x2), (y > -1) & (y < inf)),
+    lambda y, x2: _inverse_dx2(_log_of_inverse1p(y), x2),
+    note="0 where the result is not above -1",
+)
+
+
+# y = the integral of log(t)/(1 - t) from 1: with l = log(x), dy/dx = -1/exprel(l)
+def _spence(x: Any) -> Any:
+    if is_complex(x):
+        return over(np.log(x), 1 - x)
+    return guard(-1 / sp.exprel(_log_of(x, x > 0)), x > 0)
+
+
+elementwise(sp.spence, _spence, domain=(0, inf), note="0 from 0 down")

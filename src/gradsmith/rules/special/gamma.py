@@ -1,0 +1,210 @@
+"""The gamma function and its relatives."""
+
+from __future__ import annotations
+
+from math import inf, pi
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+from scipy.special import _ufuncs
+
+from ..._errors import UnsupportedOperationError
+from ..._rule import differentiable, elementwise
+from ..arithmetic import guard, over
+from ..elementwise import is_complex
+from .common import finite, refused, several
+
+_AT_POLES = "0 at the poles 0, -1, -2, ..."
+
+
+def regular(x: Any) -> Any:
+    """Where x is no pole of the gamma function."""
+    if is_complex(x):
+        return (np.imag(x) != 0) | regular(np.real(x))
+    return (x > 0) | (x != np.floor(x))
+
+
+def digamma(x: Any) -> Any:
+    return guard(sp.psi(x), regular(x))
+
+
+# psi'(x) = zeta(2, x); on the left by reflection, psi'(x) = (pi/sin(pi x))**2 -
+# psi'(1 - x), where zeta would sum over all poles. sin sees x less a whole number.
+def trigamma(x: Any) -> Any:
+    if is_complex(x):
+        raise UnsupportedOperationError(
+            "scipy.special.psi of a complex argument has no gradient rule: SciPy has no "
+            "complex polygamma function."
+        )
+    left, ok = x < 0.5, regular(x)
+    sine = np.sin(pi * (x - np.rint(x)))
+    reflected = over(pi, sine)
+    zeta = sp.zeta(2, np.where(left, 1 - x, x))
+    return guard(np.where(left, reflected * reflected - zeta, zeta), ok)
+
+
+def _loggamma(x: Any) -> Any:
+    return digamma(x) if is_complex(x) else guard(sp.psi(x), x > 0)
+
+
+elementwise(sp.psi, trigamma, note=_AT_POLES)
+elementwise(sp.gammaln, lambda x: digamma(x), note=_AT_POLES)
+elementwise(sp.loggamma, _loggamma, domain=(0, inf), note="0 from 0 down, if real")
+elementwise(
+    sp.gamma, lambda y, x: guard(y, regular(x)) * digamma(x), note=_AT_POLES
+)
+
+
+# y = 1/gamma(x). dy/dx = -y*psi(x), which on the left is 0 times infinity at the poles;
+# there y = gamma(z)*sin(pi*x)/pi with z = 1 - x > 0.
+def _rgamma(y: Any, x: Any) -> Any:
+    if is_complex(x):
+        return -y * digamma(x)
+    left = x < 0.5
+    z = np.where(left, 1 - x, 1)
+    angle = pi * (x - 2 * np.rint(0.5 * x))
+    wave = np.cos(angle) - sp.psi(z) * np.sin(angle) / pi
+    reflected = guard(sp.gamma(z), z < _LARGEST[x.dtype.char]) * wave
+    return np.where(left, reflected, -guard(y, ~left) * sp.psi(np.where(left, 1, x)))
+
+
+_LARGEST = {"e": 35.0, "f": 35.0, "d": 171.0, "g": 171.0}  # whose gamma is finite
+
+elementwise(sp.rgamma, _rgamma, note="0 where gamma(1 - x) overflows")
+
+
+# zeta(s, q) = the sum of 1/(q + k)**s. For q < 0 it exists if s is whole.
+def _zeta_dq(x1: Any, x2: Any) -> Any:
+    ok = (x2 > 0) | ((x2 != np.floor(x2)) & (x1 == np.floor(x1)))
+    return -x1 * guard(sp.zeta(x1 + 1, x2), ok)
+
+
+several(
+    _ufuncs._zeta,
+    refused(sp.zeta, "x"),
+    _zeta_dq,
+    domain=(0, inf),
+    note="0 at the poles 0, -1, -2, ... of q",
+)
+
+
+def _polygamma_dx(n: Any, x: Any) -> Any:
+    return guard(sp.polygamma(n + 1, x), regular(x))
+
+
+differentiable(
+    sp.polygamma,
+    lambda dy, y, n, x: dy * _polygamma_dx(n, x),
+    lambda dx, y, n, x: dx * _polygamma_dx(n, x),
+    saves="x",
+    arrays=slice(1, 2),
+    note=_AT_POLES,
+)
+
+
+def _multigammaln_da(a: Any, d: Any) -> Any:
+    return sum((sp.psi(a - 0.5 * j) for j in range(int(d))), start=0.0)
+
+
+differentiable(
+    sp.multigammaln,
+    lambda dy, y, a, d: dy * _multigammaln_da(a, d),
+    lambda dx, y, a, d: dx * _multigammaln_da(a, d),
+    saves="a",
+)
+
+
+# psi(a) - psi(a + b) cancels if a is large; there it is the difference of the asymptotic
+# series psi(a) ~ log(a) - u/2 - u**2/12 + u**4/120 - u**6/252 + u**8/240, u = 1/a, in
+# which each difference of powers is a product with u - v = b*u*v, v = 1/(a + b).
+def digamma_difference(a: Any, b: Any) -> Any:
+    far = (a > 30) & (b > 0)
+    direct = digamma(a) - digamma(a + b)
+    a, b = np.where(far, a, 1), np.where(far, b, 1)
+    u, v = 1 / a, 1 / (a + b)
+    u2, v2 = u * u, v * v
+    u4, v4 = u2 * u2, v2 * v2
+    d1 = b * u * v
+    d2 = d1 * (u + v)
+    powers = (
+        d1 / 2
+        + d2 * (1 / 12 - (u2 + v2) / 120)
+        + d2 * ((u4 + u2 * v2 + v4) / 252 - (u2 + v2) * (u4 + v4) / 240)
+    )
+    return np.where(far, -np.log1p(b * u) - powers, direct)
+
+
+def _beta(y: Any, x1: Any, x2: Any) -> Any:
+    ok = regular(x1) & regular(x2) & regular(x1 + x2)
+    return guard(y, ok) * digamma_difference(x1, x2)
+
+
+several(
+    sp.betaln,
+    lambda x1, x2: digamma_difference(x1, x2),
+    lambda x1, x2: digamma_difference(x2, x1),
+    domain=(0, inf),
+    note="0 at the poles, also of x1 + x2",
+)
+several(
+    sp.beta,
+    lambda y, x1, x2: _beta(y, x1, x2),
+    lambda y, x1, x2: _beta(y, x2, x1),
+    domain=(0, inf),
+    note="0 at the poles, also of x1 + x2",
+)
+
+# Incomplete functions: distributions of x, whose derivative is the density. At an end of
+# their interval it may be infinite, which counts as 0.
+
+
+def _exp_where(exponent: Any, ok: Any) -> Any:
+    return guard(np.exp(guard(exponent, ok)), ok)
+
+
+def gamma_density(a: Any, x: Any) -> Any:
+    """x**(a - 1) * exp(-x) / gamma(a)."""
+    ok = (a > 0) & ((x > 0) | ((x == 0) & (a >= 1)))
+    return _exp_where(sp.xlogy(a - 1, x) - x - sp.gammaln(a), ok)
+
+
+def beta_density(a: Any, b: Any, x: Any) -> Any:
+    """x**(a - 1) * (1 - x)**(b - 1) / beta(a, b)."""
+    left = (x > 0) | ((x == 0) & (a >= 1))
+    right = (x < 1) | ((x == 1) & (b >= 1))
+    exponent = sp.xlogy(a - 1, x) + sp.xlog1py(b - 1, -x) - sp.betaln(a, b)
+    return _exp_where(exponent, (a > 0) & (b > 0) & left & right)
+
+
+several(
+    sp.gammainc,
+    refused(sp.gammainc, "a"),
+    lambda x1, x2: gamma_density(x1, x2),
+    domain=(0, inf),
+)
+several(
+    sp.gammaincc,
+    refused(sp.gammaincc, "a"),
+    lambda x1, x2: -gamma_density(x1, x2),
+    domain=(0, inf),
+)
+several(
+    sp.gammaincinv,
+    refused(sp.gammaincinv, "a"),
+    lambda y, x1: over(1, finite(gamma_density(x1, y))),
+    domain=(0, 1),
+)
+several(
+    sp.gammainccinv,
+    refused(sp.gammainccinv, "a"),
+    lambda y, x1: -over(1, finite(gamma_density(x1, y))),
+    domain=(0, 1),
+)
+for _fn, _partial in (
+    (sp.betainc, lambda x1, x2, x3: beta_density(x1, x2, x3)),
+    (sp.betaincc, lambda x1, x2, x3: -beta_density(x1, x2, x3)),
+    (sp.betaincinv, lambda y, x1, x2: over(1, finite(beta_density(x1, x2, y)))),
+    (sp.betainccinv, lambda y, x1, x2: -over(1, finite(beta_density(x1, x2, y)))),
+):
+    several(_fn, refused(_fn, "a"), refused(_fn, "b"), _partial, domain=(0, 1))

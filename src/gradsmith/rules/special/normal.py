@@ -1,0 +1,133 @@
+"""The error function and the normal distribution."""
+
+from __future__ import annotations
+
+from math import inf, pi, sqrt
+from typing import Any
+
+import numpy as np
+import scipy.special as sp
+
+from ..._rule import elementwise, primitive
+from ..arithmetic import guard, over
+from ..elementwise import is_complex, polynomial
+from .common import several
+
+
+def bell(x: Any) -> Any:
+    """The derivative of erf."""
+    return 2 / sqrt(pi) * np.exp(-(x * x))
+
+
+def density(x: Any) -> Any:
+    """The derivative of ndtr: the density of the normal distribution."""
+    return 1 / sqrt(2 * pi) * np.exp(-0.5 * (x * x))
+
+
+elementwise(sp.erf, lambda x: bell(x))
+elementwise(sp.erfc, lambda x: -bell(x))
+elementwise(sp.erfi, lambda x: 2 / sqrt(pi) * np.exp(x * x))
+elementwise(sp.ndtr, lambda x: density(x))
+
+# erfcx' = 2x*y - 2/sqrt(pi) and dawsn' = 1 - 2x*y cancel for large x. There they are
+# given by the derivatives of the asymptotic series
+#   sqrt(pi)*erfcx(x) ~ sum (-1)**k c(k) x**(-2k-1),   c(k) = (2k-1)!!/2**k,
+# and 2*dawsn(x) ~ the same with plus signs only. From 20 on 10 terms are exact.
+_ODD = [1.0]  # (2k+1)!!/2**k
+for _k in range(1, 10):
+    _ODD.append(_ODD[-1] * (2 * _k + 1) / 2)
+_ALTERNATING = [(-1) ** k * c for k, c in enumerate(_ODD)]
+
+
+def _tail(coefficients: list[float], x: Any) -> Any:
+    inverse = 1 / x
+    square = inverse * inverse
+    return -square * polynomial(coefficients, square)
+
+
+def erfcx_dx(y: Any, x: Any) -> Any:
+    direct = 2 * (x * y) - 2 / sqrt(pi)
+    if is_complex(x):
+        return direct
+    far = x > 20
+    tail = 1 / sqrt(pi) * _tail(_ALTERNATING, np.where(far, x, 20))
+    return np.where(far, tail, direct)
+
+
+def _dawsn(y: Any, x: Any) -> Any:
+    direct = 1 - 2 * (x * y)
+    if is_complex(x):
+        return direct
+    far = np.abs(x) > 20
+    return np.where(far, 0.5 * _tail(_ODD, np.where(far, x, 20)), direct)
+
+
+elementwise(sp.erfcx, erfcx_dx)
+elementwise(sp.dawsn, _dawsn)
+elementwise(sp.wofz, lambda y, x: 2j / sqrt(pi) - 2 * (x * y))
+
+
+# The inverse functions: 1/f'(y), which is infinite at the ends, where y is.
+def _inverse(y: Any, slope: Any) -> Any:
+    ok = np.abs(y) < inf
+    return guard(slope(guard(y, ok)), ok)
+
+
+elementwise(
+    sp.erfinv,
+    lambda y: _inverse(y, lambda y: sqrt(pi) / 2 * np.exp(y * y)),
+    domain=(-1, 1),
+    note="0 at -1 and 1, where the slope is infinite, and beyond",
+)
+elementwise(
+    sp.erfcinv,
+    lambda y: _inverse(y, lambda y: -sqrt(pi) / 2 * np.exp(y * y)),
+    domain=(0, 2),
+    note="0 at 0 and 2, where the slope is infinite, and beyond",
+)
+elementwise(
+    sp.ndtri,
+    lambda y: _inverse(y, lambda y: sqrt(2 * pi) * np.exp(0.5 * (y * y))),
+    domain=(0, 1),
+    note="0 at 0 and 1, where the slope is infinite, and beyond",
+)
+
+
+@primitive
+def hazard(x: Any) -> Any:
+    """density(x) / ndtr(x), the derivative of log_ndtr, without their underflow."""
+    return sqrt(2 / pi) / sp.erfcx(-sqrt(0.5) * x)
+
+
+# y = density/ndtr, hence dy/dx = -y*(x + y). On the left that sum cancels; with
+# t = -x/sqrt(2) it is -erfcx'(t)/erfcx(t)/sqrt(2).
+def _hazard(y: Any, x: Any) -> Any:
+    t = np.maximum(-sqrt(0.5) * x, 0)
+    scaled = sp.erfcx(t)
+    left = -sqrt(0.5) * erfcx_dx(scaled, t) / scaled
+    return -y * np.where(x < 0, left, x + y)
+
+
+elementwise(hazard, _hazard)
+elementwise(
+    sp.log_ndtr, lambda x: density(x) / sp.ndtr(x) if is_complex(x) else hazard(x)
+)
+elementwise(
+    sp.ndtri_exp,
+    lambda y: _inverse(y, lambda y: over(1, hazard(y))),
+    domain=(-inf, 0),
+    note="0 at 0, where the slope is infinite, and beyond",
+)
+
+
+# y = the integral of exp(-x1**2 (1 + t**2)/2)/(1 + t**2)/(2 pi) over t from 0 to x2
+def _owens_dx2(x1: Any, x2: Any) -> Any:
+    square = 1 + x2 * x2
+    return np.exp(-0.5 * (x1 * x1 * square)) / (2 * pi * square)
+
+
+several(
+    sp.owens_t,
+    lambda x1, x2: -0.5 * density(x1) * sp.erf(sqrt(0.5) * (x1 * x2)),
+    _owens_dx2,
+)

@@ -1,0 +1,101 @@
+"""Every elementwise rule at its edges: 0, poles, kinks, the ends of the number range.
+
+The gradient is never NaN; it is finite where the value and its true derivative are; it
+has the shape and dtype of the input. To first and second order, in both modes.
+"""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from itertools import product
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+from gradsmith import rules
+from gradsmith._rule import RULES, Elementwise, name_of
+
+if find_spec("scipy"):
+    import scipy.special  # noqa: F401
+
+    rules.load("special")
+
+RULED = [rule for rule in RULES.values() if isinstance(rule, Elementwise)]
+DTYPES = [np.float16, np.float32, np.float64]
+ORDERS = [0.5, 1.0, 2.0]  # for arguments that are never differentiated
+
+
+def points(rule, dtype):
+    """Where things go wrong, on both sides of 0."""
+    info = np.finfo(dtype)
+    ends = [end for end in (*rule.domain, *rule.kinks, 1.0) if np.isfinite(end)]
+    near = [np.nextafter(dtype(end), dtype(to)) for end in ends for to in (-9, 9)]
+    extreme = [info.smallest_subnormal, info.tiny, info.eps, info.max**0.5, info.max / 4]
+    usual = [0.0, 0.3, 0.5, 2.0, 2.5, 3.0, 10.0, 20.0, *ends, *near, *extreme]
+    x = np.array(usual, dtype)
+    return np.unique(np.concatenate([x, -x])).tolist() + [-0.0]
+
+
+def arguments(rule, dtype):
+    """All combinations of points; a second list says which are differentiated."""
+    tracked = [
+        partial is not None and not getattr(partial, "refused", False)
+        for partial in rule.partials
+    ]
+    lists = [points(rule, dtype) if yes else ORDERS for yes in tracked]
+    if sum(tracked) > 2:
+        lists = [xs[::4] for xs in lists]
+    if name_of(rule.fn).endswith("_lambertw"):
+        lists = [lists[0], [0], [1e-8]]
+    grid = np.array(list(product(*lists)), dtype).T
+    return list(grid), tracked
+
+
+def _order(x):
+    """Orders of integer type where they are whole: some functions want it so."""
+    return x.astype(int) if np.all(x == np.round(x)) else x
+
+
+def partial_of(fn, args, i):
+    """The function of the i-th argument alone."""
+    return lambda x: fn(*args[:i], x, *args[i + 1 :])
+
+
+def slope_of(fn, args, i):
+    """The derivative with respect to the i-th argument, as a function of all."""
+
+    def slope(*args):
+        alone = partial_of(fn, args, i)
+        return gs.grad(lambda x: np.sum(np.real(alone(x))))(args[i])
+
+    return slope
+
+
+def check(value, x, args, what):
+    assert value.shape == x.shape, what
+    assert value.dtype == x.dtype, f"{what} of {x.dtype} is {value.dtype}"
+    bad = np.flatnonzero(np.isnan(value))
+    at = [tuple(float(x[k]) for x in args) for k in bad[:5]]
+    assert not bad.size, f"{what} is NaN at {at}"
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("rule", RULED, ids=lambda rule: rule.name)
+def test_gradient_is_never_nan(rule, dtype):
+    args, tracked = arguments(rule, dtype)
+    args = [x if yes else _order(x) for x, yes in zip(args, tracked, strict=True)]
+    which = [i for i, yes in enumerate(tracked) if yes]
+    with np.errstate(all="ignore"):
+        for i in which:
+            slope = slope_of(rule.fn, args, i)
+            check(slope(*args), args[i], args, f"slope {i}")
+            y, dy = gs.jvp(partial_of(rule.fn, args, i), args[i : i + 1], [args[i] * 0 + 1])
+            check(dy, y, args, f"tangent {i}")
+            for j in which:
+                alone = partial_of(slope, args, j)
+                x, one = args[j], np.ones_like(args[j])
+                _, forward = gs.jvp(alone, [x], [one])
+                check(forward, x, args, f"forward derivative {j} of slope {i}")
+                reverse = gs.grad(lambda x, alone=alone: np.sum(alone(x)))(x)
+                check(reverse, x, args, f"reverse derivative {j} of slope {i}")

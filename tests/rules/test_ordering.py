@@ -1,0 +1,216 @@
+"""Ties, bounds and other edges of the functions that choose elements."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+from tests.rules.test_reductions import gradient
+
+RNG = np.random.default_rng(5)
+
+# Ties
+
+
+@pytest.mark.parametrize(
+    "fn", [np.max, np.amax, np.nanmax, np.maximum.reduce, np.fmax.reduce]
+)
+def test_tied_maxima_share_equally(fn):
+    x = np.array([[3.0, 1.0, 3.0], [3.0, 2.0, 0.0]])
+    np.testing.assert_array_equal(
+        gradient(lambda x: fn(x, axis=1), x), [[0.5, 0, 0.5], [1, 0, 0]]
+    )
+    np.testing.assert_allclose(
+        gradient(lambda x: fn(x, axis=None), x), [[1 / 3, 0, 1 / 3], [1 / 3, 0, 0]]
+    )
+    np.testing.assert_allclose(
+        gradient(lambda x: fn(x[None], axis=(0, 2), keepdims=True), x),
+        [[0.5, 0, 0.5], [1, 0, 0]],
+    )
+
+
+def test_tied_minima_share_equally():
+    for fn in (np.min, np.amin, np.nanmin, np.minimum.reduce, np.fmin.reduce):
+        np.testing.assert_array_equal(
+            gradient(lambda x, fn=fn: fn(x, axis=0), np.array([1.0, 2.0, 1.0])),
+            [0.5, 0, 0.5],
+        )
+
+
+def test_an_initial_value_that_ties_takes_its_share():
+    x = np.array([[0.0, -1.0, 0.0], [-1.0, -2.0, -3.0], [1.0, 0.0, 0.0]])
+    dx = gradient(lambda x: np.max(x, axis=1, initial=0.0), x)
+    np.testing.assert_allclose(dx, [[1 / 3, 0, 1 / 3], [0, 0, 0], [1, 0, 0]])
+    np.testing.assert_allclose(
+        gradient(lambda x: np.max(x, initial=0.0), x[0]), [1 / 3, 0, 1 / 3]
+    )
+
+
+def test_ties_outside_the_mask_do_not_count():
+    x, where = np.array([2.0, 2.0, 1.0]), np.array([True, False, True])
+    dx = gradient(lambda x: np.max(x, initial=0.0, where=where), x)
+    np.testing.assert_array_equal(dx, [1, 0, 0])
+
+
+def test_the_maximum_is_the_last_of_the_sorted():
+    x = np.array([1.0, 3.0, 2.0, 3.0, 3.0])
+    by_sorting = gradient(lambda x: np.sort(x)[-1], x)
+    np.testing.assert_allclose(by_sorting, gradient(np.max, x))
+    by_partition = gradient(lambda x: np.partition(x, 4)[4], x)
+    np.testing.assert_allclose(by_partition, gradient(np.max, x))
+    by_quantile = gradient(lambda x: np.quantile(x, 1.0), x)
+    np.testing.assert_allclose(by_quantile, gradient(np.max, x))
+
+
+def test_sort_takes_the_mean_over_ties_both_ways():
+    x, dy = np.array([[2.0, 1.0, 2.0], [0.0, 0.0, 0.0]]), np.array([[1.0, 2, 4]] * 2)
+    _, pull = gs.vjp(np.sort, x)
+    np.testing.assert_allclose(pull(dy)[0], [[3, 1, 3], [7 / 3] * 3])
+    _, tangent = gs.jvp(np.sort, (x,), (dy,))
+    np.testing.assert_allclose(tangent, [[2, 2.5, 2.5], [7 / 3] * 3])
+
+
+def test_tied_medians():
+    np.testing.assert_allclose(
+        gradient(np.median, np.array([2.0, 3.0, 3.0, 5.0])), [0, 0.5, 0.5, 0]
+    )
+    np.testing.assert_allclose(
+        gradient(np.median, np.array([1.0, 3.0, 3.0])), [0, 0.5, 0.5]
+    )
+
+
+def test_running_maxima_share_with_the_earlier():
+    x = np.array([1.0, 3.0, 2.0, 3.0, 5.0])
+    np.testing.assert_allclose(gradient(np.maximum.accumulate, x), [1, 2.5, 0, 0.5, 1])
+    _, tangent = gs.jvp(np.maximum.accumulate, (x,), (np.arange(5.0),))
+    np.testing.assert_allclose(tangent, [0, 1, 1, 2, 4])
+
+
+def test_chosen_elements_have_no_curvature():
+    for fn in (np.max, np.median, np.ptp, lambda x: np.sort(x)[1]):
+        h = gs.hessian(lambda x, fn=fn: fn(x))(np.array([1.0, 3.0, 2.0]))
+        np.testing.assert_array_equal(h, np.zeros((3, 3)))
+
+
+# NaN
+
+
+def test_nan_among_the_elements():
+    x = np.array([[1.0, np.nan, 3.0], [np.nan, np.nan, np.nan]])
+    for fn in (np.nanmax, np.nanmedian, lambda x, axis: np.nanquantile(x, 1.0, axis)):
+        with pytest.warns(RuntimeWarning):
+            dx = gradient(lambda x, fn=fn: fn(x, axis=1), x)
+        assert dx[0, 1] == 0 and dx[0].sum() == 1
+        np.testing.assert_array_equal(dx[1], [0, 0, 0])
+    for fn in (np.max, np.median, np.maximum.accumulate, np.sort):
+        assert gradient(lambda x, fn=fn: fn(x, axis=1), x).shape == x.shape
+
+
+# Quantiles
+
+
+def test_a_followed_fraction_is_refused():
+    with pytest.raises(gs.UnsupportedOperationError, match="options"):
+        gs.grad(lambda q: np.quantile(gs.Tensor([1.0, 2.0]), q))(0.5)
+    with pytest.raises(gs.UnsupportedOperationError, match="options"):
+        gs.grad(lambda q: np.quantile(q, q))(np.array(0.5))
+
+
+def test_overwrite_input_leaves_a_tensor_as_it_is():
+    x = np.array([3.0, 1.0, 2.0, 5.0])
+    t = gs.Tensor(x)
+    for fn in (np.median, np.nanmedian):
+        fn(t, overwrite_input=True)
+    np.quantile(t, 0.3, overwrite_input=True)
+    np.testing.assert_array_equal(t.numpy(), x)
+
+
+def test_elements_without_weight_are_not_chosen():
+    x, weights = np.array([2.0, 2.0, 1.0]), np.array([1.0, 0.0, 0.5])
+    dx = gradient(
+        lambda x: np.quantile(x, 0.9, weights=weights, method="inverted_cdf"), x
+    )
+    np.testing.assert_array_equal(dx, [1, 0, 0])
+
+
+def test_quantiles_of_many_elements():
+    x = RNG.standard_normal(100_001)
+    dx = gradient(lambda x: np.quantile(x, [0.1, 0.5]), x)
+    assert np.count_nonzero(dx) <= 4
+    np.testing.assert_allclose(dx.sum(), 2)
+
+
+# Clipping
+
+
+def test_elements_on_a_bound_keep_their_gradient():
+    x = np.array([-1.0, 0.0, 0.5, 1.0, 2.0])
+    for clip in (
+        lambda x: np.clip(x, 0, 1),
+        lambda x: np.clip(x, min=0.0, max=1.0),
+        lambda x: x.clip(0, 1),
+    ):
+        np.testing.assert_array_equal(gradient(clip, x), [0, 1, 1, 1, 0])
+    np.testing.assert_array_equal(
+        gradient(lambda x: np.clip(x, 0, None), x[:2]), [0, 1]
+    )
+    np.testing.assert_array_equal(
+        gradient(lambda x: np.clip(x, None, 0), x[:3]), [1, 1, 0]
+    )
+
+
+def test_the_shares_of_x_and_its_bounds_sum_to_one():
+    x, low, high = np.meshgrid(*[np.array([-1.0, 0.0, 1.0])] * 3)
+    shares = gradient(np.clip, x, low, high)
+    np.testing.assert_array_equal(sum(shares), np.ones((3, 3, 3)))
+
+
+def test_clip_refuses_what_it_does_not_know():
+    x = gs.Tensor([1.0, 2.0])
+    with pytest.raises(gs.UnsupportedOperationError, match="dtype"):
+        np.clip(x, 0, 1, dtype=np.float32)
+    with pytest.raises(gs.UnsupportedOperationError, match="existing array"):
+        np.clip(x, 0, 1, np.zeros(2))
+    with pytest.raises(ValueError, match="not both"):
+        np.clip(x, 0, 1, max=2)
+
+
+def test_clip_keeps_float16():
+    x = np.ones(3, np.float16)
+    assert gradient(lambda x: np.clip(x, 0.0, 2.0), x).dtype == np.float16
+
+
+# Pointwise functions
+
+
+def test_replaced_numbers_get_no_gradient():
+    x = np.array([np.nan, np.inf, -np.inf, 1.0])
+    np.testing.assert_array_equal(gradient(lambda x: np.nan_to_num(x) / 1e308, x) != 0,
+                                  [False, False, False, True])  # fmt: skip
+    z = np.array([complex(np.nan, 1), complex(2, np.inf)])
+    dz = gs.grad(
+        lambda z: np.sum(np.real(np.nan_to_num(z)) + np.imag(np.nan_to_num(z)))
+    )
+    np.testing.assert_array_equal(dz(z), [1j, 1])
+
+
+def test_nan_to_num_refuses_to_change_a_tensor():
+    with pytest.raises(gs.UnsupportedOperationError, match="in place"):
+        np.nan_to_num(gs.Tensor([1.0]), copy=False)
+
+
+def test_angle_at_zero_and_of_real_numbers():
+    np.testing.assert_array_equal(gradient(np.angle, np.array([0j, 2j])), [0, -0.5])
+    np.testing.assert_array_equal(gradient(np.angle, np.array([-1.0, 0, 2])), [0, 0, 0])
+
+
+def test_bessel_functions_agree_with_scipy():
+    special = pytest.importorskip("scipy.special")
+    x = np.concatenate([np.linspace(-60, 60, 241), [1e-8, 24.999, 25.0, 700.0]])
+    np.testing.assert_allclose(gradient(np.i0, x), special.i1(x), rtol=3e-14)
+    second = gs.grad(lambda x: np.sum(gs.grad(lambda x: np.sum(np.i0(x)))(x)))(x)
+    expected = (special.i0(x) + special.iv(2, x)) / 2
+    np.testing.assert_allclose(second, expected, rtol=3e-14)
+    third = gs.grad(lambda x: gs.grad(gs.grad(lambda x: np.i0(x)))(x))(1e-4)
+    np.testing.assert_allclose(third, 3e-4 / 8, rtol=1e-6)
