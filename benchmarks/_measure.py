@@ -57,31 +57,35 @@ def interleaved(
     measures the neighbours as well. Every round gives each contender one turn of at
     least `turn` seconds, so that a slow minute or a changed clock rate meets all.
     """
-    numbers = {name: _repeats(call, turn) for name, call in calls.items()}
+    groups = {name: _group(call) for name, call in calls.items()}
     best = dict.fromkeys(calls, float("inf"))
     for done in range(rounds):
         for name, call in calls.items():
             progress(f"round {done + 1} of {rounds}, {name}")
             with no_gc():
-                best[name] = min(best[name], _seconds(call, numbers[name]))
+                best[name] = min(best[name], _least(call, groups[name], turn))
     return best
 
 
-def _repeats(call: Callable[[], Any], turn: float) -> int:
-    """How many calls make a turn, found in the warm-up."""
+def _group(call: Callable[[], Any]) -> int:
+    """How many calls take a millisecond, found in the warm-up.
+
+    Long enough for the clock, and short enough to be missed by most interruptions.
+    """
     call()
     start = time.perf_counter()
     call()
-    return max(1, round(turn / (time.perf_counter() - start)))
+    return max(1, round(0.001 / (time.perf_counter() - start)))
 
 
-def _seconds(call: Callable[[], Any], number: int) -> float:
-    """The least of a turn's calls in five groups, or one by one if they are few."""
-    group = max(1, number // 5)
-    best = float("inf")
-    for _ in range(max(1, number // group)):
+def _least(call: Callable[[], Any], group: int, turn: float) -> float:
+    """The least seconds per call of the groups in a turn."""
+    best, end = float("inf"), time.perf_counter() + turn
+    while True:
         start = time.perf_counter()
         for _ in range(group):
             call()
-        best = min(best, (time.perf_counter() - start) / group)
-    return best
+        now = time.perf_counter()
+        best = min(best, (now - start) / group)
+        if now >= end:
+            return best

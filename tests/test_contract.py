@@ -56,7 +56,7 @@ def test_wrong_shape(case):
     assert message.startswith("the gradient of operation 'op' for 'x' has the wrong shape")
     assert f"expected: shape {expected}, float64" in message
     assert f"got: shape {got}, float64" in message
-    assert f"likely cause: {cause}" in message
+    assert cause in message.partition("likely cause: ")[2]
 
 
 def test_the_advice_about_a_missing_sum_is_right():
@@ -429,7 +429,7 @@ def test_wrong_thing_returned_by_the_body(case):
         op(np.ones(3))
     assert "operation '<lambda>' returned the wrong thing" in str(info.value)
     assert "`return y, grad`" in str(info.value)
-    assert f"likely cause: {cause}" in str(info.value)
+    assert cause in str(info.value).partition("likely cause: ")[2]
 
 
 def test_the_contract_error_is_one_of_ours():

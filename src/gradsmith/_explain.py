@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Container, Iterable
+from collections.abc import Iterable, Mapping
 from types import FrameType
 from typing import Any, NamedTuple
 from weakref import ref
@@ -12,6 +12,9 @@ from ._errors import TapeError
 from ._tape import Node, Traced, leading_to
 
 _OURS = {"gradsmith", "numpy", "scipy", "functools", "contextlib", "copy", "pickle"}
+
+
+Silent = Mapping[Node, set[Node]]  # the inputs for which nodes had no cotangent
 
 
 class Loss(NamedTuple):
@@ -45,9 +48,7 @@ class Losses(dict[tuple[str, str, int], Loss]):
         self[loss.where, loss.file, loss.line] = loss
 
 
-def explain(
-    tape: Any, target: Any, source: Any, losses: Losses, silent: Container[Node]
-) -> str:
+def explain(tape: Any, target: Any, source: Any, losses: Losses, silent: Silent) -> str:
     """Say why the gradient of `target` with respect to `source` is what it is."""
     trouble = _trouble_with_source(tape, source)
     if trouble:
@@ -77,26 +78,23 @@ def explain(
     return _on_the_way(tape, target, source, silent)
 
 
-def _on_the_way(tape: Any, target: Any, source: Any, silent: Container[Node]) -> str:
+def _on_the_way(tape: Any, target: Any, source: Any, silent: Silent) -> str:
     """What the walk back meets: it is tried, unless what was saved is used up."""
-    ending = "\nIf it is so on every way, the gradient is None."
+    connected = "The target depends on the source: it has a gradient."
     try:
-        if tape.probe(target, source) is None:
-            ending = "\nIt is so on every way, so the gradient is None."
-        else:
-            return _CONNECTED
+        tape.probe(target, source)
     except TapeError:
         pass
     except Exception as error:
-        return f"{_CONNECTED} But asking raises {type(error).__name__}: {error}"
-    ways = leading_to([tape.mark_of(source)], [tape.mark_of(target)])
-    words = [_silence(node) for node in ways if node in silent]
-    if not words:
-        return _CONNECTED
-    return "The target depends on the source, but on the way" + _list(words) + ending
-
-
-_CONNECTED = "The target depends on the source: it has a gradient."
+        return f"{connected} But asking raises {type(error).__name__}: {error}"
+    start, end = tape.mark_of(source), tape.mark_of(target)
+    if reaches(end, start, silent):
+        return connected
+    ends = [node for node in leading_to([start], [end]) if silent.get(node)]
+    return (
+        "The target depends on the source, but on every way there is an operation that "
+        "declares no gradient, so it is None:" + _list(map(_silence, ends))
+    )
 
 
 def _silence(node: Node) -> str:
@@ -135,9 +133,18 @@ def _trouble_with_source(tape: Any, source: Any) -> str | None:
     return "The source was not watched: call tape.watch(source) before it is used."
 
 
-def reaches(end: Node, start: Node) -> bool:
-    """Whether `start` is among the nodes that `end` was computed from."""
-    return start in leading_to([start], [end])
+def reaches(end: Node, start: Node, silent: Silent | None = None) -> bool:
+    """Whether `end` was computed from `start`, on a way that has a gradient."""
+    seen, stack, silent = {end}, [end], silent or {}
+    while stack:
+        node = stack.pop()
+        if node is start:
+            return True
+        new = {p for p in node.inputs() if p.index >= start.index}
+        new -= seen | silent.get(node, set())
+        seen |= new
+        stack.extend(new)
+    return False
 
 
 def _told(losses: Losses, start: Node) -> str:

@@ -12,7 +12,7 @@ from ._cotangent import cast, spec_of
 from ._errors import GradsmithError, TapeError, UnsupportedOperationError
 from ._rule import Function
 from ._tape import Key, Parts, Tape, Traced, leave_mark, only, state, walk_back
-from ._tensor import Tensor, wrap
+from ._tensor import LEFT, Tensor, wrap
 
 
 class ForwardAccumulator:
@@ -31,7 +31,8 @@ class ForwardAccumulator:
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.key = Key(self)
         self.leaves: dict[int, tuple[Traced, Any]] = {}
-        pairs = zip(*_matched(primals, tangents), strict=True)
+        pairs: list[tuple[Any, Any]] = []
+        _tree.map(lambda x, dx: pairs.append((x, dx)), primals, tangents)
         for i, (x, dx) in enumerate(pairs):
             if not isinstance(x, Traced):
                 raise TapeError(
@@ -100,13 +101,6 @@ class ForwardAccumulator:
                 leave_mark(output, self.key, tangent)
 
 
-def _matched(primals: Any, tangents: Any) -> tuple[list[Any], list[Any]]:
-    xs, dxs = _tree.leaves(primals), _tree.leaves(tangents)
-    if len(xs) != len(dxs):
-        raise GradsmithError(f"there are {len(xs)} primals and {len(dxs)} tangents")
-    return xs, dxs
-
-
 def checked_tangent(x: Any, dx: Any, name: str) -> Any:
     """A tangent in the shape and dtype of its primal."""
     if not isinstance(dx, Traced):
@@ -140,6 +134,17 @@ def push(rule: Any, tangents: Sequence[Any], call: Any, y: Any) -> Any:
     return dy
 
 
+class _Transposing(Tape):
+    """Follows the argument of a linear function; no part of it may get lost."""
+
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
+        if why == LEFT and any(self.mark_of(x) is not None for x in xs):
+            raise UnsupportedOperationError(
+                "the rule can't be transposed: a value that depends on its first "
+                f"argument leaves the functions that the engine records, by {where}"
+            )
+
+
 def transpose(
     fn: Callable[[list[Any]], Sequence[Any]], point: list[Any], cotangents: list[Any]
 ) -> list[Any]:
@@ -148,7 +153,7 @@ def transpose(
     For y = f(x) and its pullback dx = J'dy this gives J: the pullback is linear in dy,
     so its own pullback, from a tangent of x, is the tangent of y.
     """
-    tape = Tape(lifts=False, watch_variables=False)
+    tape = _Transposing(lifts=False, watch_variables=False)
     xs = [wrap(x) for x in point]
     nodes = [tape.follow(x) for x in xs]
     outer = state.recorders

@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
-from weakref import WeakSet
+from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -47,7 +47,7 @@ class GradientTape(Tape):
         super().__init__(lifts=persistent, watch_variables=watch_accessed_variables)
         self.persistent = persistent
         self._losses = Losses()
-        self._silent: WeakSet[Node] = WeakSet()
+        self._silent: WeakKeyDictionary[Node, set[Node]] = WeakKeyDictionary()
         self._walked = False
 
     # Recording
@@ -87,8 +87,8 @@ class GradientTape(Tape):
         """Leave out what is done within."""
         if self not in state.recorders:
             raise TapeError("stop_recording: this tape is not recording")
-        # A tape that follows nothing stands in for this one, so that others save tensors:
-        # their gradients may be asked for when this one records again.
+        # A tape that follows nothing stands in for this one, so that others save
+        # tensors: their gradients may be asked for when this one records again.
         blind = Tape(lifts=False, watch_variables=False)
         with only(tuple(blind if r is self else r for r in state.recorders)):
             yield
@@ -98,7 +98,7 @@ class GradientTape(Tape):
         self.leaves = {}
         self._losses = Losses()
         self._walked = False
-        self._silent = WeakSet()
+        self._silent = WeakKeyDictionary()
         self.key = Key(self)
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
@@ -291,16 +291,22 @@ def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
     for name, y in targets.items():
         if not isinstance(y, (Traced, np.ndarray, np.generic, int, float, complex)):
             raise TapeError(f"{name} is a {type(y).__name__}, which has no gradient")
-    given = _tree.leaves(output_gradients)
-    if output_gradients is None:
-        given = [None] * len(targets)
-    if len(given) != len(targets):
-        raise GradsmithError(
-            f"there are {len(targets)} targets and {len(given)} output_gradients"
-        )
+    given = _given(target, output_gradients, len(targets))
     names = (f"output_gradients[{i}]" for i in range(len(given)))
     seeds = list(map(seed, targets.values(), given, names))
     return list(targets.values()), seeds
+
+
+def _given(target: Any, output_gradients: Any, n: int) -> list[Any]:
+    """One output gradient for each target: structured as these, or in a flat list."""
+    if output_gradients is None:
+        return [None] * n
+    is_list = isinstance(output_gradients, (list, tuple)) and len(output_gradients) == n
+    if is_list and all(dy is None or hasattr(dy, "shape") for dy in output_gradients):
+        return list(output_gradients)
+    given: list[Any] = []
+    _tree.map(lambda _, dy: given.append(dy), target, output_gradients)
+    return given
 
 
 def seed(y: Any, dy: Any, name: str) -> Any:

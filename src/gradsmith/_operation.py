@@ -8,7 +8,7 @@ from types import MethodType
 from typing import Any
 
 from ._errors import GradsmithError
-from ._parameters import Signature
+from ._parameters import OPTIONS, Signature
 from .frameworks import adapter_of, is_array
 
 
@@ -26,26 +26,22 @@ class Operation:
         closure: bool,
         surrogate: str | None = None,
         linear: bool = True,
-        name: str | None = None,
     ) -> None:
-        if not callable(fn):
-            raise GradsmithError(
-                f"an operation is made of a function, not of a {type(fn).__name__}"
-            )
-        if surrogate is not None and not isinstance(surrogate, str):
-            raise GradsmithError(
-                "surrogate= wants words that say what the rule stands for, for example "
-                "'straight-through rounding'"
-            )
-        update_wrapper(self, fn)
+        _require_function(fn, "an operation is made of")
+        _require_words(surrogate)
+        if not isinstance(linear, bool):
+            raise GradsmithError(f"linear= is True or False, not {linear!r}")
+        update_wrapper(self, fn, updated=())
         self.fn = fn
-        self.name = name or getattr(fn, "__name__", type(fn).__name__)
+        self.name = _name_of(fn)
         self.closure = closure
         self.surrogate = surrogate
         self.linear = linear
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
         self._signature = Signature(fn, is_array)
+        if not closure:
+            self._refuse_options_as_parameters()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self._signature.bind(args, kwargs)
@@ -57,24 +53,52 @@ class Operation:
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
 
+    def __reduce__(self) -> str:
+        return self.__qualname__  # found by its name, like the function that it was
+
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the gradient: `rule(dy, y, *arguments)` returns one per array argument."""
-        self._refuse_rule_in_closure("vjp")
+        if self.closure:
+            raise GradsmithError(
+                f"{self.name!r} returns its gradient function already "
+                f"(gs.custom_gradient). For a separate @{self.name}.vjp define it with "
+                "gs.operation."
+            )
+        _require_function(rule, f"the vjp of {self.name!r} is")
         self.vjp_rule = rule
         return rule
 
     def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the tangent: `rule(dx, y, *arguments)`; several arrays: dx is a tuple."""
+        _require_function(rule, f"the jvp of {self.name!r} is")
         self.jvp_rule = rule
         return rule
 
-    def _refuse_rule_in_closure(self, kind: str) -> None:
-        if self.closure:
-            raise GradsmithError(
-                f"{self.name!r} returns its gradient function already "
-                f"(gs.custom_gradient). For a separate @{self.name}.{kind} define it "
-                "with gs.operation."
-            )
+    def _refuse_options_as_parameters(self) -> None:
+        for name in OPTIONS:
+            if name in self._signature.names:
+                raise GradsmithError(
+                    f"{self.name!r} has a parameter {name!r}, by which rules ask for "
+                    "something else: rename it"
+                )
+
+
+def _name_of(fn: Any) -> str:
+    fn = getattr(fn, "func", fn)  # a partial's
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def _require_function(fn: Any, what: str) -> None:
+    if not callable(fn):
+        raise GradsmithError(f"{what} a function, not a {type(fn).__name__}")
+
+
+def _require_words(surrogate: Any) -> None:
+    if surrogate is not None and not (isinstance(surrogate, str) and surrogate.strip()):
+        raise GradsmithError(
+            "surrogate= wants words that say what the rule stands for, for example "
+            "'straight-through rounding'"
+        )
 
 
 def custom_gradient(
@@ -148,6 +172,8 @@ def with_gradient(
     if grad is None and jvp is None:
         raise GradsmithError("with_gradient wants a gradient: grad=... or jvp=...")
     result = Operation(fn, closure=False, surrogate=surrogate, linear=linear)
-    result.vjp_rule = grad
-    result.jvp_rule = jvp
+    if grad is not None:
+        result.vjp(grad)
+    if jvp is not None:
+        result.jvp(jvp)
     return result

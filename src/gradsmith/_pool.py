@@ -8,8 +8,8 @@ holds any more: which is so when the only reference left to it is the pool's own
 
 from __future__ import annotations
 
-import sys
 import threading
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -28,29 +28,76 @@ class _Pool(threading.local):
 _pool = _Pool()
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarray:
-    """Return an uninitialised array, if possible in memory that is free again."""
-    blocks = _pool.blocks
-    for i in range(len(blocks)):
-        if blocks[i].nbytes == nbytes and sys.getrefcount(blocks[i]) == _ALONE:
-            return np.ndarray(shape, dtype, blocks[i])
-    block = np.empty(nbytes, np.uint8)
-    blocks.append(block)
-    held = sum(b.nbytes for b in blocks)
-    while held > LARGEST:  # the oldest; whoever uses it keeps it
-        held -= blocks.pop(0).nbytes
-    return np.ndarray(shape, dtype, block)
-
-
 def release_memory() -> None:
     """Give back the memory that this thread keeps for reuse (256 MiB at most)."""
     _pool.blocks.clear()
 
 
-def _count_alone() -> int:
-    """The references that `empty` sees to a block that only the pool holds."""
+def computed(ufunc: Any, *xs: Any) -> Any:
+    """`ufunc(*xs)`, into reused memory if the result is like the largest argument."""
+    like = max(xs, key=_size)
+    if isinstance(ufunc, np.ufunc) and all(_fits(x, like) for x in xs):
+        return ufunc(*xs, out=_empty_like(like))
+    return ufunc(*xs)
+
+
+def _size(x: Any) -> int:
+    return x.size if x.__class__ is np.ndarray else 0
+
+
+def _fits(x: Any, like: Any) -> bool:
+    """Whether x keeps a result in the shape, dtype and layout of `like`."""
+    if x.__class__ is float or x.__class__ is int:
+        return True
+    if x is like:
+        return like.dtype.kind == "f" and like.flags.c_contiguous
+    return getattr(x, "dtype", None) is like.dtype and x.shape in ((), like.shape)
+
+
+def _empty_like(x: np.ndarray) -> np.ndarray:
+    blocks = _pool.blocks
+    for i in range(len(blocks)):
+        if blocks[i].nbytes == x.nbytes and getrefcount(blocks[i]) == _UNUSED:
+            return np.ndarray(x.shape, x.dtype, blocks[i])
+    block = np.empty(x.nbytes, np.uint8)
+    blocks.append(block)
+    held = sum(b.nbytes for b in blocks)
+    while held > LARGEST:  # the oldest; whoever uses it keeps it
+        held -= blocks.pop(0).nbytes
+    return np.ndarray(x.shape, x.dtype, block)
+
+
+def is_held_once(x: np.ndarray) -> bool:
+    """Whether nobody but the caller's caller, who holds x once, sees its memory."""
+    base = x.base
+    if getrefcount(x) > _HELD or not x.flags.writeable:
+        return False
+    if base is None:
+        return True
+    used_once = getrefcount(base) == _USED_ONCE
+    return used_once and any(base is block for block in _pool.blocks)
+
+
+# How many references these functions see is measured: it differs between Pythons.
+
+
+def _measure() -> tuple[int, int, int]:
+    def held(x: np.ndarray) -> int:
+        return _references(x)
+
     blocks = [np.empty(1, np.uint8)]
-    return next(sys.getrefcount(blocks[i]) for i in range(len(blocks)))
+    unused = next(getrefcount(blocks[i]) for i in range(len(blocks)))
+    array = np.ndarray((1,), np.uint8, blocks[0])
+    return unused, held([np.empty(1)].pop()), _references_of_base(array)
 
 
-_ALONE = _count_alone()
+def _references(x: np.ndarray) -> int:
+    return getrefcount(x)
+
+
+def _references_of_base(x: np.ndarray) -> int:
+    base = x.base
+    return getrefcount(base)
+
+
+_UNUSED, _HELD, _USED_ONCE = _measure()

@@ -30,6 +30,7 @@ import numpy as np
 
 from ._cotangent import Spec, cast, project, spec_of
 from ._errors import UnsupportedOperationError
+from ._pool import SMALLEST, computed
 
 RULES: dict[Any, Rule] = {}
 _REAL = np.dtype(float)
@@ -142,14 +143,21 @@ def _quick(partial: Any, wants: list[int]) -> Any:
     if len(wants) > 1:
         return lambda call, y: _product(partial, [y if j < 0 else call[j] for j in wants])
     j = wants[0]
-    if j < 0:
-        return lambda call, y: lambda dy: dy * partial(y)
 
     def make(call: Sequence[Any], y: Any) -> Any:
-        x = call[j]
+        x = y if j < 0 else call[j]
+        if y.nbytes >= SMALLEST and y.__class__ is np.ndarray:
+            return lambda dy: _large_product(dy, partial(x), x)
         return lambda dy: dy * partial(x)
 
     return make
+
+
+def _large_product(dy: Any, p: Any, x: Any) -> Any:
+    """dy * p, in the memory of p if that is a new array and not x itself."""
+    if p is x or p.__class__ is not np.ndarray or p.base is not None:
+        return computed(np.multiply, dy, p)
+    return dy * p if p.dtype != dy.dtype else np.multiply(dy, p, out=p)
 
 
 def _product(partial: Any, args: Sequence[Any]) -> Any:

@@ -12,12 +12,13 @@ No dispatch and no rules here; a rule is anything with `pullback` and `push`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, MutableSet, Sequence
+from collections.abc import Iterable, MutableMapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Protocol
 from weakref import ref
 
+from ._cotangent import Scattered
 from ._errors import TapeError
 
 _next_index = count().__next__
@@ -103,9 +104,10 @@ class Recorder(Protocol):
 
 
 class _State(threading.local):
-    """The recorders of this thread, outermost first."""
+    """What is going on in this thread."""
 
-    recorders: tuple[Recorder, ...] = ()
+    recorders: tuple[Recorder, ...] = ()  # outermost first
+    inside = ""  # the name of the function that is run by its definition in others
 
 
 state = _State()
@@ -235,15 +237,15 @@ def walk_back(
     *,
     keep: bool,
     prune: bool,
-    silent: MutableSet[Node] | None = None,
+    silent: MutableMapping[Node, set[Node]] | None = None,
 ) -> dict[Node, Any]:
     """Carry cotangents back to the sources, latest operation first.
 
     With `prune`, what leads to no source is not computed; without `keep`, each node
-    gives up what it saved as soon as it has been used. Nodes that had no cotangent for
-    one of their inputs are added to `silent`.
+    gives up what it saved as soon as it has been used. `silent` takes note of the
+    inputs for which a node had no cotangent.
     """
-    silent = set() if silent is None else silent
+    silent = {} if silent is None else silent
     found: dict[Node, Any] = dict.fromkeys(sources)
     relevant = leading_to(found, cotangents) if prune else None
     if relevant is not None:
@@ -253,6 +255,8 @@ def walk_back(
     while queue:
         node = heappop(queue)[1]
         dy = cotangents.pop(node)
+        if dy.__class__ is Scattered:
+            dy = dy.dense()
         while True:
             if node in found:
                 found[node] = dy
@@ -269,13 +273,15 @@ def walk_back(
                     if dx is not None:
                         _receive(cotangents, queue, parent, dx)
                     elif relevant is None or parent in relevant:
-                        silent.add(node)
+                        silent[node] = set()
+                if node in silent:
+                    silent[node] = {p for p in parents if p not in cotangents}
                 break
             if relevant is not None and parents not in relevant:
                 break
             dy = pull(dy)
             if dy is None:
-                silent.add(node)
+                silent[node] = {parents}
                 break
             if queue or parents in cotangents:
                 _receive(cotangents, queue, parents, dy)
@@ -285,12 +291,14 @@ def walk_back(
 
 
 def _receive(cotangents: dict[Node, Any], queue: Any, node: Node, dy: Any) -> None:
-    if node in cotangents:
-        # Popped, so that NumPy sees a temporary and adds in place if nobody holds it.
-        cotangents[node] = cotangents.pop(node) + dy
-    else:
+    if node not in cotangents:
         cotangents[node] = dy
         heappush(queue, (-node.index, node))
+    elif dy.__class__ is Scattered:
+        cotangents[node] = dy.added_to(cotangents.pop(node))
+    else:
+        # Popped, so that NumPy sees a temporary and adds in place if nobody holds it.
+        cotangents[node] = cotangents.pop(node) + dy
 
 
 def leading_to(sources: Iterable[Node], starts: Iterable[Node]) -> set[Node]:

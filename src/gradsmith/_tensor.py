@@ -16,6 +16,7 @@ from weakref import ref
 import numpy as np
 
 from ._errors import GradsmithError, UnsupportedOperationError
+from ._pool import SMALLEST, computed
 from ._rule import (
     RULES,
     Composite,
@@ -46,7 +47,7 @@ class Tensor(Traced):
     __array_priority__ = 1000
 
     def __init__(self, data: Any, dtype: Any = None) -> None:
-        _tell_lost([*_traced_in(data)], f"gs.{type(self).__name__}()", _LEFT)
+        _tell_lost([*_traced_in(data)], f"gs.{type(self).__name__}()", LEFT)
         super().__init__(np.array(unwrap(data), dtype=dtype))
 
     # Plain attributes
@@ -125,33 +126,33 @@ class Tensor(Traced):
 
     def numpy(self) -> Any:
         """Return the plain array, read-only; it is not followed by any tape."""
-        _tell_lost([self], "Tensor.numpy()", _LEFT)
+        _tell_lost([self], "Tensor.numpy()", LEFT)
         return readonly(self.value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         _refuse_scipy(self, sys._getframe(1))
-        _tell_lost([self], "numpy.asarray (or a function that calls it)", _LEFT)
+        _tell_lost([self], "numpy.asarray (or a function that calls it)", LEFT)
         array = np.array(self.value, dtype=dtype, copy=copy)
         return array if copy else readonly(array)
 
     def item(self, *index: int) -> Any:
-        _tell_lost([self], "Tensor.item()", _LEFT)
+        _tell_lost([self], "Tensor.item()", LEFT)
         return self.value.item(*index)
 
     def tolist(self) -> Any:
-        _tell_lost([self], "Tensor.tolist()", _LEFT)
+        _tell_lost([self], "Tensor.tolist()", LEFT)
         return self.value.tolist()
 
     def __float__(self) -> float:
-        _tell_lost([self], "float()", _LEFT)
+        _tell_lost([self], "float()", LEFT)
         return float(self.value)
 
     def __complex__(self) -> complex:
-        _tell_lost([self], "complex()", _LEFT)
+        _tell_lost([self], "complex()", LEFT)
         return complex(self.value)
 
     def __int__(self) -> int:
-        _tell_lost([self], "int()", _LEFT)
+        _tell_lost([self], "int()", LEFT)
         return int(self.value)
 
     def __format__(self, spec: str) -> str:
@@ -339,7 +340,8 @@ def call_elementwise(rule: Elementwise, inputs: Sequence[Any]) -> Tensor:
 def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
     value = x.value
     y = _new(Tensor)
-    y.value = rule.fn(value)
+    fn = rule.fn
+    y.value = fn(value) if value.nbytes < SMALLEST else computed(fn, value)
     y.marks = None
     recorders = state.recorders
     if recorders:
@@ -361,7 +363,8 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
         traced1, traced2 = isinstance(x1, Traced), isinstance(x2, Traced)
     values = (x1.value if traced1 else x1, x2.value if traced2 else x2)
     y = _new(Tensor)
-    y.value = rule.fn(*values)
+    large = (x1 if traced1 else x2).nbytes >= SMALLEST
+    y.value = computed(rule.fn, *values) if large else rule.fn(*values)
     y.marks = None
     recorders = state.recorders
     if recorders:
@@ -437,10 +440,20 @@ def call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if kwargs.get("out") is not None:
         raise UnsupportedOperationError(_WRITES.format(name_of(fn)))
     if isinstance(rule, Composite):
-        return rule.definition(*args, **kwargs)
+        return _call_composite(rule, args, kwargs)
     if isinstance(rule, Function):
         return _call_function(rule, args, kwargs)
     return _call_undifferentiated(fn, rule, args, kwargs)
+
+
+def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
+    """Run a definition; what is lost in it is lost in the function that it defines."""
+    outer = state.inside
+    state.inside = outer or rule.name
+    try:
+        return rule.definition(*args, **kwargs)
+    finally:
+        state.inside = outer
 
 
 def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -561,7 +574,7 @@ def _refuse_scipy(x: Traced, frame: Any) -> None:
 
 def _tell_lost(xs: Sequence[Traced], where: str, why: str) -> None:
     for recorder in state.recorders:
-        recorder.lost(xs, where, why)
+        recorder.lost(xs, state.inside or where, why)
 
 
 _WRITES = (
@@ -569,7 +582,7 @@ _WRITES = (
     "`array += tensor`): the tape would lose the result. Write `array = array + tensor`"
 )
 _ASSIGNED = "a variable holds a plain value, wherever it comes from"
-_LEFT = "the value became a plain array or number, which no tape follows"
+LEFT = "the value became a plain array or number, which no tape follows"
 
 
 def _call_ufunc(

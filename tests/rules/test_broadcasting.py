@@ -1,4 +1,4 @@
-"""Elementwise functions of two arrays of any shapes that broadcast, in any precision."""
+"""Elementwise functions of two arrays of any shapes that broadcast, in any dtype."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ def test_gradients_are_summed_over_what_was_broadcast(fn, shapes, dtype1, dtype2
     exact = [np.broadcast_to(np.asarray(x, float), u.shape) for x in (x1, x2)]
     partials = OPERATIONS[fn](*exact)
     for dx, x, partial in zip(pull(u), (x1, x2), partials, strict=True):
-        assert dx.shape == x.shape and dx.dtype == x.dtype
+        assert dx.shape == x.shape
+        assert dx.dtype == x.dtype
         terms = u.astype(float) * partial
         size = summed(np.abs(terms) * np.ones(u.shape), x.shape)
         eps = max(np.finfo(t.dtype).eps for t in (x1, x2))
@@ -64,7 +65,8 @@ def test_tangents_are_broadcast(shapes):
     x1 = distinct(shapes.input_shapes[0], np.float32, 1.0)
     x2 = distinct(shapes.input_shapes[1], np.float32, 0.5625)
     y, dy = gs.jvp(np.multiply, (x1, x2), (x2.sum() * np.ones_like(x1), x2))
-    assert dy.shape == y.shape and dy.dtype == y.dtype == np.float32
+    assert dy.shape == y.shape
+    assert dy.dtype == y.dtype == np.float32
     np.testing.assert_allclose(dy, x2.sum() * x2 + x1 * x2, rtol=1e-5)
     _, half = gs.jvp(lambda t: t + x2, (x1,), (x1,))  # the other has no tangent
     np.testing.assert_array_equal(half, np.broadcast_to(x1, y.shape))

@@ -50,7 +50,8 @@ def test_runs_as_in_numpy_and_says_why(fn):
     assert _plain(y) == _plain(expected)
     if isinstance(y, gs.Tensor):
         told = tape.explain(y * 1.0, x)
-        assert RULES[fn].why in told and RULES[fn].name in told
+        assert RULES[fn].why in told
+        assert RULES[fn].name in told
     assert np.array_equal(x.value, X)
 
 
@@ -119,7 +120,7 @@ def test_sign_of_real_and_complex_numbers():
 
 
 def test_heaviside_passes_its_value_at_zero():
-    step = lambda a, b: np.sum(np.heaviside(a, b))  # noqa: E731
+    step = lambda a, b: np.sum(np.heaviside(a, b))
     da, db = gs.grad(step, (0, 1))(np.array([-1.0, 0.0, 2.0]), np.full(3, 0.5))
     np.testing.assert_array_equal(da, [0, 0, 0])
     np.testing.assert_array_equal(db, [0, 1, 0])

@@ -101,7 +101,7 @@ def test_real_if_close():
 
 
 def test_one_of_several_outputs():
-    f = lambda x: np.sum(np.split(x, 3)[1] ** 2)  # noqa: E731
+    f = lambda x: np.sum(np.split(x, 3)[1] ** 2)
     np.testing.assert_array_equal(gs.grad(f)(np.arange(3.0)), [0, 2, 0])
 
 
@@ -109,7 +109,7 @@ def test_thousands_of_pieces():
     x = np.ones(3000)
     dx = gs.grad(lambda t: np.sum(np.concatenate(np.split(t, len(x)))))(x)
     np.testing.assert_array_equal(dx, x)
-    total = lambda t: sum(t, start=0.0)  # noqa: E731
+    total = lambda t: sum(t, start=0.0)
     np.testing.assert_array_equal(gs.grad(total)(x), x)
 
 
@@ -186,7 +186,7 @@ def test_python_numbers_stay_weak():
 def test_arrays_of_python_objects():
     """The rules run on any element type, e.g. numbers with certified bounds."""
     x = np.array([[Fraction(1, 2), Fraction(1, 3)], [Fraction(2), Fraction(5)]])
-    f = lambda t: np.pad(np.tril(t)[::-1].T, 1, "reflect") * t[[0, 0, 1, 1], :1]  # noqa: E731
+    f = lambda t: np.pad(np.tril(t)[::-1].T, 1, "reflect") * t[[0, 0, 1, 1], :1]
     y, pull = gs.vjp(f, x)
     (dx,) = pull(y)
     assert all(isinstance(entry, (Fraction, int)) for entry in dx.ravel())

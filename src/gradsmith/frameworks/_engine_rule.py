@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import _contract
 from .._application import Application
+from .._cotangent import Spec
 from .._errors import NotDifferentiableError, UnsupportedOperationError, annotate
 from .._forward import transpose
 from .._rule import complete
@@ -103,9 +106,9 @@ class EngineRule:
             found = self.gradients(call, dys, given)
             return [found[i] for i in given]
 
-        zeros = [spec.zeros() for spec in call.outputs.flat]
+        point = [_ones(spec) for spec in call.outputs.flat]
         with self._transposing(call, "forward", "jvp"):
-            return transpose(gradients, zeros, [dxs[i] for i in given])
+            return transpose(gradients, point, [dxs[i] for i in given])
 
     def _transposed_tangents(
         self, call: Application, dys: Sequence[Any], wanted: Sequence[int]
@@ -115,8 +118,9 @@ class EngineRule:
             return self.tangents(call, [given.get(i) for i in range(self.own)])
 
         specs = call.specs()
+        point = [_ones(specs[i]) for i in wanted]
         with self._transposing(call, "reverse", "vjp"):
-            found = transpose(tangents, [specs[i].zeros() for i in wanted], list(dys))
+            found = transpose(tangents, point, list(dys))
         return dict(zip(wanted, found, strict=True))
 
     def _transposing(self, call: Application, mode: str, missing: str) -> Any:
@@ -137,3 +141,8 @@ class EngineRule:
             f"while the {mode} mode of {self.name} was found by transposing its rule; "
             f"@{name}.{missing} would give it directly"
         )
+
+
+def _ones(spec: Spec) -> Any:
+    """Where a linear rule is transposed. Zeros might be a shortcut in the user's code."""
+    return np.ones(spec.shape, spec.dtype)

@@ -7,7 +7,7 @@ domain) a rule gives 0, so that a branch masked by `np.where` never poisons a gr
 from __future__ import annotations
 
 from cmath import log as complex_log
-from math import inf, log
+from math import log
 from typing import Any
 
 import numpy as np
@@ -17,50 +17,42 @@ from .._rule import composite, differentiable, elementwise, linear, primitive
 NUMBERS = (int, float, complex)
 
 
-@primitive
 def guard(p: Any, ok: Any) -> Any:
     """p where ok, else 0, whatever p is there.
 
-    It stands directly on what may be infinite or NaN, so that no product with that is
-    ever formed, at any order. If all is ok, p itself is returned: with 4e6 elements
-    1/x takes 3.1 ms, guarded 4.2, with np.where 15.5.
+    Formulas guard every factor that may be infinite or NaN, so that no product with one
+    is ever formed, at any order of derivative: also where the other factor is 0. If all
+    is ok, p itself is returned: with 4e6 elements 1/x takes 3.1 ms, guarded 4.2, with
+    np.where 15.5.
     """
-    return p if np.count_nonzero(ok) == ok.size else np.where(ok, p, 0)
+    if type(ok) is np.ndarray:  # plain arrays: 0.4 us less than through the dispatch
+        return p if np.count_nonzero(ok) == ok.size else np.where(ok, p, 0)
+    return _guarded(p, ok)
 
 
-linear(guard, lambda dy, y, p, ok: guard(dy, ok))
+@primitive
+def _guarded(p: Any, ok: Any) -> Any:
+    return np.where(ok, p, 0)
+
+
+linear(_guarded, lambda dy, y, p, ok: guard(dy, ok))
+
+
+def finite(p: Any) -> Any:
+    """p where it is finite, else 0."""
+    return guard(p, np.isfinite(p))
 
 
 def over(x1: Any, x2: Any) -> Any:
-    """x1/x2, and 0 where x2 is 0."""
+    """x1/x2, and 0 where that is infinite or undefined."""
     if isinstance(x2, NUMBERS):
         return x1 / x2 if x2 else 0.0
-    return guard(x1 / x2, x2 != 0)
+    return finite(x1 / x2)
 
 
 def inside(x: Any) -> Any:
     """Where x is positive; for a complex x, where it is not 0."""
     return x != 0 if x.dtype.kind == "c" else x > 0
-
-
-def nonzero(x: Any) -> Any:
-    """x, with infinity for 0: 1/nonzero(x) is 0 at the pole, to every order."""
-    return np.where(x == 0, inf, x)
-
-
-def positive(x: Any) -> Any:
-    """x where it is positive, else (also where it is NaN) infinity.
-
-    Of a complex x only 0 and NaN are replaced.
-    """
-    if x.dtype.kind == "c":
-        return np.where((x == 0) | (x != x), inf, x)
-    return np.where(x > 0, x, inf)
-
-
-def finite(y: Any) -> Any:
-    """y, with 0 where it is infinite or NaN."""
-    return guard(y, np.isfinite(y))
 
 
 elementwise(np.add, 1, 1)
@@ -76,52 +68,36 @@ elementwise(
     note="0 where the denominator is 0",
 )
 elementwise(
-    np.reciprocal, lambda x: guard(-1 / (x * x), x != 0), kinks=(0.0,), note="0 at 0"
+    np.reciprocal, lambda x: finite(-1 / (x * x)), kinks=(0.0,), note="0 at 0"
 )
 
 
-# y = x1**x2. With respect to the base: x2 * x1**(x2 - 1), which does not exist for 0 to
-# a power below 1, nor for a negative real base unless the exponent is whole.
+# y = x1**x2. With respect to the base: x2 * x1**(x2 - 1), which is infinite for 0 to a
+# power below 0, and does not exist for a negative base unless the exponent is whole.
 def power_dx1(x1: Any, x2: Any) -> Any:
-    if isinstance(x2, (int, float)):
-        return _power_dx1_of_number(x1, x2)
-    if _is_complex(x1, x2):
-        return x2 * guard(x1 ** (x2 - 1), (x1 != 0) | (np.real(x2) >= 1))
-    whole = np.rint(x2) == x2
-    ok = (x1 > 0) | ((x1 < 0) & whole) | ((x1 == 0) & (x2 >= 1))
-    return x2 * guard(x1 ** (x2 - 1), ok)
-
-
-def _power_dx1_of_number(x1: Any, x2: float) -> Any:
+    if not isinstance(x2, NUMBERS):
+        return finite(x2 * finite(x1 ** (x2 - 1)))
     if x2 == 2:
         return 2 * x1
     if x2 == 3:
-        return 3 * (x1 * x1)  # 4 times faster than 3 * x1**2.0
-    slope = x2 * x1 ** (x2 - 1)
-    if x2 % 1 == 0:
-        return slope if x2 >= 1 else guard(slope, x1 != 0)
-    return guard(slope, inside(x1))
+        return finite(3 * (x1 * x1))  # 4 times faster than x1**2.0
+    return finite(x2 * x1 ** (x2 - 1))
 
 
 # With respect to the exponent: y * log(x1); 0 at x1 = 0 (y is 0 there, or a pole), and 0
 # for a negative real base, whose powers exist at whole exponents only.
 def power_dx2(y: Any, x1: Any) -> Any:
     if isinstance(x1, NUMBERS):
-        return y * _log_of_number(x1, y.dtype.kind)
-    if _is_complex(y) and not _is_complex(x1):
+        return finite(y) * _log_of_number(x1, y.dtype.kind)
+    if y.dtype.kind == "c" and x1.dtype.kind != "c":
         x1 = x1 + 0j
-    ok = inside(x1)
-    return guard(y, ok) * guard(np.log(x1), ok)
+    return finite(finite(y) * finite(np.log(x1)))
 
 
 def _log_of_number(x: Any, kind: str) -> Any:
     if kind == "c":
         return complex_log(x) if x else 0.0
     return log(x) if x > 0 else 0.0
-
-
-def _is_complex(*xs: Any) -> bool:
-    return any(np.iscomplexobj(x) for x in xs)
 
 
 for _power in (np.power, np.float_power):
@@ -136,7 +112,7 @@ for _power in (np.power, np.float_power):
 # y = x1 - q*x2 with the whole number q = floor(x1/x2), for fmod trunc(x1/x2). It is
 # found from y, since the quotient itself may be rounded up to the next whole number.
 def _minus_quotient(y: Any, x1: Any, x2: Any) -> Any:
-    return guard(np.rint((y - x1) / x2), x2 != 0)
+    return finite(np.rint((y - x1) / x2))
 
 
 for _rest in (np.remainder, np.fmod):

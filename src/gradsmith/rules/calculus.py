@@ -159,6 +159,20 @@ def _on_uneven_grid(f: Any, x: Any, axis: int, edge_order: int) -> Any:
 composite(np.gradient, gradient)
 
 
+@primitive
+def neighbour_sums(x: Any, axis: int) -> Any:
+    return part(x, axis, 1, None) + part(x, axis, None, -1)
+
+
+def neighbour_sums_transpose(dy: Any, y: Any, x: Any, axis: int) -> Any:
+    if not x.shape[axis]:
+        return np.zeros(x.shape, dy.dtype)
+    return neighbour_sums(padded(dy, axis, 1, 1), axis)
+
+
+linear(neighbour_sums, neighbour_sums_transpose)
+
+
 def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
     y = as_array(y)
     axis = normalize_axis_index(axis, y.ndim)
@@ -167,8 +181,7 @@ def trapezoid(y: Any, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Any:
         dx = np.diff(x, axis=axis if x.ndim != 1 else 0)
         if x.ndim == 1:
             dx = np.reshape(dx, (-1,) + (1,) * (y.ndim - 1 - axis))
-    heights = part(y, axis, 1, None) + part(y, axis, None, -1)
-    return np.sum(dx * heights / 2.0, axis=axis)
+    return np.sum(dx * neighbour_sums(y, axis) / 2.0, axis=axis)
 
 
 composite(np.trapezoid, trapezoid)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from .._errors import UnsupportedOperationError
 from .._rule import composite, differentiable, nondifferentiable, primitive
 from .indexing import index
 
@@ -32,12 +32,16 @@ def histogram_counts(*args: Any) -> Any:
 
 
 @primitive
-def histogram_sums(a: Any, weights: Any, bins: Any, range: Any) -> Any:
-    return np.histogram(a, bins, range, weights=weights)[0]
+def histogram_sums(a: Any, weights: Any, bins: Any, limits: Any) -> Any:
+    return np.histogram(a, bins, limits, weights=weights)[0]
 
 
 def histogram(
-    a: Any, bins: Any = 10, range: Any = None, density: Any = None, weights: Any = None
+    a: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002 (NumPy's name)
+    density: Any = None,
+    weights: Any = None,
 ) -> Any:
     if weights is None:
         return histogram_counts(a, bins, range, density)
@@ -48,9 +52,9 @@ def histogram(
 
 # Each weight gets the cotangent of its bin; the last bin includes its right edge.
 def weights_of_histogram(
-    dy: Any, y: Any, a: Any, weights: Any, bins: Any, range: Any
+    dy: Any, y: Any, a: Any, weights: Any, bins: Any, limits: Any
 ) -> Any:
-    edges = np.histogram_bin_edges(a, bins, range)
+    edges = np.histogram_bin_edges(a, bins, limits)
     bin_of = np.searchsorted(edges, a, "right") - 1 - np.equal(a, edges[-1])
     outside = np.logical_or(bin_of < 0, bin_of >= y.size)
     return np.where(outside, 0, dy[np.where(outside, 0, bin_of)])
@@ -60,31 +64,73 @@ nondifferentiable(_COUNTS, histogram_counts)
 composite(np.histogram, histogram)
 differentiable(
     histogram_sums,
-    (lambda dy, y, a, weights, bins, range: None, weights_of_histogram),
-    lambda dx, y, a, weights, bins, range: histogram_sums(a, dx[1], bins, range),
+    (lambda dy, y, a, weights, bins, limits: None, weights_of_histogram),
+    lambda dx, y, a, weights, bins, limits: histogram_sums(a, dx[1], bins, limits),
     saves="a",
     arrays=2,
 )
 
 
-def unweighted(fn: Any, name: str, nargs: int) -> Any:
-    """A histogram function that counts, and refuses weights, its last argument."""
-
-    @primitive
-    def count(*args: Any) -> Any:
-        return fn(*args)
-
-    def definition(*args: Any, weights: Any = None, **options: Any) -> Any:
-        if weights is not None or len(args) > nargs:
-            raise UnsupportedOperationError(
-                f"{name} has no gradient for its weights. Give each sample the number "
-                "of its bin (np.digitize, np.ravel_multi_index), then np.bincount them."
-            )
-        return count(*args, **options)
-
-    nondifferentiable(_COUNTS, count)
-    return definition
+# In several dimensions NumPy itself numbers the bins, outliers included, and counts.
 
 
-composite(np.histogram2d, unweighted(np.histogram2d, "np.histogram2d", 5))
-composite(np.histogramdd, unweighted(np.histogramdd, "np.histogramdd", 4))
+@primitive
+def places(sample: Any, limits: Any, *bins: Any) -> Any:
+    """The edges of all bins, the bin of each sample, and how many bins there are."""
+    edges = np.histogramdd(sample, bins, limits)[1]
+    numbers = [
+        np.searchsorted(e, x, "right") - (x == e[-1])
+        for e, x in zip(edges, sample.T, strict=True)
+    ]
+    shape = tuple(len(e) + 1 for e in edges)
+    return edges, np.ravel_multi_index(numbers, shape), shape
+
+
+@primitive
+def histogramdd_counts(sample: Any, limits: Any, density: Any, *bins: Any) -> Any:
+    return np.histogramdd(sample, bins, limits, density)
+
+
+nondifferentiable(_COUNTS, places, histogramdd_counts)
+
+
+def histogramdd(
+    sample: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002 (NumPy's name)
+    density: Any = None,
+    weights: Any = None,
+) -> Any:
+    if isinstance(sample, (list, tuple)):
+        sample = np.stack(sample, axis=-1)
+    sample = np.reshape(sample, (len(sample), -1))
+    bins = bins if hasattr(bins, "__len__") else [bins] * sample.shape[1]
+    if weights is None:
+        return histogramdd_counts(sample, range, density, *bins)
+    edges, bin_of, shape = places(sample, range, *bins)
+    y = np.reshape(np.bincount(bin_of, weights, prod(shape)), shape)
+    y = y[(slice(1, -1),) * len(shape)]
+    if density:
+        total = np.sum(y)
+        for widths in np.ix_(*map(np.diff, edges)):
+            y = y / widths
+        y = y / total
+    return y, edges
+
+
+def histogram2d(
+    x: Any,
+    y: Any,
+    bins: Any = 10,
+    range: Any = None,  # noqa: A002 (NumPy's name)
+    density: Any = None,
+    weights: Any = None,
+) -> Any:
+    if hasattr(bins, "__len__") and len(bins) > 2:
+        bins = [bins, bins]
+    counts, (xedges, yedges) = histogramdd([x, y], bins, range, density, weights)
+    return counts, xedges, yedges
+
+
+composite(np.histogramdd, histogramdd)
+composite(np.histogram2d, histogram2d)

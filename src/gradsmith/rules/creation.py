@@ -27,7 +27,7 @@ def linspace_vjp(
     stop: Any,
     num: int = 50,
     endpoint: bool = True,
-    retstep: bool = False,
+    retstep: Any = False,
     dtype: Any = None,
     axis: int = 0,
     *,
@@ -50,13 +50,13 @@ def linspace_jvp(
     stop: Any,
     num: int = 50,
     endpoint: bool = True,
-    retstep: bool = False,
+    retstep: Any = False,
     dtype: Any = None,
     axis: int = 0,
     *,
     device: Any = None,
 ) -> Any:
-    dy = np.linspace(*dx, num, endpoint, retstep, axis=axis)
+    dy = np.linspace(dx[0], dx[1], num, endpoint, retstep, axis=axis)
     return [*map(fit, dy, y)] if retstep else dy
 
 

@@ -1,15 +1,15 @@
 """Factors of matrices: Cholesky, QR, eigenvectors and singular vectors.
 
-Some factors are not determined by the matrix alone, and LAPACK chooses:
+Some factors are not determined by the matrix alone, and LAPACK chooses: the signs of
+eigenvectors and singular vectors (the phases, if complex), and the columns of a full Q,
+U or V beyond those that belong to the matrix. A rule follows one smooth choice, and the
+gradient of a function that does not depend on the choice is right.
 
-- the phases of complex eigenvectors and singular vectors (their signs, if real),
-- the columns of a full U, V or Q beyond those that belong to the matrix,
-- a basis for eigenvalues or singular values that are equal.
-
-A rule follows one smooth choice. The gradient of a function that does not depend on
-the choice is right; with equal values that is a function of their eigenspace, not of
-the eigenvectors in it. Where two values are equal up to rounding, the term with their
-difference in its denominator is dropped.
+Where two eigenvalues (or singular values) are equal up to rounding, their vectors have
+no derivative, and the term with the difference of the two in its denominator is left
+out. That is right for a function of the values that treats equal ones alike, and of
+their vectors only through the space that all of them span. It is not for V f(w) V*
+rebuilt from the factors, where the slope of f would be needed between equal values.
 
 A function that reads one triangle of its matrix has its gradient in that triangle.
 * is the conjugate transpose, o the product of elements.

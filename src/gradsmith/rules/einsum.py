@@ -110,14 +110,14 @@ def _first(parts: Sequence[Any], i: int) -> list[Any]:
 def _sum(notation: str, *operands: Any) -> Any:
     """`np.einsum`, by matrix products if there is enough to do.
 
-    Finding the way takes 20 us, in which a plain loop makes about 20 000 steps.
+    Finding the way takes 12 us, in which a plain loop makes about 30 000 steps.
     """
     inputs = notation.partition("->")[0].split(",")
     sizes: dict[str, int] = {}
     for term, x in zip(inputs, operands, strict=True):
         for c, n in zip(term, x.shape, strict=True):
             sizes[c] = max(n, sizes.get(c, 1))
-    large = len(operands) > 1 and prod(sizes.values()) > 20_000
+    large = len(operands) > 1 and prod(sizes.values()) > 50_000
     return np.einsum(notation, *operands, optimize=large)
 
 

@@ -14,22 +14,33 @@ from typing import Any
 import numpy as np
 
 from .._rule import elementwise, nondifferentiable, primitive
-from .arithmetic import guard, inside, over
+from .arithmetic import finite, guard, inside, over
 
 
 def is_complex(x: Any) -> bool:
     return x.dtype.kind == "c"
 
 
+def _is_half(x: Any) -> bool:
+    return x.dtype.char == "e"
+
+
+_OVERFLOW = "0 where it overflows, so that a masked branch stays finite"
+
 # Exponentials and logarithms
 
-elementwise(np.exp, lambda y: y)
-elementwise(np.exp2, lambda y: y * log(2))
-elementwise(np.expm1, lambda x: np.exp(x))
+elementwise(np.exp, lambda y: finite(y), note=_OVERFLOW)
+elementwise(np.exp2, lambda y: log(2) * finite(y), note=_OVERFLOW)
+elementwise(np.expm1, lambda x: finite(np.exp(x)), note=_OVERFLOW)
+
+# Below these the inverse overflows.
+_LEAST = {kind: 1 / float(np.finfo(kind).max) for kind in "efd"}
 
 
 def _log(x: Any) -> Any:
-    return guard(1 / x, inside(x))
+    if is_complex(x):
+        return over(1, x)
+    return guard(1 / x, x > _LEAST.get(x.dtype.char, 0))
 
 
 def _log1p(x: Any) -> Any:
@@ -84,7 +95,7 @@ elementwise(
 )
 elementwise(
     np.cbrt,
-    lambda y: guard(1 / (3 * y * y), y != 0),
+    lambda y: finite(1 / 3 / (y * y)),
     kinks=(0.0,),
     note="0 at 0, where the slope is infinite",
 )
@@ -93,12 +104,14 @@ elementwise(
 
 elementwise(np.sin, lambda x: np.cos(x))
 elementwise(np.cos, lambda x: -np.sin(x))
-elementwise(np.tan, lambda y: 1 + y * y)
+elementwise(np.tan, lambda y: finite(1 + y * y) if _is_half(y) else 1 + y * y)
 
 
 def _arcsin(x: Any) -> Any:
-    root = np.sqrt(1 - x) * np.sqrt(1 + x)
-    return guard(1 / root, inside(root))
+    if is_complex(x):
+        return over(1, np.sqrt(1 - x) * np.sqrt(1 + x))
+    root = np.sqrt((1 - x) * (1 + x))
+    return guard(1 / root, root > 0)
 
 
 elementwise(
@@ -117,7 +130,7 @@ elementwise(
 
 # In float16 x*x would overflow from 256 on; np.hypot takes 10 times as long.
 def _arctan(x: Any) -> Any:
-    if x.dtype == np.float16:
+    if _is_half(x):
         slope = 1 / np.hypot(1, x)
         return slope * slope
     return over(1, 1 + x * x) if is_complex(x) else 1 / (1 + x * x)
@@ -157,7 +170,9 @@ for _k in range(2, 13):
 
 
 def polynomial(coefficients: list[float], x: Any) -> Any:
-    """c[0] + c[1]*x + c[2]*x**2 + ..."""
+    """c[0] + c[1]*x + c[2]*x**2 + ...; in float16 as far as it knows the numbers."""
+    if _is_half(x):
+        coefficients = [c for c in coefficients if abs(c) > 6e-8]
     total: Any = 0
     for coefficient in reversed(coefficients):
         total = total * x + coefficient
@@ -190,21 +205,19 @@ def sech2(x: Any) -> Any:
 
 elementwise(sech2, lambda y, x: -2 * y * np.tanh(x))
 
-elementwise(np.sinh, lambda x: np.cosh(x))
-elementwise(np.cosh, lambda x: np.sinh(x))
+elementwise(np.sinh, lambda x: finite(np.cosh(x)), note=_OVERFLOW)
+elementwise(np.cosh, lambda x: finite(np.sinh(x)), note=_OVERFLOW)
 elementwise(np.tanh, lambda x: sech2(x))
 
 
 def _arcsinh(x: Any) -> Any:
     if is_complex(x):
         return over(1, np.sqrt(1 + 1j * x) * np.sqrt(1 - 1j * x))
-    root = np.hypot(1, x) if x.dtype == np.float16 else np.sqrt(1 + x * x)
-    return 1 / root
+    return 1 / (np.hypot(1, x) if _is_half(x) else np.sqrt(1 + x * x))
 
 
 def _arccosh(x: Any) -> Any:
-    root = np.sqrt(x - 1) * np.sqrt(x + 1)
-    return guard(1 / root, inside(root))
+    return over(1, finite(np.sqrt(x - 1)) * finite(np.sqrt(x + 1)))
 
 
 def _arctanh(x: Any) -> Any:

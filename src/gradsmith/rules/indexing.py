@@ -11,7 +11,6 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from .._rule import composite, linear, nondifferentiable, primitive
 
-
 # NumPy adds at a flat position in 2 ns, at any other key in 7 to 15; finding the flat
 # positions pays from so many elements on.
 FEW = 2000

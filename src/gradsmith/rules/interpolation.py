@@ -23,45 +23,50 @@ def interpolated(x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
     return np.interp(x, xp, fp, left, right)
 
 
-def _knots(x: Any, xp: Any) -> tuple[Any, Any, Any, Any]:
-    """The knots around each x, how far x is between them, and whether it is."""
+def _around(x: Any, xp: Any) -> tuple[Any, Any]:
+    """The positions of the knots around each x."""
     last = xp.shape[0] - 1
     j = np.searchsorted(xp, x, side="right") - 1
     j = np.minimum(np.maximum(j, 0), max(last - 1, 0))
-    k = np.minimum(j + 1, last)
-    within = (x >= xp[0]) & (x <= xp[-1])
+    return j, np.minimum(j + 1, last)
+
+
+def _between(x: Any, xp: Any, j: Any, k: Any) -> Any:
+    """How far each x has come from its left knot to its right one."""
     t = np.clip(over(x - xp[j], xp[k] - xp[j]), 0, 1)
-    return j, k, np.where(x == x, t, 0), within
+    return np.where(x == x, t, 0)
 
 
-def _weights(x: Any, xp: Any, left: Any, right: Any) -> tuple[Any, Any, Any, Any]:
-    """The knots around each x and the weights of their values in y."""
-    j, k, t, _ = _knots(x, xp)
+def _slope(x: Any, xp: Any, fp: Any, j: Any, k: Any) -> Any:
+    within = (x >= xp[0]) & (x <= xp[-1])
+    return np.where(within, over(fp[k] - fp[j], xp[k] - xp[j]), 0)
+
+
+def _weights(x: Any, xp: Any, left: Any, right: Any, j: Any, k: Any) -> Any:
+    """The weights in y of the values at the knots around each x."""
+    t = _between(x, xp, j, k)
     counts = x == x
     if left is not None:
         counts = counts & (x >= xp[0])
     if right is not None:
         counts = counts & (x <= xp[-1])
-    return j, k, np.where(counts, 1 - t, 0), np.where(counts, t, 0)
-
-
-def _slope(x: Any, xp: Any, fp: Any) -> Any:
-    j, k, _, within = _knots(x, xp)
-    return np.where(within, over(fp[k] - fp[j], xp[k] - xp[j]), 0)
+    return np.where(counts, 1 - t, 0), np.where(counts, t, 0)
 
 
 def interp_dx(dy: Any, y: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
-    return dy * conj(_slope(x, xp, fp))
+    return dy * conj(_slope(x, xp, fp, *_around(x, xp)))
 
 
 def interp_dxp(dy: Any, y: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
-    j, k, t, _ = _knots(x, xp)
-    pull = np.real(dy * conj(_slope(x, xp, fp)))
+    j, k = _around(x, xp)
+    t = _between(x, xp, j, k)
+    pull = np.real(dy * conj(_slope(x, xp, fp, j, k)))
     return -scatter((1 - t) * pull, j, xp.shape) - scatter(t * pull, k, xp.shape)
 
 
 def interp_dfp(dy: Any, y: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any) -> Any:
-    j, k, w0, w1 = _weights(x, xp, left, right)
+    j, k = _around(x, xp)
+    w0, w1 = _weights(x, xp, left, right, j, k)
     return scatter(w0 * dy, j, fp.shape) + scatter(w1 * dy, k, fp.shape)
 
 
@@ -69,10 +74,11 @@ def interp_jvp(
     dxs: Any, y: Any, x: Any, xp: Any, fp: Any, left: Any, right: Any
 ) -> Any:
     dx, dxp, dfp = dxs
-    j, k, t, _ = _knots(x, xp)
+    j, k = _around(x, xp)
+    t = _between(x, xp, j, k)
+    w0, w1 = _weights(x, xp, left, right, j, k)
     moved = dx - (1 - t) * dxp[j] - t * dxp[k]
-    j, k, w0, w1 = _weights(x, xp, left, right)
-    return _slope(x, xp, fp) * moved + w0 * dfp[j] + w1 * dfp[k]
+    return _slope(x, xp, fp, j, k) * moved + w0 * dfp[j] + w1 * dfp[k]
 
 
 differentiable(

@@ -135,8 +135,8 @@ nondifferentiable("it returns positions", inserted, remaining)
 composite(np.insert, insert)
 composite(np.delete, delete)
 
-# Splitting: dy's pieces are joined again. Cuts that go back and forth take some elements
-# twice, and then their pieces are longer together than the whole.
+# Splitting: dy's pieces are joined again. Cuts that go back take some elements twice;
+# then the pieces are longer together than the whole.
 
 
 def split_transpose(
@@ -165,7 +165,7 @@ linear(np.unstack, lambda dys, ys, x, axis=0: np.stack(dys, axis))
 # Repeating: the cotangents of the copies add up.
 
 
-def tile_transpose(dy: Any, y: Any, A: Any, reps: Any) -> Any:
+def tile_transpose(dy: Any, y: Any, A: Any, reps: Any) -> Any:  # noqa: N803 (NumPy's)
     reps = (reps,) if np.ndim(reps) == 0 else tuple(reps)
     ndim = max(A.ndim, len(reps))
     shape = (1,) * (ndim - A.ndim) + A.shape

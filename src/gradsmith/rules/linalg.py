@@ -46,6 +46,7 @@ differentiable(
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:
     """`np.linalg.tensorsolve` as an equation of one matrix."""
+    a, b = (x if hasattr(x, "ndim") else np.asarray(x) for x in (a, b))
     if axes is not None:
         last = [i % a.ndim for i in axes]
         a = np.transpose(a, [i for i in range(a.ndim) if i not in last] + last)
@@ -146,10 +147,10 @@ def _orientation(u: Any, vh: Any) -> Any:
     return scalars(np.linalg.det(u) * np.linalg.det(vh))
 
 
-# With dA = U W V* the same frame gives dC = det(U) det(V*) conj(U M' V*)... of the
-# cofactors of a diagonal matrix: M[i, i] = sum over k of Q[i, k] W[k, k] and
-# M[i, k] = -Q[i, k] W[i, k], Q[i, k] the product of all s but s[i] and s[k], Q[i, i] = 0.
-# The map from W to M is its own transpose.
+# For the adjugate C^T = det(U) det(V*) V M U* in this frame, M is the adjugate of a
+# diagonal matrix, and a change W = U* dA V of that gives dM[i, k] = -Q[i, k] W[i, k] and
+# dM[i, i] = sum over k of Q[i, k] W[k, k], with Q[i, k] the product of all s but s[i] and
+# s[k], and Q[i, i] = 0. The map from W to dM is its own transpose.
 def cofactors_vjp(dy: Any, y: Any, a: Any) -> Any:
     u, s, vh = np.linalg.svd(a)
     dm = np.matmul(np.matmul(vh, dy.mT * conj(_orientation(u, vh))), u)

@@ -38,7 +38,7 @@ def chosen(x: Any, y: Any, axis: Any) -> Any:
 def vector_norm_dx(dy: Any, y: Any, x: Any, p: Any, axes: tuple[int, ...]) -> Any:
     if p is None or p == 2:
         return x * (dy / np.where(y > 0, y, inf))
-    if p == 0:
+    if p == 0 or not x.size:
         return np.zeros(x.shape, x.dtype)
     if p == 1:
         return dy * direction(x)
@@ -57,6 +57,8 @@ def vector_norm_dx(dy: Any, y: Any, x: Any, p: Any, axes: tuple[int, ...]) -> An
 def matrix_norm_dx(dy: Any, y: Any, x: Any, p: Any) -> Any:
     if p in (None, "fro", "f"):
         return vector_norm_dx(dy, y, x, 2, (-2, -1))
+    if not x.size:
+        return np.zeros(x.shape, x.dtype)
     if p == "nuc":
         return dy * orthogonal_factor(x)
     if p in (2, -2):

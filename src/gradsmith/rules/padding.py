@@ -8,7 +8,7 @@ import numpy as np
 
 from .._errors import UnsupportedOperationError
 from .._rule import composite, differentiable, primitive
-from .indexing import along, index, scatter
+from .indexing import along, scatter
 
 STATISTICS = {
     "maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median,
@@ -62,18 +62,18 @@ def pad_with_statistic(
 
 
 @primitive
-def pad_linearly(x: Any, pad_width: Any, mode: str, **kwargs: Any) -> Any:
+def pad_linearly(x: Any, pad_width: Any, mode: Any, **kwargs: Any) -> Any:
     return np.pad(x, pad_width, mode, **kwargs)
 
 
-def pad_vjp(dy: Any, y: Any, x: Any, pad_width: Any, mode: str, **options: Any) -> Any:
+def pad_vjp(dy: Any, y: Any, x: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
     for axis, (before, after) in enumerate(pairs(pad_width, x.ndim)):
         if before or after:
             dy = fold(dy, axis, (before, after), mode, options.get("reflect_type"))
     return dy
 
 
-def pad_jvp(dx: Any, y: Any, x: Any, pad_width: Any, mode: str, **options: Any) -> Any:
+def pad_jvp(dx: Any, y: Any, x: Any, pad_width: Any, mode: Any, **options: Any) -> Any:
     mode = "constant" if mode == "empty" else mode
     linear = {k: v for k, v in options.items() if k == "reflect_type"}
     return pad_linearly(dx, pad_width, mode, **linear)
@@ -82,7 +82,7 @@ def pad_jvp(dx: Any, y: Any, x: Any, pad_width: Any, mode: str, **options: Any) 
 differentiable(pad_linearly, pad_vjp, pad_jvp)
 
 
-def fold(dy: Any, axis: int, width: tuple[int, int], mode: str, kind: Any) -> Any:
+def fold(dy: Any, axis: int, width: tuple[int, int], mode: Any, kind: Any) -> Any:
     """The transpose of padding one axis."""
     before, after = width
     n = dy.shape[axis] - before - after
@@ -102,10 +102,10 @@ def fold(dy: Any, axis: int, width: tuple[int, int], mode: str, kind: Any) -> An
     return inside + scatter(dy, along(axis, source), inside.shape)
 
 
-# A ramp goes from an end to x[0] or x[-1]. An odd reflection about x[0] is 2*x[0] - x[i],
-# and a reflection of that adds multiples of x[-1]. So y = a*x[0] + b*x[-1] + c*x[i];
-# padding unit vectors gives a and b, and a + b + c = 1 since constants stay constant.
-def taps(n: int, width: tuple[int, int], mode: str, kind: Any) -> tuple[Any, Any]:
+# A ramp goes to x[0] or x[-1]. An odd reflection about x[0] is 2*x[0] - x[i], and a
+# reflection of that adds multiples of x[-1]. So y = a*x[0] + b*x[-1] + c*x[i]; padding
+# unit vectors gives a and b, and a + b + c = 1 since constants stay constant.
+def taps(n: int, width: tuple[int, int], mode: Any, kind: Any) -> tuple[Any, Any]:
     """From where, and with which weights, padded elements are summed."""
     options = {"reflect_type": kind} if kind else {}
     unit = np.eye(1, n)[0]

@@ -16,10 +16,10 @@ from .indexing import scatter
 # which a cotangent or a tangent does not share with its value: "A" and "K" raise.
 
 
-def fixed(order: str) -> str:
+def fixed(order: str) -> Any:
     if order not in ("C", "F", "c", "f"):
         raise UnsupportedOperationError(
-            f"np.reshape and np.ravel are not differentiated with order={order!r}, which "
+            f"np.reshape and np.ravel have no gradient with order={order!r}, which "
             "follows the array's memory layout. Say order='C' or order='F'."
         )
     return order
@@ -195,7 +195,7 @@ composite(np.astype, lambda x, dtype, /, *, device=None, **_: convert(x, dtype, 
 linear(np.copy, lambda dy, y, a, *_, **__: dy)
 linear(np.real, lambda dy, y, val: dy)
 linear(np.imag, lambda dy, y, val: dy * 1j)
-linear(np.conjugate, lambda dy, y, x: np.conj(dy))
+linear(np.conjugate, lambda dy, y, x: np.conj(dy) if dy.dtype.kind == "c" else dy)
 differentiable(
     np.real_if_close,
     lambda dy, y, a, tol=100: dy,

@@ -227,7 +227,7 @@ def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -
 
 def _normalized(c: Any) -> Any:
     """NumPy's correlations: NaN for what does not vary, and cut at -1 and 1."""
-    deviation = np.sqrt(np.diag(c).real)
+    deviation = np.sqrt(np.real(np.diag(c)))
     y = c / deviation[:, None] / deviation
     if y.dtype.kind == "c":
         return np.clip(y.real, -1, 1) + 1j * np.clip(y.imag, -1, 1)

@@ -56,6 +56,7 @@ add(np.trapezoid, X, real(3, 4), name="trapezoid-full")
 add(np.trapezoid, X, None, np.asarray(0.3), name="trapezoid-spacing")
 add(np.trapezoid, Z)
 add(np.trapezoid, real(1))
+add(np.trapezoid, real(2, 0))
 
 # convolutions
 for _fn in (np.convolve, np.correlate):

@@ -148,6 +148,10 @@ def svd(a, **options):
     )
 
 
+def solution(a, b):
+    return la.lstsq(a, b)[:2]
+
+
 add(la.svd, real(3, 3))
 add(la.svd, real(4, 2), full_matrices=False)
 for _make in (real, complex_):
@@ -169,6 +173,17 @@ for _make in (real, complex_):
         add(la.lstsq, _make(*_shape), _make(_shape[0]))
         add(la.lstsq, _make(*_shape), _make(_shape[0], 2))
         add(la.lstsq, _make(*_shape), _make(_shape[0], 2), rcond=0.3, step=2e-4)
+    # Matrices of rank 2 that stay so, and equal singular values
+    add(lambda b, c: la.pinv(b @ c), _make(4, 2), _make(2, 3), name="pinv of rank 2")
+    add(
+        lambda b, c, y: solution(b @ c, y),
+        *(_make(4, 2), _make(2, 3), _make(4)),
+        name="lstsq of rank 2",
+    )
+    _orthogonal = la.qr(_make(4, 3))[0]
+    add(la.pinv, _orthogonal, name="pinv of an orthogonal matrix")
+    add(la.norm, _orthogonal, ord="nuc", name="norm of an orthogonal matrix")
+    add(solution, _orthogonal, _make(4), name="lstsq of an orthogonal matrix")
 add(la.lstsq, real(5, 3), complex_(5))
 add(la.lstsq, real(5, 3), real(5), rcond=-1)
 

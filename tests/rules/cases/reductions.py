@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from gradsmith._rule import name_of
+from gradsmith.rules.running import scan, scan_back
 from tests.rules.harness import Case
 
 _rng = np.random.default_rng(11)
@@ -89,6 +90,9 @@ for _fn in (np.cumsum, np.cumprod):
     add(_fn, real(0, 3), axis=0)
     add(_fn, real(0, 3), axis=1)
     add(_fn, real(), axis=0)
+for _fn in (scan, scan_back):
+    add(_fn, real(5), real(5))
+    add(_fn, complex_(2, 4), complex_(2, 4))
 for _n in (2, 3, 7, 8, 9):
     add(np.cumprod, 1 + 0.3 * real(2, _n), axis=1)
 add(np.cumprod, np.array([2.0, 0.0, 3.0, 0.0, 5.0, 1.0]), name="cumprod-zeros")

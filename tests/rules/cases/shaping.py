@@ -103,6 +103,7 @@ for _kind in "fc":
     add(np.astype, array(3, kind=_kind), np.complex128)
     add(np.sign, array(3, kind=_kind))
 add(np.astype, array(3), np.float64, copy=False)
+add(np.frexp, array(3))
 add(np.real_if_close, array(3, kind="c"))
 add(np.real_if_close, array(3))
 

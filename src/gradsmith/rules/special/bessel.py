@@ -14,27 +14,27 @@ import scipy.special as sp
 from scipy.special import _ufuncs
 
 from ..._errors import UnsupportedOperationError
-from ..._rule import differentiable, elementwise
-from ..arithmetic import guard, over
+from ..._rule import differentiable
+from ..arithmetic import finite, guard, over
 from ..axes import conj
 from ..elementwise import is_complex
-from .common import finite, refused, several
+from .common import refused, special
 
 # Orders 0 and 1
 
-elementwise(sp.j0, lambda x: -sp.j1(x))
-elementwise(sp.j1, lambda x: 0.5 * (sp.j0(x) - sp.jv(2.0, x)))
-elementwise(sp.i0, lambda x: finite(sp.i1(x)))
-elementwise(sp.i1, lambda x: finite(0.5 * (sp.i0(x) + sp.iv(2.0, x))))
-elementwise(sp.y0, lambda x: finite(-sp.y1(x)), domain=(0, inf), note="0 from 0 down")
-elementwise(
+special(sp.j0, lambda x: -sp.j1(x))
+special(sp.j1, lambda x: 0.5 * (sp.j0(x) - sp.jv(2.0, x)))
+special(sp.i0, lambda x: finite(sp.i1(x)))
+special(sp.i1, lambda x: finite(0.5 * (sp.i0(x) + sp.iv(2.0, x))))
+special(sp.y0, lambda x: finite(-sp.y1(x)), domain=(0, inf), note="0 from 0 down")
+special(
     sp.y1,
     lambda x: finite(0.5 * (sp.y0(x) - sp.yv(2.0, x))),
     domain=(0, inf),
     note="0 from 0 down",
 )
-elementwise(sp.k0, lambda x: finite(-sp.k1(x)), domain=(0, inf), note="0 from 0 down")
-elementwise(
+special(sp.k0, lambda x: finite(-sp.k1(x)), domain=(0, inf), note="0 from 0 down")
+special(
     sp.k1,
     lambda x: finite(-0.5 * (sp.k0(x) + sp.kv(2.0, x))),
     domain=(0, inf),
@@ -43,20 +43,20 @@ elementwise(
 
 # The same times exp(-|x|) or, for k, exp(x)
 
-elementwise(
+special(
     sp.i0e, lambda y, x: sp.i1e(x) - np.sign(x) * y, kinks=(0.0,), note="0 at 0"
 )
-elementwise(
+special(
     sp.i1e,
     lambda y, x: 0.5 * (sp.i0e(x) + sp.ive(2.0, x)) - np.sign(x) * y,
 )
-elementwise(
+special(
     sp.k0e,
     lambda y, x: finite(y - sp.k1e(x)),
     domain=(0, inf),
     note="0 from 0 down",
 )
-elementwise(
+special(
     sp.k1e,
     lambda y, x: finite(y - 0.5 * (sp.k0e(x) + sp.kve(2.0, x))),
     domain=(0, inf),
@@ -75,14 +75,14 @@ def _half_sum(fn: Any, sign: int) -> Any:
 
 
 _EDGE = "0 where it is infinite or not real"
-several(sp.jv, refused(sp.jv, "v"), _half_difference(sp.jv), note=_EDGE)
-several(sp.iv, refused(sp.iv, "v"), _half_sum(sp.iv, 1), note=_EDGE)
+special(sp.jv, refused(sp.jv, "v"), _half_difference(sp.jv), note=_EDGE)
+special(sp.iv, refused(sp.iv, "v"), _half_sum(sp.iv, 1), note=_EDGE)
 for _fn, _order in ((sp.yv, "v"), (sp.yn, "n")):
-    several(
+    special(
         _fn, refused(_fn, _order), _half_difference(_fn), domain=(0, inf), note=_EDGE
     )
 for _fn, _order in ((sp.kv, "v"), (sp.kn, "n")):
-    several(
+    special(
         _fn, refused(_fn, _order), _half_sum(_fn, -1), domain=(0, inf), note=_EDGE
     )
 
@@ -100,12 +100,12 @@ def _kve(y: Any, x1: Any, x2: Any) -> Any:
     return finite(y - 0.5 * (sp.kve(x1 - 1, x2) + sp.kve(x1 + 1, x2)))
 
 
-several(sp.ive, refused(sp.ive, "v"), _ive, note=_EDGE)
-several(sp.kve, refused(sp.kve, "v"), _kve, domain=(0, inf), note=_EDGE)
+special(sp.ive, refused(sp.ive, "v"), _ive, note=_EDGE)
+special(sp.kve, refused(sp.kve, "v"), _kve, domain=(0, inf), note=_EDGE)
 
 # Integrals of elementary functions
 
-elementwise(sp.expi, lambda x: over(np.exp(x), x), kinks=(0.0,), note="0 at 0")
+special(sp.expi, lambda x: over(np.exp(x), x), kinks=(0.0,), note="0 at 0")
 
 
 def _exp1(x: Any) -> Any:
@@ -113,7 +113,7 @@ def _exp1(x: Any) -> Any:
     return slope if is_complex(x) else guard(slope, x > 0)
 
 
-elementwise(sp.exp1, _exp1, domain=(0, inf), note="0 from 0 down, if real")
+special(sp.exp1, _exp1, domain=(0, inf), note="0 from 0 down, if real")
 
 
 def several_outputs(fn: Any, slopes: Any, **facts: Any) -> None:
@@ -157,29 +157,29 @@ several_outputs(
 
 # W exp(W) = x, and y + log(y) = x
 
-elementwise(
+special(
     _ufuncs._lambertw,
     lambda y: over(np.exp(-y), 1 + y),
     None,
     None,
     note="0 at the branch point -1/e",
 )
-elementwise(sp.wrightomega, lambda y: over(y, 1 + y))
+special(sp.wrightomega, lambda y: over(y, 1 + y))
 
 # Hypergeometric functions of their last argument
 
-several(
+special(
     sp.hyp0f1,
     refused(sp.hyp0f1, "v"),
     lambda x1, x2: finite(sp.hyp0f1(x1 + 1, x2) / x1),
 )
-several(
+special(
     sp.hyp1f1,
     refused(sp.hyp1f1, "a"),
     refused(sp.hyp1f1, "b"),
     lambda x1, x2, x3: finite(x1 / x2 * sp.hyp1f1(x1 + 1, x2 + 1, x3)),
 )
-several(
+special(
     sp.hyp2f1,
     refused(sp.hyp2f1, "a"),
     refused(sp.hyp2f1, "b"),

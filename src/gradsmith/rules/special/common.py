@@ -10,7 +10,7 @@ import numpy as np
 
 from ..._errors import UnsupportedOperationError
 from ..._rule import RULES, elementwise, name_of
-from ..arithmetic import guard
+from ..arithmetic import finite
 
 
 def refused(fn: Any, argument: str) -> Any:
@@ -28,40 +28,34 @@ def refused(fn: Any, argument: str) -> Any:
     return partial
 
 
+def special(fn: Any, *partials: Any, **facts: Any) -> None:
+    """Declare a function of corresponding elements as `elementwise` does.
+
+    Its partials see arrays only, of the precision in which SciPy computes. Where they
+    are infinite or undefined they count as 0.
+    """
+    elementwise(fn, *[_tamed(p) if callable(p) else p for p in partials], **facts)
+
+
 def like(fn: Any, other: Any) -> None:
     """Declare a function that is the same as another one, which has a rule."""
     rule = RULES[other]
-    elementwise(
-        fn, *rule.partials, domain=rule.domain, kinks=rule.kinks, note=rule.note
-    )
+    special(fn, *rule.partials, domain=rule.domain, kinks=rule.kinks, note=rule.note)
 
 
-def several(fn: Any, *partials: Any, **facts: Any) -> None:
-    """Declare a function of several arguments, of which some may be Python numbers."""
-    elementwise(fn, *[partial and _of_arrays(partial) for partial in partials], **facts)
-
-
-def _of_arrays(partial: Callable[..., Any]) -> Callable[..., Any]:
-    """Let a partial see arrays only, of a dtype that does not promote the others."""
-
+def _tamed(partial: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(partial)
-    def with_arrays(*args: Any) -> Any:
+    def tamed(*args: Any) -> Any:
         dtypes = [x.dtype for x in args if hasattr(x, "dtype")]
-        if len(dtypes) == len(args):
-            return partial(*args)
-        p = partial(*[_as_array(x, dtypes or [np.dtype(float)]) for x in args])
-        return p if dtypes else p.item()
+        p = partial(*[_as_array(x, dtypes) for x in args])
+        return finite(p) if dtypes else np.nan_to_num(p, posinf=0, neginf=0).item()
 
-    return with_arrays
+    return tamed
 
 
 def _as_array(x: Any, dtypes: list[Any]) -> Any:
+    """x as an array of float32 at least; a number does not promote the others."""
     if hasattr(x, "dtype"):
-        return x
+        return x.astype(np.float32) if x.dtype.char == "e" else x
     real = [np.dtype(d.char.lower()) if d.kind == "c" else d for d in dtypes]
-    return np.asarray(x, np.result_type(*real, np.float16, x))
-
-
-def finite(p: Any) -> Any:
-    """p where it is finite, else 0."""
-    return guard(p, np.isfinite(p))
+    return np.asarray(x, np.result_type(*(real or [float]), np.float32, x))

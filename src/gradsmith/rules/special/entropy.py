@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from ..._rule import elementwise
 from ..arithmetic import guard, inside, over, power_dx1, power_dx2
 from ..elementwise import is_complex, polynomial
-from .common import like, several
+from .common import like, special
 
 # Exponentials, logarithms and trigonometry that NumPy has too, or nearly
 
@@ -19,10 +18,10 @@ like(sp.exp2, np.exp2)
 like(sp.expm1, np.expm1)
 like(sp.log1p, np.log1p)
 like(sp.cbrt, np.cbrt)
-elementwise(sp.exp10, lambda y: y * log(10))
-elementwise(sp.cosm1, lambda x: -np.sin(x))
-elementwise(sp.sindg, lambda x: pi / 180 * sp.cosdg(x))
-elementwise(sp.cosdg, lambda x: -pi / 180 * sp.sindg(x))
+special(sp.exp10, lambda y: y * log(10))
+special(sp.cosm1, lambda x: -np.sin(x))
+special(sp.sindg, lambda x: pi / 180 * sp.cosdg(x))
+special(sp.cosdg, lambda x: -pi / 180 * sp.sindg(x))
 
 
 # Both are 0 at their poles as SciPy counts them, where y is infinite.
@@ -31,9 +30,9 @@ def _slope_of_tangent(y: Any) -> Any:
     return pi / 180 * (1 + y * y)
 
 
-elementwise(sp.tandg, lambda y: _slope_of_tangent(y))
-elementwise(sp.cotdg, lambda y: -_slope_of_tangent(y))
-elementwise(
+special(sp.tandg, lambda y: _slope_of_tangent(y))
+special(sp.cotdg, lambda y: -_slope_of_tangent(y))
+special(
     sp.powm1,
     power_dx1,
     lambda y, x1: power_dx2(y + 1, x1),
@@ -42,8 +41,8 @@ elementwise(
 
 # Logistic functions
 
-elementwise(sp.expit, lambda y, x: y * sp.expit(-x))
-elementwise(sp.log_expit, lambda x: sp.expit(-x))
+special(sp.expit, lambda y, x: y * sp.expit(-x))
+special(sp.log_expit, lambda x: sp.expit(-x))
 
 
 def _logit(x: Any) -> Any:
@@ -51,7 +50,7 @@ def _logit(x: Any) -> Any:
     return guard(1 / product, product > 0)
 
 
-elementwise(
+special(
     sp.logit,
     _logit,
     domain=(0, 1),
@@ -75,7 +74,7 @@ def exprel_dx(y: Any, x: Any) -> Any:
     return np.where(near, series, np.where(left, below, above))
 
 
-elementwise(sp.exprel, exprel_dx)
+special(sp.exprel, exprel_dx)
 
 # Entropies. At x1 = 0 their slope is infinite, which counts as 0.
 
@@ -93,21 +92,21 @@ def _xlog1py_dx2(x1: Any, x2: Any) -> Any:
     return guard(x1 / x2, inside(x2))
 
 
-several(
+special(
     sp.xlogy,
     lambda x2: _log_of(x2, inside(x2)),
     lambda x1, x2: guard(x1 / x2, inside(x2)),
     domain=(0, inf),
     note="0 where x2 is not positive",
 )
-several(
+special(
     sp.xlog1py,
     _xlog1py_dx1,
     _xlog1py_dx2,
     domain=(-1, inf),
     note="0 where x2 is not above -1",
 )
-elementwise(
+special(
     sp.entr,
     lambda x: guard(-1 - np.log(x), x > 0),
     domain=(0, inf),
@@ -124,14 +123,14 @@ def _log_ratio(x1: Any, x2: Any) -> Any:
     return guard(sp.rel_entr(x1, x2) / x1, (x1 > 0) & (x2 > 0))
 
 
-several(
+special(
     sp.rel_entr,
     _rel_entr_dx1,
     lambda x1, x2: guard(-x1 / x2, (x1 >= 0) & (x2 > 0)),
     domain=(0, inf),
     note="0 for x1 where x1 is 0, and where y is infinite",
 )
-several(
+special(
     sp.kl_div,
     _log_ratio,
     lambda x1, x2: guard((x2 - x1) / x2, (x1 >= 0) & (x2 > 0)),
@@ -141,7 +140,7 @@ several(
 
 # Losses. huber: r**2/2 within delta, delta*(|r| - delta/2) beyond, where x1 is delta.
 
-several(
+special(
     sp.huber,
     lambda x1, x2: guard(np.maximum(np.abs(x2) - x1, 0), x1 >= 0),
     lambda x1, x2: guard(np.sign(x2) * np.minimum(np.abs(x2), x1), x1 >= 0),
@@ -162,7 +161,7 @@ def _pseudo_huber_dx2(x1: Any, x2: Any) -> Any:
     return guard(x1 * over(x2, np.hypot(x1, x2)), x1 >= 0)
 
 
-several(
+special(
     sp.pseudo_huber,
     _pseudo_huber_dx1,
     _pseudo_huber_dx2,
@@ -188,14 +187,14 @@ def _boxcox1p_dx1(x1: Any, x2: Any) -> Any:
     return guard(np.exp((x2 - 1) * guard(np.log1p(x1), ok)), ok)
 
 
-several(
+special(
     sp.boxcox,
     _boxcox_dx1,
     lambda x1, x2: _by_power(_log_of(x1, x1 > 0), x2),
     domain=(0, inf),
     note="0 where x1 is negative",
 )
-several(
+special(
     sp.boxcox1p,
     _boxcox1p_dx1,
     lambda x1, x2: _by_power(guard(np.log1p(x1), x1 > -1), x2),
@@ -222,13 +221,13 @@ def _inverse_dx2(logarithm: Any, p: Any) -> Any:
     return -_by_power(logarithm, p) * _inverse_dx1(logarithm, p)
 
 
-several(
+special(
     sp.inv_boxcox,
     lambda y, x2: guard(_inverse_dx1(_log_of_inverse(y), x2), (y > 0) & (y < inf)),
     lambda y, x2: _inverse_dx2(_log_of_inverse(y), x2),
     note="0 where the result is not positive",
 )
-several(
+special(
     sp.inv_boxcox1p,
     lambda y, x2: guard(_inverse_dx1(_log_of_inverse1p(y), x2), (y > -1) & (y < inf)),
     lambda y, x2: _inverse_dx2(_log_of_inverse1p(y), x2),
@@ -243,4 +242,4 @@ def _spence(x: Any) -> Any:
     return guard(-1 / sp.exprel(_log_of(x, x > 0)), x > 0)
 
 
-elementwise(sp.spence, _spence, domain=(0, inf), note="0 from 0 down")
+special(sp.spence, _spence, domain=(0, inf), note="0 from 0 down")

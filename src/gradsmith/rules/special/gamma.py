@@ -10,10 +10,10 @@ import scipy.special as sp
 from scipy.special import _ufuncs
 
 from ..._errors import UnsupportedOperationError
-from ..._rule import differentiable, elementwise
-from ..arithmetic import guard, over
+from ..._rule import differentiable
+from ..arithmetic import finite, guard, over
 from ..elementwise import is_complex
-from .common import finite, refused, several
+from .common import refused, special
 
 _AT_POLES = "0 at the poles 0, -1, -2, ..."
 
@@ -48,10 +48,10 @@ def _loggamma(x: Any) -> Any:
     return digamma(x) if is_complex(x) else guard(sp.psi(x), x > 0)
 
 
-elementwise(sp.psi, trigamma, note=_AT_POLES)
-elementwise(sp.gammaln, lambda x: digamma(x), note=_AT_POLES)
-elementwise(sp.loggamma, _loggamma, domain=(0, inf), note="0 from 0 down, if real")
-elementwise(
+special(sp.psi, trigamma, note=_AT_POLES)
+special(sp.gammaln, lambda x: digamma(x), note=_AT_POLES)
+special(sp.loggamma, _loggamma, domain=(0, inf), note="0 from 0 down, if real")
+special(
     sp.gamma, lambda y, x: guard(y, regular(x)) * digamma(x), note=_AT_POLES
 )
 
@@ -71,7 +71,7 @@ def _rgamma(y: Any, x: Any) -> Any:
 
 _LARGEST = {"e": 35.0, "f": 35.0, "d": 171.0, "g": 171.0}  # whose gamma is finite
 
-elementwise(sp.rgamma, _rgamma, note="0 where gamma(1 - x) overflows")
+special(sp.rgamma, _rgamma, note="0 where gamma(1 - x) overflows")
 
 
 # zeta(s, q) = the sum of 1/(q + k)**s. For q < 0 it exists if s is whole.
@@ -80,7 +80,7 @@ def _zeta_dq(x1: Any, x2: Any) -> Any:
     return -x1 * guard(sp.zeta(x1 + 1, x2), ok)
 
 
-several(
+special(
     _ufuncs._zeta,
     refused(sp.zeta, "x"),
     _zeta_dq,
@@ -140,14 +140,14 @@ def _beta(y: Any, x1: Any, x2: Any) -> Any:
     return guard(y, ok) * digamma_difference(x1, x2)
 
 
-several(
+special(
     sp.betaln,
     lambda x1, x2: digamma_difference(x1, x2),
     lambda x1, x2: digamma_difference(x2, x1),
     domain=(0, inf),
     note="0 at the poles, also of x1 + x2",
 )
-several(
+special(
     sp.beta,
     lambda y, x1, x2: _beta(y, x1, x2),
     lambda y, x1, x2: _beta(y, x2, x1),
@@ -177,25 +177,25 @@ def beta_density(a: Any, b: Any, x: Any) -> Any:
     return _exp_where(exponent, (a > 0) & (b > 0) & left & right)
 
 
-several(
+special(
     sp.gammainc,
     refused(sp.gammainc, "a"),
     lambda x1, x2: gamma_density(x1, x2),
     domain=(0, inf),
 )
-several(
+special(
     sp.gammaincc,
     refused(sp.gammaincc, "a"),
     lambda x1, x2: -gamma_density(x1, x2),
     domain=(0, inf),
 )
-several(
+special(
     sp.gammaincinv,
     refused(sp.gammaincinv, "a"),
     lambda y, x1: over(1, finite(gamma_density(x1, y))),
     domain=(0, 1),
 )
-several(
+special(
     sp.gammainccinv,
     refused(sp.gammainccinv, "a"),
     lambda y, x1: -over(1, finite(gamma_density(x1, y))),
@@ -207,4 +207,4 @@ for _fn, _partial in (
     (sp.betaincinv, lambda y, x1, x2: over(1, finite(beta_density(x1, x2, y)))),
     (sp.betainccinv, lambda y, x1, x2: -over(1, finite(beta_density(x1, x2, y)))),
 ):
-    several(_fn, refused(_fn, "a"), refused(_fn, "b"), _partial, domain=(0, 1))
+    special(_fn, refused(_fn, "a"), refused(_fn, "b"), _partial, domain=(0, 1))

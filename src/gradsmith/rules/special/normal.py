@@ -11,7 +11,7 @@ import scipy.special as sp
 from ..._rule import elementwise, primitive
 from ..arithmetic import guard, over
 from ..elementwise import is_complex, polynomial
-from .common import several
+from .common import special
 
 
 def bell(x: Any) -> Any:
@@ -24,10 +24,10 @@ def density(x: Any) -> Any:
     return 1 / sqrt(2 * pi) * np.exp(-0.5 * (x * x))
 
 
-elementwise(sp.erf, lambda x: bell(x))
-elementwise(sp.erfc, lambda x: -bell(x))
-elementwise(sp.erfi, lambda x: 2 / sqrt(pi) * np.exp(x * x))
-elementwise(sp.ndtr, lambda x: density(x))
+special(sp.erf, lambda x: bell(x))
+special(sp.erfc, lambda x: -bell(x))
+special(sp.erfi, lambda x: 2 / sqrt(pi) * np.exp(x * x))
+special(sp.ndtr, lambda x: density(x))
 
 # erfcx' = 2x*y - 2/sqrt(pi) and dawsn' = 1 - 2x*y cancel for large x. There they are
 # given by the derivatives of the asymptotic series
@@ -62,9 +62,9 @@ def _dawsn(y: Any, x: Any) -> Any:
     return np.where(far, 0.5 * _tail(_ODD, np.where(far, x, 20)), direct)
 
 
-elementwise(sp.erfcx, erfcx_dx)
-elementwise(sp.dawsn, _dawsn)
-elementwise(sp.wofz, lambda y, x: 2j / sqrt(pi) - 2 * (x * y))
+special(sp.erfcx, erfcx_dx)
+special(sp.dawsn, _dawsn)
+special(sp.wofz, lambda y, x: 2j / sqrt(pi) - 2 * (x * y))
 
 
 # The inverse functions: 1/f'(y), which is infinite at the ends, where y is.
@@ -73,19 +73,19 @@ def _inverse(y: Any, slope: Any) -> Any:
     return guard(slope(guard(y, ok)), ok)
 
 
-elementwise(
+special(
     sp.erfinv,
     lambda y: _inverse(y, lambda y: sqrt(pi) / 2 * np.exp(y * y)),
     domain=(-1, 1),
     note="0 at -1 and 1, where the slope is infinite, and beyond",
 )
-elementwise(
+special(
     sp.erfcinv,
     lambda y: _inverse(y, lambda y: -sqrt(pi) / 2 * np.exp(y * y)),
     domain=(0, 2),
     note="0 at 0 and 2, where the slope is infinite, and beyond",
 )
-elementwise(
+special(
     sp.ndtri,
     lambda y: _inverse(y, lambda y: sqrt(2 * pi) * np.exp(0.5 * (y * y))),
     domain=(0, 1),
@@ -109,10 +109,10 @@ def _hazard(y: Any, x: Any) -> Any:
 
 
 elementwise(hazard, _hazard)
-elementwise(
+special(
     sp.log_ndtr, lambda x: density(x) / sp.ndtr(x) if is_complex(x) else hazard(x)
 )
-elementwise(
+special(
     sp.ndtri_exp,
     lambda y: _inverse(y, lambda y: over(1, hazard(y))),
     domain=(-inf, 0),
@@ -126,7 +126,7 @@ def _owens_dx2(x1: Any, x2: Any) -> Any:
     return np.exp(-0.5 * (x1 * x1 * square)) / (2 * pi * square)
 
 
-several(
+special(
     sp.owens_t,
     lambda x1, x2: -0.5 * density(x1) * sp.erf(sqrt(0.5) * (x1 * x2)),
     _owens_dx2,

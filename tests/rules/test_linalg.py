@@ -1,0 +1,276 @@
+"""Linear algebra at its edges: singular, equal and zero, and what LAPACK chooses."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+from gradsmith.rules.linalg import cofactors, inverse
+
+la = np.linalg
+RNG = np.random.default_rng(0)
+
+
+def gradient(fn, x):
+    """The gradient of the sum of the real part, which must be finite."""
+    dx = gs.grad(lambda v: np.sum(np.real(fn(v))))(x)
+    assert np.all(np.isfinite(dx))
+    return dx
+
+
+def square(*shape):
+    return RNG.standard_normal(shape)
+
+
+# --- equations, determinants ---------------------------------------------------------
+
+
+def test_solve_takes_lists_and_keywords():
+    a = np.array([[2.0, 1.0], [0.0, 1.0]])
+    b = np.array([1.0, 2.0])
+    expected = gs.grad(lambda b: np.sum(la.solve(a, b)))(b)
+    got = gs.grad(lambda b: np.sum(la.solve(a.tolist(), b)))(b)
+    np.testing.assert_array_equal(got, expected)
+    got = gs.grad(lambda b: np.sum(la.solve(a=gs.Tensor(a), b=b)))(b)
+    np.testing.assert_array_equal(got, expected)
+
+
+def test_inverse_of_singular_matrices():
+    a = np.stack([np.eye(2), np.zeros((2, 2)), np.ones((2, 2))])
+    np.testing.assert_array_equal(inverse(a)[0], np.eye(2))
+    np.testing.assert_array_equal(inverse(a)[1:], np.zeros((2, 2, 2)))
+
+
+@pytest.mark.parametrize("make", [lambda a: a, lambda a: a + 1j * square(*a.shape)])
+def test_cofactors_near_a_singular_matrix(make):
+    """By minors, which lose nothing near a singular matrix."""
+    a = make(square(4, 4))
+    for shift in (0.0, 1e-14, 1e-9, 1.0):
+        a[3] = a[0] - a[1] + shift * a[2]
+        minors = [
+            [la.det(np.delete(np.delete(a, i, 0), j, 1)) * (-1) ** (i + j) for j in range(4)]
+            for i in range(4)
+        ]
+        scale = np.max(np.abs(minors))
+        np.testing.assert_allclose(cofactors(a), minors, rtol=0, atol=1e-8 * scale)
+
+
+def test_slogdet_of_a_singular_matrix():
+    a = np.stack([np.zeros((2, 2)), np.array([[2.0, 1.0], [0.0, 4.0]])])
+    dx = gradient(lambda a: la.slogdet(a)[1], a)
+    np.testing.assert_array_equal(dx[0], np.zeros((2, 2)))
+    np.testing.assert_allclose(dx[1], la.inv(a[1]).T)
+
+
+def test_the_sign_of_a_real_determinant_has_no_gradient():
+    np.testing.assert_array_equal(gradient(lambda a: la.slogdet(a)[0], np.eye(2)), 0)
+
+
+@pytest.mark.parametrize("n", [0, 3])
+def test_matrix_power_of_stacks_and_exponents(n):
+    a = square(2, 3, 3).astype(np.float32)
+    assert gradient(lambda a: la.matrix_power(a, np.int64(n)), a).dtype == np.float32
+    with pytest.raises(TypeError):
+        gs.grad(lambda a: np.sum(la.matrix_power(a, 1.5)))(a)
+
+
+def test_matrix_rank_carries_no_gradient():
+    with gs.GradientTape() as tape:
+        a = gs.Tensor(np.eye(2))
+        tape.watch(a)
+        rank = la.matrix_rank(a)
+    assert rank.numpy() == 2
+    assert tape.gradient(rank * 1.0, a) is None
+
+
+# --- one triangle --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "fn, lower",
+    [
+        (la.cholesky, True),
+        (lambda a: la.cholesky(a, upper=True), False),
+        (la.eigvalsh, True),
+        (lambda a: la.eigvalsh(a, UPLO="u"), False),
+        (lambda a: la.eigh(a)[0], True),
+        (lambda a: la.pinv(a, hermitian=True), True),
+        (lambda a: la.svd(a, hermitian=True)[1], True),
+    ],
+)
+def test_the_gradient_lies_in_the_triangle_that_is_read(fn, lower):
+    dx = gradient(fn, np.array([[4.0, 1.0], [1.0, 3.0]]))
+    unread = (0, 1) if lower else (1, 0)
+    assert dx[unread] == 0
+    assert dx[unread[::-1]] != 0
+
+
+# --- equal values --------------------------------------------------------------------
+
+
+def test_eigenvalues_of_the_identity():
+    dx = gradient(lambda a: np.exp(la.eigh(a)[0]), np.eye(3))
+    np.testing.assert_allclose(dx, np.exp(1.0) * np.eye(3))
+    np.testing.assert_allclose(gradient(lambda a: la.eigvalsh(a) ** 2, np.eye(3)), 2 * np.eye(3))
+    np.testing.assert_allclose(gradient(lambda a: la.eigvals(a) ** 2, np.eye(3)), 2 * np.eye(3))
+
+
+def test_the_projector_on_a_plane_of_equal_eigenvalues():
+    """P = V2 V2* of the plane of eigenvalue 2; by differences of the projector."""
+    q = la.qr(square(3, 3))[0]
+    a = (q * [1.0, 2.0, 2.0]) @ q.T
+    weights = square(3, 3)
+
+    def loss(a):
+        v = la.eigh(a)[1][..., 1:]
+        return np.sum(weights * (v @ v.T))
+
+    v = square(3, 3)
+    step = 1e-5 * (v + v.T)
+    by_differences = (loss(a + step) - loss(a - step)) / 2e-5
+    np.testing.assert_allclose(np.sum(gs.grad(loss)(a) * (v + v.T)), by_differences, rtol=1e-6)
+
+
+@pytest.mark.parametrize("a", [np.eye(3), np.zeros((3, 3)), np.ones((3, 3)), np.eye(4, 2)])
+def test_singular_values_that_are_equal_or_zero(a):
+    u, s, vh = la.svd(a, full_matrices=False)
+    expected = (u * (2 * s)) @ vh
+    np.testing.assert_allclose(gradient(lambda a: la.svdvals(a) ** 2, a), expected, atol=1e-12)
+    np.testing.assert_allclose(gradient(lambda a: la.svd(a)[1] ** 2, a), expected, atol=1e-12)
+    for part in (0, 2):
+        gradient(lambda a, part=part: la.svd(a)[part] ** 2, a)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+def test_rounding_does_not_split_equal_values(dtype):
+    """A multiple of a rotation has equal singular values that differ in the last digits."""
+    q = la.qr(square(5, 5))[0].astype(dtype)
+    dx = gradient(lambda a: np.abs(la.svd(a)[0]) ** 2, 3 * q)
+    assert np.max(np.abs(dx)) < 1e-3
+
+
+@pytest.mark.parametrize("a", [[[1.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 0.0]]])
+def test_defective_matrices(a):
+    a = np.array(a)
+    for fn in (la.eigvals, lambda a: la.eig(a)[0], lambda a: np.abs(la.eig(a)[1])):
+        np.testing.assert_array_equal(gradient(fn, a), np.zeros((2, 2)))
+
+
+def test_eigenvalues_that_come_in_another_order_without_eigenvectors():
+    for seed in range(4):
+        a = np.random.default_rng(seed).standard_normal((150, 150))
+        first = np.argmax(np.real(la.eigvals(a)))
+        w, v = la.eig(a)
+        i = np.argmax(np.real(w))
+        left = la.inv(v)[i]
+        expected = np.real(np.conj(np.outer(left, v[:, i])))
+        got = gradient(lambda a, first=first: la.eigvals(a)[first], a)
+        np.testing.assert_allclose(got, expected, atol=1e-8)
+
+
+# --- rank ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("a", [np.zeros((3, 2)), np.ones((3, 2)), np.zeros((2, 3))])
+def test_factors_and_inverses_of_too_low_a_rank(a):
+    for fn in (
+        lambda a: la.qr(a)[0],
+        lambda a: la.qr(a)[1],
+        lambda a: la.pinv(a),
+        lambda a: la.pinv(a, rcond=0.1),
+        lambda a: la.lstsq(a, np.ones(a.shape[0]))[0],
+        lambda a: la.cond(a),
+        lambda a: la.cond(a, -2),
+    ):
+        gradient(fn, a)
+
+
+@pytest.mark.parametrize("p", [None, 2, -2, 1, -1, inf, -inf, "fro"])
+def test_the_condition_of_a_singular_matrix(p):
+    a = np.stack([np.zeros((2, 2)), np.array([[2.0, 1.0], [0.5, 4.0]])])
+    dx = gradient(lambda a: la.cond(a, p)[1], a)
+    np.testing.assert_array_equal(dx[0], np.zeros((2, 2)))
+    assert np.any(dx[1] != 0)
+    np.testing.assert_array_equal(gradient(lambda a: la.cond(a, p), a[0]), 0)
+
+
+def test_qr_raw_is_refused():
+    with pytest.raises(gs.UnsupportedOperationError, match="reduced"):
+        gs.vjp(lambda a: la.qr(a, mode="raw"), np.eye(2))
+
+
+def test_the_singular_values_of_lstsq_cost_nothing_unless_used(monkeypatch):
+    a, b = square(4, 2), square(4)
+    _, pull = gs.vjp(lambda a: la.lstsq(a, b)[0], a)
+    monkeypatch.setattr(la, "svd", None)  # the pseudoinverse has its own
+    assert np.all(np.isfinite(pull(np.ones(2))[0]))
+
+
+# --- norms ---------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dtype", [float, complex, np.float16, np.float32])
+@pytest.mark.parametrize("ord", [None, inf, -inf, 0, 1, -1, 2, -2, 3, 1.5, 0.5, -0.5])
+def test_vector_norms_at_zero(ord, dtype):
+    x = np.zeros(3, dtype)
+    with np.errstate(divide="ignore"):  # NumPy's own, for negative orders
+        dx = gradient(lambda x: la.norm(x, ord), x)
+        gradient(lambda x: gs.grad(lambda x: la.norm(x, ord))(x) * np.arange(3), x)
+    np.testing.assert_array_equal(dx, np.zeros(3))
+    assert dx.dtype == dtype
+
+
+@pytest.mark.parametrize("ord", [0.5, 1.5, 3, -0.5, -2])
+def test_vector_norms_with_one_zero(ord):
+    with np.errstate(divide="ignore"):
+        dx = gradient(lambda x: la.norm(x, ord), np.array([0.0, 3.0, 4.0]))
+    assert dx[0] == 0
+
+
+@pytest.mark.parametrize("ord", [None, "fro", "nuc", inf, -inf, 1, -1, 2, -2])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_matrix_norms_at_zero(ord, dtype):
+    x = np.zeros((2, 3), dtype)
+    np.testing.assert_array_equal(gradient(lambda x: la.norm(x, ord), x), x)
+    np.testing.assert_array_equal(gradient(lambda x: la.matrix_norm(x, ord=ord), x), x)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
+def test_norms_of_nothing(shape):
+    for ord in (None, inf) if len(shape) == 1 else (None, "fro", 1, 2, "nuc", inf):
+        assert gradient(lambda x, ord=ord: la.norm(x, ord), np.ones(shape)).shape == shape
+    assert gradient(lambda x: la.norm(x, axis=0), np.ones(shape)).shape == shape
+
+
+def test_ties_share():
+    np.testing.assert_array_equal(
+        gradient(lambda x: la.norm(x, inf), np.array([2.0, -2.0, 1.0, 2.0])),
+        [1 / 3, -1 / 3, 0, 1 / 3],
+    )
+    np.testing.assert_array_equal(
+        gradient(lambda x: la.norm(x, -inf), np.array([2.0, -1.0, 1.0])), [0, -0.5, 0.5]
+    )
+    np.testing.assert_array_equal(
+        gradient(lambda x: la.norm(x, 1), np.array([[1.0, 2.0], [-1.0, 0.0]])),
+        [[0.5, 0.5], [-0.5, 0]],
+    )
+    np.testing.assert_allclose(gradient(lambda x: la.norm(x, 2), np.eye(4)), np.eye(4) / 4)
+    np.testing.assert_allclose(gradient(lambda x: la.norm(x, -2), np.eye(4)), np.eye(4) / 4)
+
+
+def test_the_nuclear_norm_of_a_low_rank():
+    """The subgradient of least norm: U V* without the vectors of singular value 0."""
+    a = np.diag([3.0, 2.0, 0.0])
+    np.testing.assert_allclose(
+        gradient(lambda a: la.norm(a, "nuc"), a), np.diag([1.0, 1.0, 0.0]), atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("fn", [la.norm, la.vector_norm])
+def test_read_only_and_strided(fn):
+    x = np.arange(1.0, 9.0).reshape(4, 2)[::2].T
+    x.flags.writeable = False
+    np.testing.assert_allclose(gradient(fn, x), x / la.norm(x))

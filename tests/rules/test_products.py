@@ -1,0 +1,211 @@
+"""Products of arrays: what the cases can't show."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+from gradsmith._rule import RULES
+from gradsmith.rules import einsum, products
+
+
+def gradients(fn, *xs):
+    """The gradients of the sum of a function's results."""
+    return gs.grad(lambda *a: np.sum(np.real(fn(*a))), tuple(range(len(xs))))(*xs)
+
+
+def counted(monkeypatch, name):
+    """Count the calls of a NumPy function by the rules."""
+    calls, fn = [], getattr(np, name)
+
+    def counting(*args, **kwargs):
+        calls.append(args)
+        return fn(*args, **kwargs)
+
+    monkeypatch.setattr(np, name, counting)
+    return calls
+
+
+# --- cost ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (5, 4, 3)])
+@pytest.mark.parametrize("operand", [0, 1])
+def test_the_gradient_of_one_operand_takes_one_product(monkeypatch, shape, operand):
+    xs = [gs.Tensor(np.ones(shape)), gs.Tensor(np.ones((3, 2)))]
+    with gs.GradientTape() as tape:
+        tape.watch(xs[operand])
+        y = np.matmul(*xs)
+    calls = counted(monkeypatch, "matmul")
+    tape.gradient(y, xs[operand])
+    assert len(calls) == 1
+
+
+def test_a_real_array_is_not_conjugated():
+    x = np.ones(3)
+    assert products.conj(x) is x
+    assert products.conj(2.0) == 2.0
+    assert products.conj(2j) == -2j
+
+
+@pytest.mark.parametrize("tracked, kept", [([0], [1]), ([1], [0]), ([0, 1], [0, 1])])
+def test_a_product_keeps_the_other_operand_alone(tracked, kept):
+    rule = RULES[np.matmul]
+    assert [i for i in (0, 1) if rule.keeps(i, tracked)] == kept
+
+
+@pytest.mark.parametrize("tracked, kept", [([0], [2, 3]), ([0, 2], [1, 2, 3])])
+def test_einsum_keeps_the_other_operands_alone(tracked, kept):
+    rule = RULES[einsum.contract]
+    assert [i for i in (1, 2, 3) if rule.keeps(i, tracked)] == kept
+
+
+def test_a_large_einsum_is_differentiated_by_matrix_products(monkeypatch):
+    a, b = np.ones((40, 40)), np.ones((40, 40))
+    y, pull = gs.vjp(lambda x: np.einsum("ij,jk", x, b), a)
+    options = []
+    plain = np.einsum
+    monkeypatch.setattr(
+        np, "einsum", lambda *args, **kw: options.append(kw) or plain(*args, **kw)
+    )
+    pull(y)
+    assert options == [{"optimize": True}]
+
+
+# --- what is given -------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fn", [np.dot, np.inner, np.kron, np.outer, np.matmul, np.vdot])
+def test_lists(fn):
+    x = np.array([1.0, 2.0, 3.0])
+    for i, call in enumerate((lambda v: fn([1.0, -1.0, 2.0], v), lambda v: fn(v, [1, 0, 2]))):
+        (got,) = gradients(call, x)
+        as_array = [lambda v: fn(np.array([1.0, -1.0, 2.0]), v),
+                    lambda v: fn(v, np.array([1, 0, 2]))][i]  # fmt: skip
+        np.testing.assert_array_equal(got, gradients(as_array, x)[0])
+
+
+def test_einsum_with_a_list_and_by_lists():
+    x = np.array([1.0, 2.0, 3.0])
+    (got,) = gradients(lambda v: np.einsum("i,i", [1.0, -1.0, 2.0], v), x)
+    np.testing.assert_array_equal(got, [1.0, -1.0, 2.0])
+
+
+def test_a_list_of_tensors_is_refused():
+    with gs.GradientTape() as tape:
+        x = gs.Tensor([1.0, 2.0])
+        tape.watch(x)
+        with pytest.raises(gs.UnsupportedOperationError, match=r"np\.stack"):
+            np.dot([x[0], x[1]], x)
+
+
+@pytest.mark.parametrize("fn", [np.dot, np.inner, np.kron])
+@pytest.mark.parametrize("number", [2.5, 2, 1.5 - 2j])
+def test_numbers(fn, number):
+    x = np.array([1.0, 2.0])
+    np.testing.assert_array_equal(
+        gradients(lambda v: fn(number, v), x)[0], np.full(2, np.real(number))
+    )
+    np.testing.assert_array_equal(
+        gradients(lambda v: fn(v, number), x)[0], np.full(2, np.real(number))
+    )
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
+def test_dtypes_stay(dtype):
+    x, w = np.ones((2, 3), dtype), np.ones((3, 4), dtype)
+    for dx in gradients(np.matmul, x, w) + gradients(np.tensordot, x, np.ones((2, 3), dtype)):
+        assert dx.dtype == dtype
+
+
+def test_a_real_operand_of_a_complex_product_has_a_real_gradient():
+    x, z = np.array([1.0, 2.0]), np.array([1 + 2j, 3 - 1j])
+    dx, dz = gs.grad(lambda a, b: np.real(np.dot(a, b)), (0, 1))(x, z)
+    np.testing.assert_array_equal(dx, [1.0, 3.0])
+    np.testing.assert_array_equal(dz, [1 + 0j, 2 + 0j])
+
+
+def test_read_only_and_strided_operands():
+    x = np.arange(12.0).reshape(4, 3)[::2, ::-1]
+    x.flags.writeable = False
+    w = np.arange(12.0).reshape(4, 3).T
+    dx, dw = gradients(np.matmul, x, w)
+    np.testing.assert_array_equal(dx, np.ones((2, 4)) @ w.T)
+    np.testing.assert_array_equal(dw, x.T @ np.ones((2, 4)))
+
+
+def test_operators():
+    x, w = np.arange(3.0), np.arange(6.0).reshape(3, 2)
+    dx, dw = gradients(lambda a, b: a @ b, x, w)
+    np.testing.assert_array_equal(dx, w.sum(axis=1))
+    np.testing.assert_array_equal(dw, np.outer(x, np.ones(2)))
+    (dx,) = gradients(lambda a: w.T @ a, x)
+    np.testing.assert_array_equal(dx, w.sum(axis=1))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.matmul(x, x, axes=[(0, 1), (0, 1), (0, 1)]),
+        lambda x: np.vecdot(x, x, axis=0),
+        lambda x: np.dot(x, x, out=np.empty((2, 2))),
+        lambda x: np.einsum("ij,jk", x, x, out=np.empty((2, 2))),
+        lambda x: np.linalg.multi_dot([x, x], out=np.empty((2, 2))),
+    ],
+)
+def test_options_without_a_rule_are_refused(call):
+    with pytest.raises(gs.UnsupportedOperationError, match="ax|out"):
+        gs.vjp(call, np.eye(2))
+
+
+# --- cross products of plane vectors, which NumPy deprecates -------------------------
+
+
+@pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors")
+@pytest.mark.parametrize("n1, n2", [(2, 2), (2, 3), (3, 2)])
+@pytest.mark.parametrize("stack", [(), (4,)])
+def test_plane_vectors(n1, n2, stack):
+    rng = np.random.default_rng(0)
+    a, b = rng.standard_normal((*stack, n1)), rng.standard_normal((n2, *stack))
+    u = rng.standard_normal(np.cross(a, b, axisb=0).shape)
+    loss = lambda a, b: np.sum(u * np.cross(a, b, axisb=0))  # noqa: E731
+    for i, dx in enumerate(gs.grad(loss, (0, 1))(a, b)):
+        v = rng.standard_normal(dx.shape)
+        moved = [a + v if i == 0 else a, b + v if i == 1 else b]
+        # Linear in each argument: the difference is exact.
+        np.testing.assert_allclose(np.sum(v * dx), loss(*moved) - loss(a, b))
+
+
+# --- einsum's notation ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "notation, ndims, expected",
+    [
+        ("ij,jk", [2, 2], "ij,jk->ik"),
+        ("ba", [2], "ba->ab"),
+        ("ii", [2], "ii->"),
+        ("i j -> j i", [2], "ij->ji"),
+        ("...ij,...j", [4, 2], "ABij,Bj->ABi"),
+        ("A...,a...->...", [2, 1], "AB,a->B"),
+        ("...", [0], "->"),
+    ],
+)
+def test_notation(notation, ndims, expected):
+    assert einsum.explicit(notation, ndims) == expected
+
+
+def test_einsum_of_zero_length():
+    a, b = np.ones((2, 0)), np.ones((0, 3))
+    da, db = gradients(lambda a, b: np.einsum("ij,jk->ik", a, b), a, b)
+    assert da.shape == (2, 0)
+    assert db.shape == (0, 3)
+
+
+def test_third_derivative_of_einsum():
+    x = np.array([0.5, -1.0])
+    third = gs.jacobian(gs.hessian(lambda v: np.einsum("i,i,i->", v, v, v)))(x)
+    expected = np.zeros((2, 2, 2))
+    expected[[0, 1], [0, 1], [0, 1]] = 6
+    np.testing.assert_allclose(third, expected)
