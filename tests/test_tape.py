@@ -219,6 +219,27 @@ def test_no_walk_into_branches_that_lead_nowhere():
     assert not asked
 
 
+@pytest.mark.parametrize("n", [4, 200_000])
+def test_the_walk_changes_nobodys_array(n):
+    """Cotangents are added in place only where nobody else holds them."""
+    x, dh, dz = gs.Tensor(np.arange(n) / n), np.ones(n), np.ones(n)
+    with gs.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        h = x + 0.0
+        z = h.reshape(2, -1).reshape(-1)
+        y = [np.max(z), z[1] * 3, np.sum(h * 2), z[-1] + np.max(h), z, h, np.sum(z[:2])]
+    weights = [None, None, None, None, dz, dh, None]
+    for _ in range(2):
+        expected = np.full(n, 4.0)
+        expected[1] += 3 + 1
+        expected[0] += 1
+        expected[-1] += 3
+        for dx in tape.gradient(y, [x, h], weights):
+            np.testing.assert_array_equal(dx, expected)
+        np.testing.assert_array_equal(dz, np.ones(n))
+        np.testing.assert_array_equal(dh, np.ones(n))
+
+
 # --- variables -----------------------------------------------------------------------
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import operator
 import pickle
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -169,6 +170,12 @@ def test_a_list_beside_a_tensor_is_an_array_to_the_rules(x):
 def test_tensors_in_a_list_beside_a_tensor_keep_their_gradient(x):
     y, tape = followed(lambda x: np.sum(x * [x[1], 5.0, x[0]]), x)
     np.testing.assert_array_equal(tape.gradient(y, x), [2.0 + 3.0, 5.0 + 1.0, 1.0])
+
+
+def test_fractions_are_numbers(x):
+    y, tape = followed(lambda x: Fraction(3, 2) * x + x / Fraction(1, 2), x)
+    assert y.dtype == np.float64
+    np.testing.assert_array_equal(tape.gradient(y, x), [3.5, 3.5, 3.5])
 
 
 def test_numpy_scalars_on_the_left_keep_the_tensor(x):

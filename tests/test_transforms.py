@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections import OrderedDict, defaultdict, namedtuple
 from dataclasses import dataclass
 
@@ -134,6 +136,43 @@ def test_the_name_of_the_function_is_in_the_message():
     with pytest.raises(gs.GradsmithError, match="loss returned"):
         gs.grad(loss)(X)
     assert gs.grad(loss).__name__ == "loss"
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: math.sqrt(x[0]),
+        lambda x: np.sum(np.vectorize(lambda v: v * v)(x)),
+        lambda x: np.sum(np.array([x[0] * 2, x[1]])),
+        lambda x: gs.Tensor(x * 2)[0],
+    ],
+)
+@pytest.mark.parametrize(
+    "differentiate",
+    [
+        lambda fn: gs.grad(fn)(X),
+        lambda fn: gs.vjp(fn, X),
+        lambda fn: gs.jvp(fn, (X,), (X,)),
+        lambda fn: gs.jacobian(fn)(X),
+    ],
+)
+def test_a_value_that_left_the_tape_has_no_silent_zero(fn, differentiate):
+    line = f"{__file__}:{fn.__code__.co_firstlineno}"
+    with pytest.raises(gs.UnsupportedOperationError, match=re.escape(line)):
+        differentiate(lambda x: fn(abs(x)))
+
+
+def test_numbers_for_the_log_may_leave_the_tape():
+    log = []
+
+    def fn(x):
+        y = np.sum(x * x)
+        log.append(float(y))
+        return y
+
+    assert_close(gs.grad(fn)(X), 2 * X)
+    assert gs.grad(lambda x: math.floor(gs.stop_gradient(x)) * 1.0)(2.5) == 0.0
+    assert gs.grad(lambda x: np.floor(x))(2.5) == 0.0
 
 
 def test_an_exception_of_the_function_passes_through():

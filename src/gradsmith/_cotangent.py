@@ -70,6 +70,8 @@ class Scattered:
         """The sum of both; `total` is given away by the caller."""
         if isinstance(total, Scattered):
             total = total.dense()
+        elif not isinstance(total, np.ndarray):  # a tensor, which is not changed
+            return total + self.dense()
         elif not is_held_once(total):
             total = total.copy()
         if self.distinct:

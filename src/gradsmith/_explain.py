@@ -10,6 +10,7 @@ from weakref import ref
 
 from ._errors import TapeError
 from ._tape import Node, Traced, leading_to
+from ._tensor import LEFT
 
 _OURS = {"gradsmith", "numpy", "scipy", "functools", "contextlib", "copy", "pickle"}
 
@@ -24,14 +25,15 @@ class Loss(NamedTuple):
     why: str
     file: str
     line: int
-    node: ref[Node]
+    node: ref[Node] | None = None
 
     @classmethod
-    def here(cls, where: str, why: str, node: Node) -> Loss:
+    def here(cls, where: str, why: str, node: Node | None = None) -> Loss:
         frame = sys._getframe(2)
         while frame.f_back and _package(frame) in _OURS:
             frame = frame.f_back
-        return cls(where, why, frame.f_code.co_filename, frame.f_lineno, ref(node))
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        return cls(where, why, file, line, None if node is None else ref(node))
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.where}: {self.why}"
@@ -46,6 +48,10 @@ class Losses(dict[tuple[str, str, int], Loss]):
 
     def add(self, loss: Loss) -> None:
         self[loss.where, loss.file, loss.line] = loss
+
+    def departures(self) -> list[Loss]:
+        """Where followed values became plain ones."""
+        return [loss for loss in self.values() if loss.why == LEFT]
 
 
 def explain(tape: Any, target: Any, source: Any, losses: Losses, silent: Silent) -> str:
@@ -151,7 +157,7 @@ def _told(losses: Losses, start: Node) -> str:
     """What befell values computed from the source."""
     told = []
     for loss in losses.values():
-        node = loss.node()
+        node = loss.node and loss.node()
         if node is None:
             told.append(f"{loss} (or values of another source: the graph is gone)")
         elif reaches(node, start):

@@ -10,6 +10,7 @@ import numpy as np
 from . import _tree
 from ._cotangent import cast, spec_of
 from ._errors import GradsmithError, TapeError, UnsupportedOperationError
+from ._explain import Loss, Losses
 from ._rule import Function
 from ._tape import Key, Parts, Tape, Traced, leave_mark, only, state, walk_back
 from ._tensor import LEFT, Tensor, wrap
@@ -30,6 +31,7 @@ class ForwardAccumulator:
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.key = Key(self)
+        self.losses = Losses()
         self.leaves: dict[int, tuple[Traced, Any]] = {}
         pairs: list[tuple[Any, Any]] = []
         _tree.map(lambda x, dx: pairs.append((x, dx)), primals, tangents)
@@ -80,7 +82,8 @@ class ForwardAccumulator:
         return None if leaf is None else leaf[1]
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
-        """A tangent that ends is None, which says as much."""
+        if any(self.mark_of(x) is not None for x in xs):
+            self.losses.add(Loss.here(where, why))
 
     def outside(self) -> tuple[Any, ...]:
         """The recorders that may differentiate what this one computes."""

@@ -46,7 +46,7 @@ class GradientTape(Tape):
     ) -> None:
         super().__init__(lifts=persistent, watch_variables=watch_accessed_variables)
         self.persistent = persistent
-        self._losses = Losses()
+        self.losses = Losses()
         self._silent: WeakKeyDictionary[Node, set[Node]] = WeakKeyDictionary()
         self._walked = False
 
@@ -96,7 +96,7 @@ class GradientTape(Tape):
     def reset(self) -> None:
         """Forget all that was recorded and watched; keep recording."""
         self.leaves = {}
-        self._losses = Losses()
+        self.losses = Losses()
         self._walked = False
         self._silent = WeakKeyDictionary()
         self.key = Key(self)
@@ -105,7 +105,7 @@ class GradientTape(Tape):
         for x in xs:
             node = self.mark_of(x)
             if node is not None:
-                self._losses.add(Loss.here(where, why, node))
+                self.losses.add(Loss.here(where, why, node))
 
     # Gradients
 
@@ -190,7 +190,7 @@ class GradientTape(Tape):
         >>> print(tape.explain(y, x))
         The source was not watched: call tape.watch(source) before it is used.
         """
-        return explain(self, target, source, self._losses, self._silent)
+        return explain(self, target, source, self.losses, self._silent)
 
     def probe(self, target: Tensor, source: Tensor) -> Any:
         """The gradient, without recording it or using anything up."""

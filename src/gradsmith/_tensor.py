@@ -10,6 +10,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator, Sequence
 from inspect import signature
+from numbers import Rational
 from typing import Any
 from weakref import ref
 
@@ -393,6 +394,8 @@ def _operand(x: Any, fn: Any) -> Any:
         if next(_traced_in(x), None) is None:
             return np.asarray(x)
         return np.stack([_operand(part, fn) for part in x])
+    if isinstance(x, Rational) and not isinstance(x, (int, np.generic)):
+        return float(x)
     _refuse_foreign(type(x), fn)
     return np.asarray(x) if isinstance(x, np.ndarray) else x
 

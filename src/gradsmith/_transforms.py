@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import _tree
-from ._errors import GradsmithError
+from ._errors import GradsmithError, UnsupportedOperationError
 from ._forward import ForwardAccumulator, checked_tangent
 from ._gradient_tape import GradientTape, basis, seed
 from ._tape import Traced, marks_of, state
@@ -65,6 +65,7 @@ def value_and_grad(
             result = call(xs)
         value, aux = _split_aux(fun, result, has_aux)
         _require_real_number(fun, value)
+        _refuse_departure(fun, tape, value)
         dx = tape.gradient(value, xs, unconnected_gradients="zero")
         dx = dx if isinstance(argnums, Sequence) else dx[0]
         if plain:
@@ -91,6 +92,7 @@ def vjp(
         tape.watch(xs)
         result = fun(*xs)
     y, aux = _split_aux(fun, result, has_aux)
+    _refuse_departure(fun, tape, y)
 
     def pull(dy: Any) -> Any:
         dys = _tree.map(lambda part, d: seed(part, d, "the cotangent"), y, dy)
@@ -124,6 +126,7 @@ def jvp(
     with ForwardAccumulator(xs, dxs) as accumulator:
         result = fun(*xs)
     y, aux = _split_aux(fun, result, has_aux)
+    _refuse_departure(fun, accumulator, y)
     dy = accumulator.jvp(y, unconnected_gradients="zero")
     if plain:
         y, dy, aux = _lower(y), _lower_new(dy, tangents), _lower(aux)
@@ -336,6 +339,22 @@ def _require_real_number(fun: Any, value: Any) -> None:
         "Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with a cotangent); if "
         "it returns (value, aux), say has_aux=True."
     )
+
+
+def _refuse_departure(fun: Any, recorder: Any, y: Any) -> None:
+    """A derivative is not zero because the value left the tape on its way."""
+    departures = recorder.losses.departures()
+    if departures and all(_mark_of(recorder, part) is None for part in _tree.leaves(y)):
+        places = "".join(f"\n  {loss}" for loss in departures)
+        raise UnsupportedOperationError(
+            f"no derivative reaches what {_name(fun)} returned, since tensors became "
+            f"plain on the way:{places}\nCompute with NumPy's functions on tensors, or "
+            "say gs.stop_gradient(x) where a constant is meant."
+        )
+
+
+def _mark_of(recorder: Any, x: Any) -> Any:
+    return recorder.mark_of(x) if isinstance(x, Traced) else None
 
 
 def _chosen_mode(fun: Any, mode: str, xs: Any, y: Any, holomorphic: bool) -> str:

@@ -21,7 +21,11 @@ if find_spec("scipy"):
 
     rules.load("special")
 
-RULED = [rule for rule in RULES.values() if isinstance(rule, Elementwise)]
+RULED = [
+    rule
+    for rule in RULES.values()
+    if isinstance(rule, Elementwise) and rule.name.startswith(("np.", "scipy."))
+]
 DTYPES = [np.float16, np.float32, np.float64]
 ORDERS = [0.5, 1.0, 2.0]  # for arguments that are never differentiated
 
@@ -118,6 +122,11 @@ def test_masked_branch_gets_zero(rule, dtype):
             assert not dx.any()
 
 
+def _is_usual(x):
+    large = float(np.finfo(x.dtype).max) ** 0.25
+    return (x == 0) | ((np.abs(x) < large) & (np.abs(x) > 1 / large))
+
+
 def derivatives(fn, args, i, j):
     """The derivative by j of the slope by i, in forward and in reverse mode."""
     slope = partial_of(slope_of(fn, i), args, j)
@@ -130,6 +139,9 @@ def derivatives(fn, args, i, j):
 def test_second_derivative_is_never_nan(rule, dtype):
     """Unless it overflows: where those of a wider type do not fit into this one."""
     args, which = prepared(rule, dtype if dtype is not np.float64 else np.float32)
+    if len(which) > 1 and "scipy" in rule.name:  # products of factors overflow earlier
+        kept = np.all([_is_usual(x) for x in args], axis=0)
+        args = [x[kept] for x in args]
     wide = [x.astype(np.float64) if x.dtype.kind == "f" else x for x in args]
     with np.errstate(all="ignore"):
         pairs = list(product(which, repeat=2))

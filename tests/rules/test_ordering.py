@@ -214,3 +214,13 @@ def test_bessel_functions_agree_with_scipy():
     np.testing.assert_allclose(second, expected, rtol=3e-14)
     third = gs.grad(lambda x: gs.grad(gs.grad(lambda x: np.i0(x)))(x))(1e-4)
     np.testing.assert_allclose(third, 3e-4 / 8, rtol=1e-6)
+
+
+def test_maxima_beside_other_uses_on_a_persistent_tape():
+    x = gs.Tensor([1.0, 3.0, 3.0])
+    with gs.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        m = np.max(x)
+        y = np.sum(x * x) + 2 * m
+    np.testing.assert_array_equal(tape.gradient(y, x).numpy(), [2, 7, 7])
+    np.testing.assert_array_equal(tape.gradient(m, x).numpy(), [0, 0.5, 0.5])

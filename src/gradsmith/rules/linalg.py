@@ -125,15 +125,16 @@ composite(np.linalg.matrix_power, matrix_power)
 
 @primitive
 def cofactors(a: Any) -> Any:
-    """The matrix of cofactors, by the inverse if that is accurate."""
+    """The matrix of cofactors.
+
+    The inverse gives them accurately even near a singular matrix, because what is wrong
+    with it and with the determinant there cancels; not for a singular matrix itself.
+    """
     try:
-        y = np.linalg.inv(a)
+        y = scalars(np.linalg.det(a)) * np.linalg.inv(a).mT
     except np.linalg.LinAlgError:
         return _cofactors_by_svd(a)
-    condition = _size(a) * _size(y)
-    if np.all(condition * condition * np.finfo(a.dtype).eps < 1):
-        return scalars(np.linalg.det(a)) * y.mT
-    return _cofactors_by_svd(a)
+    return y if np.all(np.isfinite(y)) else _cofactors_by_svd(a)
 
 
 def _cofactors_by_svd(a: Any) -> Any:

@@ -101,7 +101,8 @@ def extremum_vjp(
     dy: Any, y: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
     initial: Any = None, where: Any = True,
 ) -> Any:  # fmt: skip
-    if y.size == 1 and a.ndim and isinstance(dy, (np.ndarray, np.generic)):
+    plain = isinstance(a, np.ndarray) and isinstance(dy, (np.ndarray, np.generic))
+    if plain and y.size == 1 and a.ndim:
         return to_few(dy, a, y, where, initial)
     kept = kept_shape(a.shape, axis)
     return to_tied(np.reshape(dy, kept), a, np.reshape(y, kept), where, initial)

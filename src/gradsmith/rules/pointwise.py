@@ -9,7 +9,7 @@ import numpy as np
 
 from .._errors import UnsupportedOperationError
 from .._rule import composite, differentiable, elementwise, primitive
-from .arithmetic import over
+from .arithmetic import finite, over
 from .axes import NoValue, is_given, refuse_out
 
 # Clipping. The bounds belong to the interval, as in TensorFlow and PyTorch: an element
@@ -164,8 +164,8 @@ def _tail(t: Any, n: int) -> Any:
 
 def bessel_partial(x: Any, n: int) -> Any:
     if n == 0:
-        return bessel_i(x, 1)
-    return (bessel_i(x, n - 1) + bessel_i(x, n + 1)) / 2
+        return finite(bessel_i(x, 1))
+    return finite((bessel_i(x, n - 1) + bessel_i(x, n + 1)) / 2)
 
 
 differentiable(
@@ -174,4 +174,4 @@ differentiable(
     lambda dx, y, x, n: dx * bessel_partial(x, n),
     saves="x",
 )
-elementwise(np.i0, lambda x: bessel_i(x, 1))
+elementwise(np.i0, lambda x: bessel_partial(x, 0), note="0 where it overflows")

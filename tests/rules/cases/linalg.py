@@ -55,7 +55,7 @@ for _make in (real, complex_):
     ):
         add(la.solve, _make(*_shape1), _make(*_shape2))
     add(la.tensorsolve, _make(6, 2, 3), _make(6))
-    add(la.tensorsolve, _make(2, 6, 3), _make(6), axes=(0, 2))
+    add(la.tensorsolve, _make(2, 6, 3), _make(6), axes=(2, 0))
     add(la.tensorinv, _make(2, 3, 6))
     add(la.tensorinv, _make(6, 2, 3), ind=1)
     for _shape in ((3, 3), (2, 4, 4), (1, 1), (2, 0, 0)):

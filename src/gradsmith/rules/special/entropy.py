@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from ..arithmetic import guard, inside, over, power_dx1, power_dx2
+from ..arithmetic import finite, guard, inside, over, power_dx1, power_dx2
 from ..elementwise import is_complex, polynomial
 from .common import like, special
 
@@ -67,8 +67,8 @@ _EXPREL_COEFFICIENTS = [(k + 1) / factorial(k + 2) for k in range(20)]
 def exprel_dx(y: Any, x: Any) -> Any:
     near, left = np.abs(x) < 1, x < 0
     series = polynomial(_EXPREL_COEFFICIENTS, guard(x, near))
-    x = np.where(near, 1, x)
-    below = (np.exp(guard(x, left)) - guard(y, left)) / x
+    x, y = np.where(near, 1, x), finite(y)
+    below = (np.exp(guard(x, left)) - y) / x
     inverse = 1 / x
     above = y * (1 - inverse) + inverse
     return np.where(near, series, np.where(left, below, above))
@@ -175,7 +175,7 @@ special(
 def _by_power(logarithm: Any, p: Any) -> Any:
     """The derivative of l*exprel(p*l) with respect to p."""
     t = p * logarithm
-    return logarithm * logarithm * exprel_dx(sp.exprel(t), t)
+    return logarithm * (logarithm * exprel_dx(sp.exprel(t), t))
 
 
 def _boxcox_dx1(x1: Any, x2: Any) -> Any:
@@ -218,7 +218,7 @@ def _inverse_dx1(logarithm: Any, p: Any) -> Any:
 
 
 def _inverse_dx2(logarithm: Any, p: Any) -> Any:
-    return -_by_power(logarithm, p) * _inverse_dx1(logarithm, p)
+    return -finite(_by_power(logarithm, p)) * finite(_inverse_dx1(logarithm, p))
 
 
 special(

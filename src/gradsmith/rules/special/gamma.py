@@ -26,7 +26,7 @@ def regular(x: Any) -> Any:
 
 
 def digamma(x: Any) -> Any:
-    return guard(sp.psi(x), regular(x))
+    return finite(guard(sp.psi(x), regular(x)))
 
 
 # psi'(x) = zeta(2, x); on the left by reflection, psi'(x) = (pi/sin(pi x))**2 -
@@ -52,7 +52,7 @@ special(sp.psi, trigamma, note=_AT_POLES)
 special(sp.gammaln, lambda x: digamma(x), note=_AT_POLES)
 special(sp.loggamma, _loggamma, domain=(0, inf), note="0 from 0 down, if real")
 special(
-    sp.gamma, lambda y, x: guard(y, regular(x)) * digamma(x), note=_AT_POLES
+    sp.gamma, lambda y, x: finite(y) * digamma(x), note=_AT_POLES
 )
 
 
@@ -135,11 +135,6 @@ def digamma_difference(a: Any, b: Any) -> Any:
     return np.where(far, -np.log1p(b * u) - powers, direct)
 
 
-def _beta(y: Any, x1: Any, x2: Any) -> Any:
-    ok = regular(x1) & regular(x2) & regular(x1 + x2)
-    return guard(y, ok) * digamma_difference(x1, x2)
-
-
 special(
     sp.betaln,
     lambda x1, x2: digamma_difference(x1, x2),
@@ -149,8 +144,8 @@ special(
 )
 special(
     sp.beta,
-    lambda y, x1, x2: _beta(y, x1, x2),
-    lambda y, x1, x2: _beta(y, x2, x1),
+    lambda y, x1, x2: finite(y) * digamma_difference(x1, x2),
+    lambda y, x1, x2: finite(y) * digamma_difference(x2, x1),
     domain=(0, inf),
     note="0 at the poles, also of x1 + x2",
 )

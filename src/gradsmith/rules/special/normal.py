@@ -9,20 +9,25 @@ import numpy as np
 import scipy.special as sp
 
 from ..._rule import elementwise, primitive
-from ..arithmetic import guard, over
+from ..arithmetic import finite, guard, over
 from ..elementwise import is_complex, polynomial
 from .common import special
 
 
+@primitive
 def bell(x: Any) -> Any:
     """The derivative of erf."""
     return 2 / sqrt(pi) * np.exp(-(x * x))
 
 
+@primitive
 def density(x: Any) -> Any:
     """The derivative of ndtr: the density of the normal distribution."""
     return 1 / sqrt(2 * pi) * np.exp(-0.5 * (x * x))
 
+
+elementwise(bell, lambda y, x: -2 * (x * y))
+elementwise(density, lambda y, x: -(x * y))
 
 special(sp.erf, lambda x: bell(x))
 special(sp.erfc, lambda x: -bell(x))
@@ -46,7 +51,7 @@ def _tail(coefficients: list[float], x: Any) -> Any:
 
 
 def erfcx_dx(y: Any, x: Any) -> Any:
-    direct = 2 * (x * y) - 2 / sqrt(pi)
+    direct = 2 * (x * finite(y)) - 2 / sqrt(pi)
     if is_complex(x):
         return direct
     far = x > 20
@@ -122,12 +127,11 @@ special(
 
 # y = the integral of exp(-x1**2 (1 + t**2)/2)/(1 + t**2)/(2 pi) over t from 0 to x2
 def _owens_dx2(x1: Any, x2: Any) -> Any:
-    square = 1 + x2 * x2
-    return np.exp(-0.5 * (x1 * x1 * square)) / (2 * pi * square)
+    return density(x1) * density(finite(x1 * x2)) / (1 + x2 * x2)
 
 
 special(
     sp.owens_t,
-    lambda x1, x2: -0.5 * density(x1) * sp.erf(sqrt(0.5) * (x1 * x2)),
+    lambda x1, x2: -0.5 * density(x1) * sp.erf(sqrt(0.5) * finite(x1 * x2)),
     _owens_dx2,
 )
