@@ -36,7 +36,9 @@ def fit(layer: CubicLayer, x, y_true, steps: int = 100) -> list[float]:
         with gs.GradientTape() as tape:
             loss = np.mean((layer(x) - y_true) ** 2)
         gradients = tape.gradient(loss, layer.trainable_variables)
-        optimizer.apply_gradients(zip(gradients, layer.trainable_variables, strict=True))
+        optimizer.apply_gradients(
+            zip(gradients, layer.trainable_variables, strict=True)
+        )
         losses.append(loss.item())
     return losses
 

@@ -330,8 +330,14 @@ def test_gradients_of_variables_by_the_rule(v, answer, persistent):
 
 def test_variables_with_words_in_place_of_a_gradient(v):
     x = gs.Tensor(5.0)
-    assert gradients(lambda: with_variables(lambda *_: None)(v)(x), [x, v]) == [10, None]
-    assert gradients(lambda: with_variables(lambda *_: [None])(v)(x), [x, v]) == [10, None]
+    assert gradients(lambda: with_variables(lambda *_: None)(v)(x), [x, v]) == [
+        10,
+        None,
+    ]
+    assert gradients(lambda: with_variables(lambda *_: [None])(v)(x), [x, v]) == [
+        10,
+        None,
+    ]
     assert gradients(lambda: with_variables(lambda *_: gs.zero)(v)(x), [v]) == [0]
     op = with_variables(lambda *_: [gs.not_differentiable("it is a table")])(v)
     assert gradients(lambda: op(x), [x]) == [10]
@@ -464,7 +470,9 @@ def test_wrong_answers_about_variables(v):
     assert "one for each variable (v)" in too_many
     wrong_shape = error(with_variables(lambda dy, _: [np.ones(3)])(v))
     assert "for 'v' has the wrong shape" in wrong_shape
-    assert "there is no argument 'w'" in error(with_variables(lambda dy, _: {"w": dy})(v))
+    assert "there is no argument 'w'" in error(
+        with_variables(lambda dy, _: {"w": dy})(v)
+    )
 
 
 def test_variables_of_one_name_are_not_given_by_name():

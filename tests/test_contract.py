@@ -53,7 +53,9 @@ SHAPES = {
 def test_wrong_shape(case):
     expected, got, cause = SHAPES[case]
     message = error_of(np.ones(got), np.ones(expected))
-    assert message.startswith("the gradient of operation 'op' for 'x' has the wrong shape")
+    assert message.startswith(
+        "the gradient of operation 'op' for 'x' has the wrong shape"
+    )
     assert f"expected: shape {expected}, float64" in message
     assert f"got: shape {got}, float64" in message
     assert cause in message.partition("likely cause: ")[2]
@@ -86,8 +88,16 @@ DTYPES = {
     "half": ("float16", "float32", "return gradient.astype(x.dtype)"),
     "complex for real": ("float64", "complex128", "return np.real(gradient)"),
     "real for complex": ("complex128", "float64", "the imaginary part got lost"),
-    "integer": ("float64", "int64", "whole numbers and truth values can't be a gradient"),
-    "boolean": ("float64", "bool", "whole numbers and truth values can't be a gradient"),
+    "integer": (
+        "float64",
+        "int64",
+        "whole numbers and truth values can't be a gradient",
+    ),
+    "boolean": (
+        "float64",
+        "bool",
+        "whole numbers and truth values can't be a gradient",
+    ),
     "complex precision": ("complex64", "complex128", "return gradient.astype(x.dtype)"),
 }
 
@@ -97,7 +107,9 @@ def test_wrong_dtype(case):
     expected, got, cause = DTYPES[case]
     op = returning(np.ones(3, got), body=lambda x: np.real(x * 1))
     message = error_of(op, np.ones(3, expected))
-    assert message.startswith("the gradient of operation 'op' for 'x' has the wrong dtype")
+    assert message.startswith(
+        "the gradient of operation 'op' for 'x' has the wrong dtype"
+    )
     assert f"expected: shape (3,), {expected}" in message
     assert f"got: shape (3,), {got}" in message
     assert cause in message.partition("likely cause: ")[2]
@@ -153,7 +165,10 @@ def test_wrong_number_of_gradients(wrap):
     for gradients in ([one], [one, one, one], []):
         message = error_of(wrap(gradients), one, one)
         assert "has the wrong number of entries" in message
-        assert "expected: 2, one for each array argument in signature order (x, b)" in message
+        assert (
+            "expected: 2, one for each array argument in signature order (x, b)"
+            in message
+        )
         assert f"got: a {wrap.__name__} of {len(gradients)}" in message
 
 
@@ -193,7 +208,9 @@ def power(x, n):
     return x**n, lambda dy: (dy * n * x ** (n - 1), np.sum(dy * x**n * np.log(x)))
 
 
-@pytest.mark.parametrize("n", [2.0, 2, np.float32(2), np.int64(2), np.array(2.0), 2 + 0j])
+@pytest.mark.parametrize(
+    "n", [2.0, 2, np.float32(2), np.int64(2), np.array(2.0), 2 + 0j]
+)
 def test_a_number_may_be_passed_where_the_rule_gives_a_gradient(n):
     x = np.array([1.0, 2.0])
     if isinstance(n, np.float32):
@@ -228,7 +245,10 @@ def test_a_rule_for_floating_arrays_alone():
 
 def test_a_gradient_for_a_whole_number_array_is_ignored():
     op = gs.custom_gradient(lambda x, k: (x * k, lambda dy: (dy * k, "whatever")))
-    assert gs.grad(lambda x: np.sum(op(x, np.array([2, 3]))))(np.ones(2)).tolist() == [2, 3]
+    assert gs.grad(lambda x: np.sum(op(x, np.array([2, 3]))))(np.ones(2)).tolist() == [
+        2,
+        3,
+    ]
 
 
 def test_only_floats_count_beside_an_axis():
@@ -344,7 +364,9 @@ def test_a_leaf_of_a_tree_is_named():
     def op(params):
         return np.sum(params["w"][0]), lambda dy: {"w": [np.ones(2)]}
 
-    with pytest.raises(gs.GradientContractError, match=r"for \"params\['w'\]\[0\]\" has"):
+    with pytest.raises(
+        gs.GradientContractError, match=r"for \"params\['w'\]\[0\]\" has"
+    ):
         gs.grad(op)({"w": [np.ones(3)]})
 
 
@@ -393,8 +415,9 @@ def test_not_differentiable_raises_only_if_asked():
     assert gs.grad(lambda x: np.sum(op(x, gs.Tensor(labels))))(x).tolist() == [1, 1, 1]
     with pytest.raises(gs.NotDifferentiableError) as info:
         gs.grad(lambda x, b: np.sum(op(x, b)), (0, 1))(x, labels)
-    assert "operation 'op' has no gradient for argument 'b': the labels are data" in str(
-        info.value
+    assert (
+        "operation 'op' has no gradient for argument 'b': the labels are data"
+        in str(info.value)
     )
     assert "gs.stop_gradient(b)" in str(info.value)
     with pytest.raises(gs.NotDifferentiableError):
@@ -417,7 +440,10 @@ RETURNED = {
     "two outputs": (lambda x: (x, x), "its last entry is an ndarray of shape (3,)"),
     "none": (lambda x: (x, None), "its last entry is None"),
     "nothing": (lambda x: None, "the gradient function is missing"),
-    "a tuple of one": (lambda x: ((lambda dy: dy),), "the gradient function is missing"),
+    "a tuple of one": (
+        lambda x: ((lambda dy: dy),),
+        "the gradient function is missing",
+    ),
 }
 
 
@@ -500,13 +526,19 @@ def tangent(dy, outputs=lambda x: x * 2):
 
 def test_tangents_are_checked():
     assert tangent(np.full(3, 5.0)).tolist() == [5, 5, 5]
-    with pytest.raises(gs.GradientContractError, match="for 'output' has the wrong shape"):
+    with pytest.raises(
+        gs.GradientContractError, match="for 'output' has the wrong shape"
+    ):
         tangent(np.ones(4))
-    with pytest.raises(gs.GradientContractError, match="for 'output' has the wrong dtype"):
+    with pytest.raises(
+        gs.GradientContractError, match="for 'output' has the wrong dtype"
+    ):
         tangent(np.ones(3, np.float32))
     with pytest.raises(gs.GradientContractError, match="wrong structure"):
         tangent(np.ones(3), outputs=lambda x: (x * 2, x * 3))
-    with pytest.raises(gs.GradientContractError, match=r"for 'output\[1\]' has the wrong"):
+    with pytest.raises(
+        gs.GradientContractError, match=r"for 'output\[1\]' has the wrong"
+    ):
         tangent((np.ones(3), np.ones(2)), outputs=lambda x: (x * 2, x * 3))
 
 

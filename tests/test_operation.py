@@ -336,7 +336,20 @@ def test_wrong_calls_say_so():
             call()
 
 
-STATIC = [None, True, 3, 2.5, 1j, "text", b"bytes", len, object(), slice(3), range(3), ...]
+STATIC = [
+    None,
+    True,
+    3,
+    2.5,
+    1j,
+    "text",
+    b"bytes",
+    len,
+    object(),
+    slice(3),
+    range(3),
+    ...,
+]
 STATIC += [np.float32, np.dtype(float), np.int64(3), {1, 2}, [1, "a"], {}, gs.Module()]
 
 
@@ -382,7 +395,9 @@ def test_a_variable_is_an_argument_like_any_other():
     assert tape.gradient(y, v).tolist() == [2, 4]
 
 
-@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "complex64", "complex128"])
+@pytest.mark.parametrize(
+    "dtype", ["float16", "float32", "float64", "complex64", "complex128"]
+)
 def test_dtypes_stay(dtype):
     x = np.array([1, 2], dtype)
     y, pull = gs.vjp(module_level, x)
@@ -392,9 +407,7 @@ def test_dtypes_stay(dtype):
 
 def test_complex_operations_follow_the_convention():
     """dL/dRe + i dL/dIm: the gradient of |z|**2 is 2z; pull is the adjoint of push."""
-    op = gs.custom_gradient(
-        lambda z: (np.real(z * np.conj(z)), lambda dy: 2 * dy * z)
-    )
+    op = gs.custom_gradient(lambda z: (np.real(z * np.conj(z)), lambda dy: 2 * dy * z))
     z, u = np.array([1 + 2j, 3 - 1j]), np.array([0.3 - 0.2j, 1j])
     np.testing.assert_allclose(gs.grad(lambda z: np.sum(op(z)))(z), 2 * z)
     dy = gs.jvp(op, (z,), (u,))[1]
@@ -476,7 +489,11 @@ def test_plain_in_plain_out_and_tensor_in_tensor_out(op):
     for context in (None, tape, persistent, accumulator):
         if context:
             context.__enter__()
-        plain, tensor, variable = np.ones(2), gs.Tensor([1.0, 1.0]), gs.Variable([1.0, 1])
+        plain, tensor, variable = (
+            np.ones(2),
+            gs.Tensor([1.0, 1.0]),
+            gs.Variable([1.0, 1]),
+        )
         assert type(op(plain)) is np.ndarray
         assert type(op(tensor)) is gs.Tensor
         assert type(op(variable)) is gs.Tensor
@@ -692,14 +709,18 @@ def test_a_jvp_that_is_not_linear_has_no_reverse_mode():
     op = gs.operation(lambda x: x * 1, linear=False)
     op.jvp(lambda dx, y, x: np.clip(dx, -1, 1))
     assert gs.jvp(op, (1.0,), (5.0,))[1] == 1
-    with pytest.raises(gs.NotDifferentiableError, match="no reverse mode.*linear=False"):
+    with pytest.raises(
+        gs.NotDifferentiableError, match="no reverse mode.*linear=False"
+    ):
         gs.grad(op)(1.0)
 
 
 def test_a_rule_that_can_not_be_transposed_says_so():
     op = gs.custom_gradient(lambda x: (x * 2, lambda dy: np.array(dy.tolist())))
     assert gs.grad(op)(1.0) == 1
-    with pytest.raises(gs.UnsupportedOperationError, match="can't be transposed") as info:
+    with pytest.raises(
+        gs.UnsupportedOperationError, match="can't be transposed"
+    ) as info:
         gs.jvp(op, (1.0,), (1.0,))
     assert "@<lambda>.jvp would give it directly" in info.value.__notes__[-1]
 

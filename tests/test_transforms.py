@@ -187,7 +187,7 @@ def test_an_exception_of_the_function_passes_through():
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 def test_the_dtype_stays(dtype):
     x = X.astype(dtype)
-    fn = lambda x: np.sum(np.tanh(x) * 2.5 + x / 3)  # noqa: E731
+    fn = lambda x: np.sum(np.tanh(x) * 2.5 + x / 3)
     value, dx = gs.value_and_grad(fn)(x)
     y, dy = gs.jvp(fn, (x,), (x,))
     second = gs.hvp(fn, (x,), (x,))
@@ -196,7 +196,7 @@ def test_the_dtype_stays(dtype):
 
 
 def test_plain_in_plain_out():
-    fn = lambda x: np.sum(x * x)  # noqa: E731
+    fn = lambda x: np.sum(x * x)
     assert is_plain(gs.value_and_grad(fn)(X))
     assert is_plain(gs.jvp(fn, (X,), (X,)))
     y, pull = gs.vjp(fn, X)
@@ -217,7 +217,7 @@ def test_a_number_gives_a_number():
 
 @pytest.mark.parametrize("where", ["argument", "keyword", "tape"])
 def test_tensors_in_tensors_out(where):
-    fn = lambda x, scale=1.0: np.sum(x * scale)  # noqa: E731
+    fn = lambda x, scale=1.0: np.sum(x * scale)
     if where == "argument":
         dx = gs.grad(fn)(gs.Tensor(X))
     elif where == "keyword":
@@ -496,7 +496,7 @@ def test_hvp_of_several_primals():
 
 
 def test_hvp_is_differentiable():
-    fn = lambda x: np.sum(x**4)  # noqa: E731
+    fn = lambda x: np.sum(x**4)
     third = gs.grad(lambda x: np.sum(gs.hvp(fn, (x,), (np.ones(3),))))(X)
     assert_close(third, 24 * X)
 
@@ -561,7 +561,7 @@ def test_a_loop_in_python_and_a_condition():
 
 
 def test_stop_gradient():
-    fn = lambda x: np.sum(gs.stop_gradient(x) * x)  # noqa: E731
+    fn = lambda x: np.sum(gs.stop_gradient(x) * x)
     assert_close(gs.grad(fn)(X), X)
     assert_close(gs.jvp(fn, (X,), (np.ones(3),))[1], np.sum(X))
     assert_close(gs.grad(lambda x: np.sum(gs.grad(fn)(x)))(X), np.zeros(3))
@@ -602,7 +602,7 @@ def test_the_gradient_of_a_real_loss_points_uphill(fn):
 
 
 def test_both_modes_agree_on_complex_values():
-    fn = lambda z: np.exp(z) * np.conj(z)  # noqa: E731
+    fn = lambda z: np.exp(z) * np.conj(z)
     u, v = np.array([0.3 - 1j, 2.0 + 0.1j]), np.array([1.0 + 1j, -0.2j])
     _, dy = gs.jvp(fn, (Z,), (v,))
     (dz,) = gs.vjp(fn, Z)[1](u)

@@ -12,7 +12,7 @@ from math import inf
 from typing import Any
 
 from . import _contract, _tree
-from ._arguments import Argument, Kind
+from ._arguments import Argument, Kind, arguments_of
 from ._cotangent import Spec
 from ._errors import GradientContractError
 from ._parameters import Bound, Takes, takes
@@ -63,16 +63,17 @@ class OutputSpecs:
 class Application:
     """What the rules of an operation are called with after one call of it.
 
-    In closure form this is what `grad` captured, so that nothing else is kept: `bound`
-    and `y` are then None, unless there is a jvp.
+    `call` is the call with specs in place of the arrays. In closure form the rest is
+    what `grad` captured, so that nothing else is kept: `bound` and `y` are then None,
+    unless there is a jvp.
     """
 
-    __slots__ = ("arguments", "bound", "grad", "operation", "outputs", "variables", "y")
+    __slots__ = ("bound", "call", "grad", "operation", "outputs", "variables", "vjp", "y")
 
     def __init__(
         self,
         operation: Any,
-        arguments: list[Argument],
+        call: Bound,
         outputs: OutputSpecs,
         variables: Sequence[tuple[Any, Spec]],
         *,
@@ -81,17 +82,13 @@ class Application:
         y: Any,
     ) -> None:
         self.operation = operation
-        self.arguments = arguments
+        self.call = call
         self.outputs = outputs
         self.variables = variables
         self.grad = grad
+        self.vjp = grad or operation.vjp_rule  # in whichever form it came
         self.bound = bound
         self.y = y
-
-    @property
-    def vjp(self) -> Callable[..., Any] | None:
-        """The rule for the gradients, in whichever form it came."""
-        return self.grad or self.operation.vjp_rule
 
     def gradients(self, dys: Sequence[Any], wanted: Collection[int]) -> list[Any]:
         """The gradients of the arrays in the arguments, then those of the variables.
@@ -114,7 +111,9 @@ class Application:
             returned = self._call_with_arguments("vjp", rule, dy, options)
         if "variables" not in options:
             return self._checked(returned, wanted)
-        returned, for_variables = _contract.split_variables(self.operation.name, returned)
+        returned, for_variables = _contract.split_variables(
+            self.operation.name, returned
+        )
         return self._checked(returned, wanted) + self._checked_variables(for_variables)
 
     def tangents(self, dxs: Sequence[Any]) -> list[Any]:
@@ -122,24 +121,24 @@ class Application:
         rest = iter(dxs)
         trees = [
             _tree.map(lambda spec: None if spec is None else next(rest), argument.specs)
-            for argument in self.arguments
+            for argument in arguments_of(self.call)
             if argument.has_arrays
         ]
         dx = trees[0] if len(trees) == 1 else tuple(trees)
         returned = self._call_with_arguments("jvp", self.operation.jvp_rule, dx, {})
-        return _contract.check_tangents(self.operation.name, returned, self.outputs.tree)
+        return _contract.check_tangents(
+            self.operation.name, returned, self.outputs.tree
+        )
 
     def specs(self) -> list[Spec]:
         """The specs of the arrays in the arguments, then those of the variables."""
-        trees = [argument.specs for argument in self.arguments]
-        arrays = [spec for spec in _tree.leaves(trees) if spec is not None]
-        return [*arrays, *(spec for _, spec in self.variables)]
+        return [*self.call.leaves, *(spec for _, spec in self.variables)]
 
     def name_of(self, i: int) -> str:
         """How messages call the array, or the variable, at a position."""
         names = [
             name
-            for argument in self.arguments
+            for argument in arguments_of(self.call)
             for name, spec in _tree.leaves_with_names(argument.specs, argument.name)
             if spec is not None
         ]
@@ -163,8 +162,12 @@ class Application:
         except Exception as error:
             where = f"the {what} of operation {self.operation.name!r}"
             if isinstance(error, TypeError) and (reason := _misfit(rule, args, kwargs)):
-                expected = f"a function of ({', '.join(self._parameters(what, kwargs))})"
-                raise _contract.wrong_parameters(where, reason, expected, rule) from None
+                expected = (
+                    f"a function of ({', '.join(self._parameters(what, kwargs))})"
+                )
+                raise _contract.wrong_parameters(
+                    where, reason, expected, rule
+                ) from None
             _add_notes(error, where)
             raise
 
@@ -201,16 +204,21 @@ class Application:
     # Checking
 
     def _checked(self, returned: Any, wanted: Collection[int]) -> list[Any]:
+        specs = self.call.leaves
+        if self.call.places is not None:  # what is as it should be: 3 us less
+            gradients = returned if isinstance(returned, tuple) else (returned,)
+            if len(gradients) == len(specs) and all(map(_is_like, gradients, specs)):
+                return [*gradients]
         needed: Collection[str] = ()
         if isinstance(returned, dict):
             needed = [name for name, need in self._needs(wanted).items() if need]
-        name = self.operation.name
-        return _contract.check_gradients(name, returned, self.arguments, needed)
+        name, arguments = self.operation.name, arguments_of(self.call)
+        return _contract.check_gradients(name, returned, arguments, needed)
 
     def _needs(self, wanted: Collection[int]) -> dict[str, bool]:
         """For each argument whether its gradient will be used."""
         needs, start = {}, 0
-        for argument in self.arguments:
+        for argument in arguments_of(self.call):
             specs = _tree.leaves(argument.specs)
             stop = start + sum(spec is not None for spec in specs)
             needs[argument.name] = any(start <= i < stop for i in wanted)
@@ -233,6 +241,13 @@ class Application:
         return _contract.check_gradients(
             self.operation.name, returned, arguments, names, each="variable"
         )
+
+
+def _is_like(gradient: Any, spec: Spec) -> bool:
+    return (
+        getattr(gradient, "shape", None) == spec.shape
+        and getattr(gradient, "dtype", None) == spec.dtype
+    )
 
 
 def _misfit(rule: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from enum import IntEnum
 from typing import Any, NamedTuple
 
@@ -39,22 +38,13 @@ class Argument(NamedTuple):
         return self.kind <= Kind.INTEGER
 
 
-def arguments_of(bound: Bound, specs: Iterable[Spec]) -> list[Argument]:
-    """The arguments of a call, given the specs of the arrays in them."""
-    rest, is_array = iter(specs), bound.signature.is_array
-
-    def spec_of(x: Any) -> Spec | None:
-        return next(rest) if is_array(x) else None
-
+def arguments_of(bound: Bound) -> list[Argument]:
+    """The arguments of a call in which the arrays are replaced by their specs."""
     arguments = []
     for name, value in bound.arguments():
-        if _tree.is_leaf(value):
-            spec = spec_of(value)
-            arguments.append(Argument(name, spec, _kind(value, spec)))
-        else:
-            tree = _tree.map(spec_of, value)
-            kinds = map(_kind, _tree.leaves(value), _tree.leaves(tree))
-            arguments.append(Argument(name, tree, min(kinds, default=Kind.STATIC)))
+        specs = _tree.map(lambda x: x if isinstance(x, Spec) else None, value)
+        kind = min(map(_kind, _tree.leaves(value)), default=Kind.STATIC)
+        arguments.append(Argument(name, specs, kind))
     return arguments
 
 
@@ -63,9 +53,9 @@ def has_gradient(spec: Any) -> bool:
     return spec.dtype.kind in "fcOV"
 
 
-def _kind(x: Any, spec: Spec | None) -> Kind:
-    if spec is not None:
-        return Kind.FLOATING if has_gradient(spec) else Kind.INTEGER
+def _kind(x: Any) -> Kind:
+    if isinstance(x, Spec):
+        return Kind.FLOATING if has_gradient(x) else Kind.INTEGER
     if isinstance(x, (float, complex)):
         return Kind.NUMBER
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):

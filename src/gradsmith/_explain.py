@@ -10,7 +10,7 @@ from weakref import ref
 
 from ._errors import TapeError
 from ._tape import Node, Traced, leading_to
-from ._tensor import LEFT
+from ._tensor import LEFT, Variable
 
 _OURS = {"gradsmith", "numpy", "scipy", "functools", "contextlib", "copy", "pickle"}
 
@@ -125,7 +125,7 @@ def _trouble_with_source(tape: Any, source: Any) -> str | None:
         )
     if tape.mark_of(source, reading=False) is not None:
         return None
-    if hasattr(source, "name"):
+    if isinstance(source, Variable):
         if not source.trainable:
             return (
                 f"The variable {source.name!r} is not trainable: call tape.watch on it."

@@ -13,7 +13,7 @@ from ._errors import GradsmithError, TapeError, UnsupportedOperationError
 from ._explain import Loss, Losses
 from ._rule import Function
 from ._tape import Key, Parts, Tape, Traced, leave_mark, only, state, walk_back
-from ._tensor import LEFT, Tensor, wrap
+from ._tensor import LEFT, Tensor, unwrap, wrap
 
 
 class ForwardAccumulator:
@@ -167,7 +167,7 @@ def transpose(
         node = tape.mark_of(y) if isinstance(y, Traced) else None
         if node is not None:
             seeds[node] = seeds[node] + dy if node in seeds else dy
-        elif y is not None and np.any(getattr(y, "value", y)):
+        elif y is not None and np.any(unwrap(y)):
             raise UnsupportedOperationError(
                 "the rule can't be transposed: its result does not depend on its first "
                 "argument through functions that the engine records"

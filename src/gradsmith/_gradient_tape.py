@@ -249,7 +249,7 @@ class GradientTape(Tape):
             found = walk_back(
                 cotangents, wanted, keep=keep, prune=prune, silent=self._silent
             )
-        return [_as_tensor(found.get(node)) for node in nodes]
+        return [None if node is None else _as_tensor(found[node]) for node in nodes]
 
 
 def _as_tensor(dx: Any) -> Any:

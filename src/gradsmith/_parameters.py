@@ -46,7 +46,7 @@ class Signature:
         n = len(args)
         if self.is_simple and not kwargs and self.required <= n <= self.positional:
             # 3 us less than the general way
-            return Bound(self, [*args, *self.defaults[n:]], n, ())
+            return self._bound([*args, *self.defaults[n:]], n, ())
         try:
             arguments = self.full.bind(*args, **kwargs)
         except TypeError as error:
@@ -55,8 +55,27 @@ class Signature:
         given = {*arguments.arguments, *self.array_defaults}
         arguments.apply_defaults()
         values = [arguments.arguments[name] for name in self.names]
-        places = [i for i, name in enumerate(self.names[: self.positional]) if name in given]
-        return Bound(self, values, places[-1] + 1 if places else 0, given)
+        places = [
+            i for i, name in enumerate(self.names[: self.positional]) if name in given
+        ]
+        return self._bound(values, places[-1] + 1 if places else 0, given)
+
+    def _bound(self, values: list[Any], stop: int, given: Collection[str]) -> Bound:
+        leaves: list[Any] = []
+        places: list[int] | None = []
+        is_array = self.is_array
+        for i in range(self.static, len(values)):
+            value = values[i]
+            if is_array(value):
+                leaves.append(value)
+                if places is not None:
+                    places.append(i)
+            elif not _tree.is_leaf(value):
+                found = [leaf for leaf in _tree.leaves(value) if is_array(leaf)]
+                if found:
+                    leaves += found
+                    places = None
+        return Bound(self, values, stop, given, leaves, places)
 
 
 class Bound:
@@ -64,9 +83,10 @@ class Bound:
 
     Defaults that the caller left alone are among the values too. What he gave are the
     first `stop` positional parameters, and of the others those whose names are `given`.
+    If no array is in a tree, `places` are the positions of the arrays, else None.
     """
 
-    __slots__ = ("given", "leaves", "signature", "stop", "values")
+    __slots__ = ("given", "leaves", "places", "signature", "stop", "values")
 
     def __init__(
         self,
@@ -74,34 +94,29 @@ class Bound:
         values: list[Any],
         stop: int,
         given: Collection[str],
-        leaves: list[Any] | None = None,
+        leaves: Sequence[Any],
+        places: list[int] | None,
     ) -> None:
         self.signature = signature
         self.values = values
         self.stop = stop
         self.given = given
-        self.leaves = self._arrays() if leaves is None else leaves
+        self.leaves = leaves
+        self.places = places
 
-    def _arrays(self) -> list[Any]:
-        is_array, found = self.signature.is_array, []
-        for value in self.values[self.signature.static :]:
-            if is_array(value):
-                found.append(value)
-            elif not _tree.is_leaf(value):
-                found += filter(is_array, _tree.leaves(value))
-        return found
-
-    def with_leaves(self, leaves: list[Any]) -> Bound:
-        """The same call with other arrays in the places of the arrays."""
-        rest, is_array = iter(leaves), self.signature.is_array
-        values = self.values[: self.signature.static]
-        for value in self.values[self.signature.static :]:
-            if is_array(value):
-                value = next(rest)
-            elif not _tree.is_leaf(value):
-                value = _tree.map(lambda x: next(rest) if is_array(x) else x, value)
-            values.append(value)
-        return Bound(self.signature, values, self.stop, self.given, leaves)
+    def with_leaves(self, leaves: Sequence[Any]) -> Bound:
+        """The same call with others in the places of the arrays."""
+        values = self.values.copy()
+        if self.places is not None:
+            for i, leaf in zip(self.places, leaves, strict=True):
+                values[i] = leaf
+        else:
+            rest, is_array = iter(leaves), self.signature.is_array
+            static = self.signature.static
+            values[static:] = _tree.map(
+                lambda x: next(rest) if is_array(x) else x, values[static:]
+            )
+        return Bound(self.signature, values, self.stop, self.given, leaves, self.places)
 
     def arguments(self) -> Iterator[tuple[str, Any]]:
         """Each argument with its name; of *args and **kwargs each that was given."""
@@ -195,7 +210,9 @@ def takes(fn: Callable[..., Any]) -> Takes:
 def _read(fn: Callable[..., Any]) -> Takes:
     parameters = _signature_of(fn).parameters
     positional = [
-        p for p in parameters.values() if p.kind in _POSITIONAL and p.name not in OPTIONS
+        p
+        for p in parameters.values()
+        if p.kind in _POSITIONAL and p.name not in OPTIONS
     ]
     kinds = {p.kind for p in parameters.values()}
     variables = parameters.get("variables")
@@ -206,5 +223,6 @@ def _read(fn: Callable[..., Any]) -> Takes:
         any_name=Parameter.VAR_KEYWORD in kinds,
         needs="needs" in parameters,
         variables=variables is not None,
-        requires_variables=variables is not None and variables.default is Parameter.empty,
+        requires_variables=variables is not None
+        and variables.default is Parameter.empty,
     )

@@ -124,7 +124,11 @@ class Elementwise(Rule):
         total = None
         for dx, partial, wants in zip(tangents, self.partials, self.wants, strict=True):
             if dx is not None and partial is not None:
-                p = partial(*[y if j < 0 else call[j] for j in wants]) if wants else partial
+                p = (
+                    partial(*[y if j < 0 else call[j] for j in wants])
+                    if wants
+                    else partial
+                )
                 term = dx if p is ONE else p * dx
                 total = term if total is None else total + term
         return None if total is None else fit(total, y)
@@ -141,7 +145,9 @@ def _quick(partial: Any, wants: list[int]) -> Any:
         pull = _same if partial is ONE else lambda dy: dy * partial
         return lambda call, y: pull
     if len(wants) > 1:
-        return lambda call, y: _product(partial, [y if j < 0 else call[j] for j in wants])
+        return lambda call, y: _product(
+            partial, [y if j < 0 else call[j] for j in wants]
+        )
     j = wants[0]
 
     def make(call: Sequence[Any], y: Any) -> Any:
@@ -235,7 +241,7 @@ class Function(Rule):
         self.saves_y = "y" in saves.split()
         self.saved_args = _positions(first, saves)
         names = first.__code__.co_varnames[2 : first.__code__.co_argcount]
-        self.out_at = names.index("out") if "out" in names else inf
+        self.out_at: Any = names.index("out") if "out" in names else inf
 
     @property
     def pushes(self) -> bool:
@@ -295,7 +301,9 @@ class Function(Rule):
             dy = complete(dy, kept_y) if several else dy
             dxs = self.cotangents(wanted, dy, kept_y, kept, kwargs)
             return [
-                project(dxs[i], likes[i]) if i in wanted and dxs[i] is not None else None
+                project(dxs[i], likes[i])
+                if i in wanted and dxs[i] is not None
+                else None
                 for i in tracked
             ]
 
@@ -354,7 +362,9 @@ def complete(parts: Any, outputs: Sequence[Any]) -> list[Any]:
 class Linear(Function):
     """Linear in its arrays together: the tangent is the function of the tangents."""
 
-    pushes = True
+    @property
+    def pushes(self) -> bool:
+        return True
 
     def push(self, tangents: Sequence[Any], call: Any, y: Any) -> Any:
         args, kwargs = call
@@ -368,7 +378,9 @@ class Linear(Function):
 class Bilinear(Function):
     """Linear in each of two arrays: the tangent is f(dx1, x2) + f(x1, dx2)."""
 
-    pushes = True
+    @property
+    def pushes(self) -> bool:
+        return True
 
     def keeps(self, i: int, tracked: Sequence[int]) -> bool:
         return 1 - (i - self.arrays.start) in tracked  # the other one's cotangent

@@ -35,6 +35,14 @@ class Traced:
         self.value = value
         self.marks = marks
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.value.dtype
+
 
 class Key:
     """Under which a recorder leaves its marks; they mean nothing once it is gone."""
@@ -74,7 +82,7 @@ class Node:
     def __init__(self, rule: Any, parents: Sequence[Node], pull: Any) -> None:
         self.index = _next_index()
         self.rule = rule
-        self.parents: Node | Sequence[Node] = parents
+        self.parents: Any = parents
         self.pull = pull
 
     def inputs(self) -> Sequence[Node]:
@@ -113,7 +121,7 @@ class _State(threading.local):
 state = _State()
 
 
-class only:
+class only:  # noqa: N801 (reads as a statement)
     """Run a block with exactly these recorders active."""
 
     __slots__ = ("before", "recorders")
@@ -173,7 +181,7 @@ class Tape:
         if leaf is not None:
             return leaf[1]
         if reading and x.trainable and self.watch_variables:
-            return self.follow(x) if x.value.dtype.kind in "fcO" else None
+            return self.follow(x) if x.dtype.kind in "fcO" else None
         return None
 
     def record(

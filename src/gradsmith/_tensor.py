@@ -48,18 +48,11 @@ class Tensor(Traced):
     __array_priority__ = 1000
 
     def __init__(self, data: Any, dtype: Any = None) -> None:
-        _tell_lost([*_traced_in(data)], f"gs.{type(self).__name__}()", LEFT)
+        if state.recorders:
+            _tell_lost([*_traced_in(data)], f"gs.{type(self).__name__}()", LEFT)
         super().__init__(np.array(unwrap(data), dtype=dtype))
 
     # Plain attributes
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.value.shape
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        return self.value.dtype
 
     @property
     def ndim(self) -> int:
@@ -74,20 +67,20 @@ class Tensor(Traced):
         return self.value.nbytes
 
     @property
-    def T(self) -> Tensor:
-        return np.transpose(self)
+    def T(self) -> Tensor:  # noqa: N802 (NumPy's name)
+        return call(np.transpose, (self,), {})
 
     @property
-    def mT(self) -> Tensor:
-        return np.matrix_transpose(self)
+    def mT(self) -> Tensor:  # noqa: N802 (NumPy's name)
+        return call(np.matrix_transpose, (self,), {})
 
     @property
     def real(self) -> Tensor:
-        return np.real(self)
+        return call(np.real, (self,), {})
 
     @property
     def imag(self) -> Tensor:
-        return np.imag(self)
+        return call(np.imag, (self,), {})
 
     def __len__(self) -> int:
         return len(self.value)
@@ -95,7 +88,8 @@ class Tensor(Traced):
     def __iter__(self) -> Iterator[Tensor]:
         if not self.ndim:
             raise TypeError("iteration over a 0-d Tensor")
-        return iter(np.unstack(self))  # one operation: n cotangents don't cost n**2
+        # One operation, so that n cotangents don't cost n**2.
+        return iter(call(np.unstack, (self,), {}))
 
     def __repr__(self) -> str:
         body = np.array2string(np.asarray(self.value), separator=", ", prefix="Tensor(")
@@ -216,7 +210,8 @@ class Variable(Tensor):
 
     def assign(self, value: Any) -> Variable:
         """Replace the value by another of the same shape; the dtype stays."""
-        _tell_lost([*_traced_in(value)], "Variable.assign()", _ASSIGNED)
+        if state.recorders:
+            _tell_lost([*_traced_in(value)], "Variable.assign()", _ASSIGNED)
         value = np.asarray(unwrap(value))
         fits = np.can_cast(value.dtype, self.dtype, "same_kind")
         if value.shape != self.shape or not fits:
@@ -260,7 +255,7 @@ class _Kept(Tensor):
 
     __slots__ = ("key", "node")
 
-    def __init__(self, y: Tensor) -> None:
+    def __init__(self, y: Traced) -> None:
         self.value = y.value
 
     @property
@@ -314,7 +309,7 @@ def _frozen(x: Any) -> Any:
 def readonly(value: Any) -> Any:
     if isinstance(value, np.ndarray):
         value = value.view()
-        value.flags.writeable = False
+        value.setflags(False)  # write=False; a third of the time by position
     return value
 
 
@@ -346,7 +341,7 @@ def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
     y.marks = None
     recorders = state.recorders
     if recorders:
-        tape = recorders[0]
+        tape: Any = recorders[0]
         if len(recorders) == 1 and tape.records_one:
             marks = x.marks
             node = (marks and marks.get(tape.key)) or tape.mark_of(x)
@@ -369,7 +364,7 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
     y.marks = None
     recorders = state.recorders
     if recorders:
-        tape = recorders[0]
+        tape: Any = recorders[0]
         if len(recorders) == 1 and tape.records_one:
             node1 = tape.mark_of(x1) if traced1 else None
             node2 = tape.mark_of(x2) if traced2 else None
@@ -507,15 +502,15 @@ def _call_undifferentiated(
     fn: Any, rule: Rule | None, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     followed = [x for x in _traced_in((args, kwargs)) if _is_followed(x)]
-    if followed and not isinstance(rule, Nondifferentiable):
+    if isinstance(rule, Nondifferentiable):
+        _tell_lost(followed, name_of(fn), rule.why)
+    elif followed:
         why = f" yet ({NOT_YET[fn]})" if fn in NOT_YET else ""
         raise UnsupportedOperationError(
             f"{name_of(fn)} has no gradient rule{why}, and its argument is being "
             f"differentiated. Give it one with gs.with_gradient({name_of(fn)}, grad), "
             "or pass gs.stop_gradient(x) if it should count as a constant."
         )
-    if followed:
-        _tell_lost(followed, name_of(fn), rule.why)
     y = fn(*unwrap(tuple(args)), **unwrap(kwargs))
     return _wrap_arrays(y)
 
@@ -543,7 +538,9 @@ def _is_followed(x: Traced) -> bool:
     return any(recorder.mark_of(x) is not None for recorder in state.recorders)
 
 
-def _refuse_hidden(rule: Function, inputs: Sequence[Any], args: Any, kwargs: Any) -> None:
+def _refuse_hidden(
+    rule: Function, inputs: Sequence[Any], args: Any, kwargs: Any
+) -> None:
     """A followed tensor in an argument that the rule does not differentiate raises."""
     start, stop, _ = rule.arrays.indices(len(args))
     known = {id(x) for x in inputs}
@@ -569,9 +566,9 @@ def _refuse_scipy(x: Traced, frame: Any) -> None:
         frame = frame.f_back
     if fn and _is_followed(x):
         raise UnsupportedOperationError(
-            f"{fn} has no gradient rule, and its argument is being differentiated. Give "
-            "it one with gs.with_gradient, or pass gs.stop_gradient(x) or x.numpy() if "
-            "it should count as a constant."
+            f"{fn} has no gradient rule, and its argument is being differentiated. "
+            "Give it one with gs.with_gradient, or pass gs.stop_gradient(x) or "
+            "x.numpy() if it should count as a constant."
         )
 
 
@@ -629,7 +626,7 @@ def _call_method(
 
 def _binary(ufunc: np.ufunc) -> tuple[Any, Any]:
     """An operator and its reflection."""
-    rule = RULES[ufunc]
+    rule = RULES.get(ufunc)
     if type(rule) is Elementwise:  # 0.5 us less than through NumPy's dispatch
         return (
             lambda self, other: call_binary(rule, self, other),
@@ -710,7 +707,7 @@ for _name, _ufunc in _UNARY.items():
     setattr(Tensor, f"__{_name}__", _unary(_ufunc))
 for _name in _METHODS.split():
     setattr(Tensor, _name, _method(getattr(np, _name)))
-Tensor.flatten = Tensor.ravel
-Tensor.conjugate = Tensor.conj
-Tensor.reshape = _axes_method(np.reshape)
-Tensor.transpose = _axes_method(np.transpose)
+for _name, _fn in {"flatten": np.ravel, "conjugate": np.conj}.items():
+    setattr(Tensor, _name, _method(_fn))
+for _name in ("reshape", "transpose"):
+    setattr(Tensor, _name, _axes_method(getattr(np, _name)))

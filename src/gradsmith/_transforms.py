@@ -31,10 +31,8 @@ def grad(
     >>> grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
     array([1., 1.])
 
-    Parameters
-    ----------
-    argnums : which argument (or arguments) to differentiate with respect to
-    has_aux : `fun` returns `(value, aux)`, and so does the result: `(gradient, aux)`
+    `argnums` says with respect to which argument, or arguments. With `has_aux` the
+    function returns `(value, aux)`, and so does the result: `(gradient, aux)`.
     """
     both = value_and_grad(fun, argnums, has_aux)
 
@@ -145,12 +143,9 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
 
-    Parameters
-    ----------
-    mode : "reverse" (a walk back per output element), "forward" (a run per input
-        element), or "auto": whichever needs fewer
-    holomorphic : promise that a complex function of complex values has a complex
-        derivative, which the result then is
+    The mode is "reverse" (a walk back per output element), "forward" (a run per input
+    element), or "auto": whichever needs fewer. `holomorphic` promises that a complex
+    function of complex values has a complex derivative, which the result then is.
     """
     if mode not in ("auto", "forward", "reverse"):
         raise GradsmithError(f"mode must be auto, forward or reverse, not {mode!r}")
@@ -160,7 +155,7 @@ def jacobian(
         plain = _is_plain((args, kwargs))
         picked, call = _pick(fun, args, kwargs, argnums)
         xs = _lift(picked, _name(fun))
-        run: Callable[..., Any] = lambda *xs: call(xs)  # noqa: E731
+        run: Callable[..., Any] = lambda *xs: call(xs)
         y, pull = (run(*xs), None) if mode == "forward" else vjp(run, *xs)
         if _chosen_mode(fun, mode, xs, y, holomorphic) == "forward":
             blocks = _by_columns(run, xs, y)

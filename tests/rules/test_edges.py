@@ -35,12 +35,18 @@ def points(rule, dtype):
     info = np.finfo(dtype)
     ends = [end for end in (*rule.domain, *rule.kinks, 1.0) if np.isfinite(end)]
     near = [np.nextafter(dtype(end), dtype(to)) for end in ends for to in (-9, 9)]
-    extreme = [info.smallest_subnormal, info.tiny, info.eps, info.max**0.5, info.max / 4]
+    extreme = [
+        info.smallest_subnormal,
+        info.tiny,
+        info.eps,
+        info.max**0.5,
+        info.max / 4,
+    ]
     usual = [0.0, 0.3, 0.5, 2.0, 2.5, 3.0, 10.0, 20.0, *ends, *near, *extreme]
     if "hyp" in rule.name:  # SciPy's series don't end for large arguments
         usual = [x for x in usual if abs(x) <= 20]
     x = np.array(usual, dtype)
-    return np.unique(np.concatenate([x, -x])).tolist() + [-0.0]
+    return [*np.unique(np.concatenate([x, -x])).tolist(), -0.0]
 
 
 def arguments(rule, dtype):
@@ -152,5 +158,53 @@ def test_second_derivative_is_never_nan(rule, dtype):
         fits = ~np.any(large, axis=0)
         args = [x[fits] for x in (wide if dtype is np.float64 else args)]
         for i, j in pairs:
-            for value, mode in zip(derivatives(rule.fn, args, i, j), ("jvp", "vjp")):
+            for value, mode in zip(
+                derivatives(rule.fn, args, i, j), ("jvp", "vjp"), strict=True
+            ):
                 check(value, args[j], args, f"{mode} by {j} of slope {i}")
+
+
+def usual_arguments(rule, shape, dtype):
+    """A point inside the domain for each argument, in some shape."""
+    low, high = rule.domain
+    x = 0.5 if low < 0.5 < high else low + 0.5
+    tracked = [
+        partial is not None and not getattr(partial, "refused", False)
+        for partial in rule.partials
+    ]
+    args = [np.full(shape, x, dtype) if yes else 1 for yes in tracked]
+    return args, [i for i, yes in enumerate(tracked) if yes]
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
+@pytest.mark.parametrize("shape", [(), (0,), (2, 0, 3), (1, 2)], ids=str)
+@every_rule
+def test_shapes_and_dtypes(rule, shape, dtype):
+    args, which = usual_arguments(rule, shape, dtype)
+    for x in args:
+        if isinstance(x, np.ndarray):
+            x.flags.writeable = False
+    with np.errstate(all="ignore"):
+        for i in which:
+            alone = partial_of(rule.fn, args, i)
+            dx = gs.grad(lambda x, alone=alone: np.sum(np.real(alone(x))))(args[i])
+            assert dx.shape == shape
+            assert dx.dtype == dtype
+            y, dy = gs.jvp(alone, [args[i]], [args[i]])
+            assert dy.shape == y.shape
+            assert dy.dtype == y.dtype
+
+
+@every_rule
+def test_scalars(rule):
+    """NumPy's scalars and Python's numbers have gradients too."""
+    args, which = usual_arguments(rule, (), np.float64)
+    numbers = [float(x) if isinstance(x, np.ndarray) else x for x in args]
+    with np.errstate(all="ignore"):
+        for i in which:
+            expected = slope_of(rule.fn, i)(*args)
+            for x in (numbers[i], np.float64(numbers[i])):
+                got = slope_of(rule.fn, i)(*numbers[:i], x, *numbers[i + 1 :])
+                np.testing.assert_allclose(got, expected, rtol=1e-12)
+            single = [np.float32(x) if i == k else x for k, x in enumerate(numbers)]
+            assert slope_of(rule.fn, i)(*single).dtype == np.float32

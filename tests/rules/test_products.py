@@ -49,13 +49,15 @@ def test_a_real_array_is_not_conjugated():
     assert products.conj(2j) == -2j
 
 
-@pytest.mark.parametrize("tracked, kept", [([0], [1]), ([1], [0]), ([0, 1], [0, 1])])
+@pytest.mark.parametrize(
+    ("tracked", "kept"), [([0], [1]), ([1], [0]), ([0, 1], [0, 1])]
+)
 def test_a_product_keeps_the_other_operand_alone(tracked, kept):
     rule = RULES[np.matmul]
     assert [i for i in (0, 1) if rule.keeps(i, tracked)] == kept
 
 
-@pytest.mark.parametrize("tracked, kept", [([0], [2, 3]), ([0, 2], [1, 2, 3])])
+@pytest.mark.parametrize(("tracked", "kept"), [([0], [2, 3]), ([0, 2], [1, 2, 3])])
 def test_einsum_keeps_the_other_operands_alone(tracked, kept):
     rule = RULES[einsum.contract]
     assert [i for i in (1, 2, 3) if rule.keeps(i, tracked)] == kept
@@ -76,14 +78,13 @@ def test_a_large_einsum_is_differentiated_by_matrix_products(monkeypatch):
 # --- what is given -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("fn", [np.dot, np.inner, np.kron, np.outer, np.matmul, np.vdot])
+@pytest.mark.parametrize("fn", [np.dot, np.inner, np.kron, np.outer, np.matmul])
 def test_lists(fn):
-    x = np.array([1.0, 2.0, 3.0])
-    for i, call in enumerate((lambda v: fn([1.0, -1.0, 2.0], v), lambda v: fn(v, [1, 0, 2]))):
-        (got,) = gradients(call, x)
-        as_array = [lambda v: fn(np.array([1.0, -1.0, 2.0]), v),
-                    lambda v: fn(v, np.array([1, 0, 2]))][i]  # fmt: skip
-        np.testing.assert_array_equal(got, gradients(as_array, x)[0])
+    x, w = np.array([1.0, 2.0, 3.0]), np.array([1.0, -1.0, 2.0])
+    (got,) = gradients(lambda v: fn(w.tolist(), v), x)
+    np.testing.assert_array_equal(got, gradients(lambda v: fn(w, v), x)[0])
+    (got,) = gradients(lambda v: fn(v, w.tolist()), x)
+    np.testing.assert_array_equal(got, gradients(lambda v: fn(v, w), x)[0])
 
 
 def test_einsum_with_a_list_and_by_lists():
@@ -115,7 +116,7 @@ def test_numbers(fn, number):
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.complex64])
 def test_dtypes_stay(dtype):
     x, w = np.ones((2, 3), dtype), np.ones((3, 4), dtype)
-    for dx in gradients(np.matmul, x, w) + gradients(np.tensordot, x, np.ones((2, 3), dtype)):
+    for dx in gradients(np.matmul, x, w) + gradients(np.tensordot, x, 2 * x):
         assert dx.dtype == dtype
 
 
@@ -155,7 +156,7 @@ def test_operators():
     ],
 )
 def test_options_without_a_rule_are_refused(call):
-    with pytest.raises(gs.UnsupportedOperationError, match="ax|out"):
+    with pytest.raises(gs.UnsupportedOperationError, match=r"ax|out"):
         gs.vjp(call, np.eye(2))
 
 
@@ -163,13 +164,13 @@ def test_options_without_a_rule_are_refused(call):
 
 
 @pytest.mark.filterwarnings("ignore:Arrays of 2-dimensional vectors")
-@pytest.mark.parametrize("n1, n2", [(2, 2), (2, 3), (3, 2)])
+@pytest.mark.parametrize(("n1", "n2"), [(2, 2), (2, 3), (3, 2)])
 @pytest.mark.parametrize("stack", [(), (4,)])
 def test_plane_vectors(n1, n2, stack):
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((*stack, n1)), rng.standard_normal((n2, *stack))
     u = rng.standard_normal(np.cross(a, b, axisb=0).shape)
-    loss = lambda a, b: np.sum(u * np.cross(a, b, axisb=0))  # noqa: E731
+    loss = lambda a, b: np.sum(u * np.cross(a, b, axisb=0))
     for i, dx in enumerate(gs.grad(loss, (0, 1))(a, b)):
         v = rng.standard_normal(dx.shape)
         moved = [a + v if i == 0 else a, b + v if i == 1 else b]
@@ -181,7 +182,7 @@ def test_plane_vectors(n1, n2, stack):
 
 
 @pytest.mark.parametrize(
-    "notation, ndims, expected",
+    ("notation", "ndims", "expected"),
     [
         ("ij,jk", [2, 2], "ij,jk->ik"),
         ("ba", [2], "ba->ab"),

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from .._arguments import Argument
 from .._errors import GradientContractError, NotDifferentiableError
@@ -19,7 +19,6 @@ from .words import NotDifferentiable, not_differentiable, zero
 
 __all__ = [
     "NotDifferentiable",
-    "Outputs",
     "check_gradients",
     "check_tangents",
     "no_gradient",
@@ -31,19 +30,12 @@ __all__ = [
 ]
 
 
-class Outputs(NamedTuple):
-    """What a body in closure form returned."""
-
-    outputs: Any
-    grad: Callable[..., Any]
-
-
-def split_outputs(operation: str, returned: Any) -> Outputs:
-    """Take `y, grad`, `(z, w), grad` or `z, w, grad` apart."""
+def split_outputs(operation: str, returned: Any) -> tuple[Any, Callable[..., Any]]:
+    """Take `y, grad`, `(z, w), grad` or `z, w, grad` apart: outputs and gradient."""
     if isinstance(returned, (tuple, list)) and len(returned) > 1:
-        *outputs, grad = returned
+        grad = returned[-1]
         if callable(grad):
-            return Outputs(outputs[0] if len(outputs) == 1 else tuple(outputs), grad)
+            return (returned[0] if len(returned) == 2 else tuple(returned[:-1])), grad
         place = next((i for i, part in enumerate(returned) if callable(part)), None)
         if place is None:
             cause = f"its last entry is {describe(grad)}, not the gradient function"

@@ -92,7 +92,9 @@ def describe(x: Any) -> str:
         parts = ", ".join(map(describe, x[:4])) + ", ..." * (len(x) > 4)
         return f"{_a(x)} of {len(x)} ({parts})"
     if isinstance(x, dict):
-        return f"a dict with the keys {', '.join(map(repr, x))}" if x else "an empty dict"
+        return (
+            f"a dict with the keys {', '.join(map(repr, x))}" if x else "an empty dict"
+        )
     if x is None or isinstance(x, (bool, int, float, complex)):
         return repr(x)
     return _a(x)

@@ -60,7 +60,9 @@ def _paired(name: str, specs: Any, gradient: Any) -> Iterator[tuple[str, Any, An
     else:
         got = dict(_tree.children(gradient) or ())
     steps = [step for step, _ in expected]
-    different = [step for step in (*steps, *got) if step not in got or step not in steps]
+    different = [
+        step for step in (*steps, *got) if step not in got or step not in steps
+    ]
     if different:
         raise Wrong(
             f"for {name!r} has the wrong structure",

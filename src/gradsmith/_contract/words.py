@@ -43,4 +43,6 @@ zero = _Zero()
 
 def is_word(gradient: Any) -> bool:
     """Whether this stands in place of a gradient, be it of an array or of a tree."""
-    return gradient is None or gradient is zero or isinstance(gradient, NotDifferentiable)
+    return (
+        gradient is None or gradient is zero or isinstance(gradient, NotDifferentiable)
+    )

@@ -20,7 +20,12 @@ class Adapter(Protocol):
     def call(self, operation: Any, bound: Bound) -> Any: ...
 
 
-_FOREIGN = {"torch": "PyTorch", "jax": "JAX", "jaxlib": "JAX", "tensorflow": "TensorFlow"}
+_FOREIGN = {
+    "torch": "PyTorch",
+    "jax": "JAX",
+    "jaxlib": "JAX",
+    "tensorflow": "TensorFlow",
+}
 
 
 @cache

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._forward import ForwardAccumulator
-from .._tape import Node, Tape, Traced, leave_mark, state
+from .._tape import Key, Node, Tape, Traced, leave_mark, state
 from .._tensor import Variable, unwrap, wrap
 
 _BLIND: Any = object()  # the mark on what comes from an argument
@@ -26,13 +26,12 @@ class Captures:
     """
 
     def __init__(self, recorders: Sequence[Any], *, beside: bool) -> None:
-        self.stand_ins: list[Any] = []
-        active: list[Any] = []
-        for recorder in recorders:
-            stand_ins = _stand_ins_for(recorder)
-            active += [recorder, *stand_ins] if beside else stand_ins
-            self.stand_ins += stand_ins
-        self.active = tuple(active)
+        groups = [_stand_ins_for(recorder) for recorder in recorders]
+        self.stand_ins = [stand_in for group in groups for stand_in in group]
+        self.active = tuple(self.stand_ins)
+        if beside:
+            pairs = zip(recorders, groups, strict=True)
+            self.active = tuple(r for outer, group in pairs for r in (outer, *group))
 
     def blinded(self, x: Any, marks: dict[object, Any]) -> Traced:
         """A tensor with the recorders' marks, which the stand-ins don't follow."""
@@ -79,7 +78,7 @@ class _StandIn:
     """Follows for a recorder what a body captures."""
 
     outer: Any
-    key: object
+    key: Key
     part = 0
 
     def mark_of(self, x: Traced, *, reading: bool = True) -> Any:
@@ -111,7 +110,9 @@ class _StandIn:
 
 class _CapturedTape(_StandIn, Tape):
     def __init__(self, outer: Tape) -> None:
-        super().__init__(lifts=outer.lifts, watch_variables=False)
+        self.key = Key(self)  # all of a tape that it needs: it has no leaves of its own
+        self.lifts = outer.lifts
+        self.records_one = outer.records_one
         self.outer = outer
         self.variables: dict[int, tuple[Variable, Node]] = {}
 

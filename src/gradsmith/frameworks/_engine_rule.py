@@ -40,16 +40,14 @@ class EngineRule:
         def pull(dy: Any, needs: Any) -> list[Any]:
             specs = call.outputs.flat
             came = {0: dy} if len(specs) == 1 else dy
-            wanted = [
-                i
-                for p, i in enumerate(tracked)
-                if i < self.own and (needs is None or needs[p])
-            ]
-            found = self.gradients(call, complete(came, specs), wanted) if wanted else {}
-            return [
-                found.get(i) if i < self.own else came.get(self.captured[i - self.own])
-                for i in tracked
-            ]
+            wanted = tracked
+            if needs is not None:
+                wanted = [i for i, need in zip(tracked, needs, strict=True) if need]
+            own = [i for i in wanted if i < self.own]
+            found = self.gradients(call, complete(came, specs), own) if own else {}
+            for i in wanted[len(own) :]:
+                found[i] = came.get(self.captured[i - self.own])
+            return [found.get(i) for i in tracked]
 
         return pull
 
@@ -65,11 +63,15 @@ class EngineRule:
 
     def _meant(self, call: Application, gradient: Any, i: int) -> Any:
         """What a checked gradient stands for."""
+        if type(gradient) is np.ndarray:
+            return gradient
         if gradient is None:
             name = call.name_of(i)
             self.silent[i] = f"{self.name} declares no gradient for {name!r}"
         elif isinstance(gradient, _contract.NotDifferentiable):
-            raise _contract.no_gradient(call.operation.name, call.name_of(i), gradient.why)
+            raise _contract.no_gradient(
+                call.operation.name, call.name_of(i), gradient.why
+            )
         elif gradient is _contract.zero:
             return call.specs()[i].zeros()
         return gradient if state.recorders else unwrap(gradient)

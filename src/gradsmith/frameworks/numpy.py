@@ -14,8 +14,7 @@ import numpy as np
 
 from .. import _tree
 from .._application import Application, OutputSpecs, run_body
-from .._arguments import arguments_of
-from .._cotangent import Spec, spec_of
+from .._cotangent import spec_of
 from .._parameters import Bound, takes
 from .._tape import Traced, marks_of, only, state
 from .._tensor import Variable, readonly, unwrap, wrap
@@ -30,7 +29,7 @@ def call(operation: Any, bound: Bound) -> Any:
         return _call_recorded(operation, bound, recorders)
     inner = bound.with_leaves([readonly(unwrap(x)) for x in bound.leaves])
     outputs, _ = run_body(operation, inner)
-    if any(isinstance(x, Traced) for x in bound.leaves):
+    if _any_traced(bound.leaves):
         return _tree.map(_as_tensor, outputs)
     return _with_originals(outputs, inner.leaves, bound.leaves)
 
@@ -41,24 +40,24 @@ def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> An
     if again and not operation.closure and run.captured:
         # The gradient of what is captured depends on the arguments too.
         run = _Run(operation, bound, again=again, on_tensors=True)
-    inputs = [*bound.leaves, *run.variables, *(part for _, part in run.captured)]
-    if not any(isinstance(x, Traced) for x in inputs):
+    inputs = [*bound.leaves, *run.variables, *run.captured]
+    if not _any_traced(inputs):
         return _with_originals(run.outputs, run.bound.leaves, bound.leaves)
-    if run.ys:
-        numbers = [number for number, _ in run.captured]
-        rule = EngineRule(operation.name, len(inputs) - len(numbers), numbers)
+    ys = run.ys
+    if ys:
+        own = len(inputs) - len(run.captured)
+        rule = EngineRule(operation.name, own, run.numbers)
         application = run.application(bound)
         for recorder in recorders:
-            y = run.ys[0] if len(run.ys) == 1 else run.ys
-            recorder.record(rule, inputs, application, None, y)
+            recorder.record(rule, inputs, application, None, ys[0] if len(ys) == 1 else ys)
     return run.tensors
 
 
 class _Run:
     """One run of a body under recorders: what it returned, as tensors.
 
-    `ys` are the outputs that have gradients, and `captured` these, with their numbers,
-    as far as they depend on what the body captured.
+    `ys` are the outputs that have gradients, and `captured` those of them (by `numbers`)
+    that depend on what the body captured, as far as they do.
     """
 
     def __init__(
@@ -74,10 +73,14 @@ class _Run:
         speaks_for_variables = vjp is not None and takes(vjp).variables
         self.variables = captures.take_variables() if speaks_for_variables else []
         self.ys: list[Traced] = []
-        self.captured: list[tuple[int, Traced]] = []
+        self.captured: list[Traced] = []
+        self.numbers: list[int] = []
         self.tensors = self._as_tensors(captures)
 
     def _as_tensors(self, captures: Captures) -> Any:
+        if type(self.outputs) is np.ndarray and self.outputs.dtype.kind == "f":
+            self.ys.append(wrap(self.outputs))  # the usual case: 1 us less
+            return self.ys[0]
         taken = {id(x) for x in self.bound.leaves}
 
         def output(y: Any) -> Any:
@@ -88,7 +91,8 @@ class _Run:
                 y = wrap(y.value)  # an argument, or from outside: not ours to mark
             taken.add(id(y))
             if isinstance(y, Traced) and y.dtype.kind in "fcO":
-                self.captured += [(len(self.ys), part) for part in parts]
+                self.captured += parts
+                self.numbers += [len(self.ys)] * len(parts)
                 self.ys.append(y)
             return y
 
@@ -104,7 +108,7 @@ class _Run:
                 y = _tree.map(lambda y: readonly(unwrap(y)), y)
         return Application(
             self.operation,
-            arguments_of(bound, map(spec_of, bound.leaves)),
+            bound.with_leaves([spec_of(x) for x in bound.leaves]),
             self._output_specs(),
             [(variable, spec_of(variable)) for variable in self.variables],
             grad=self.grad,
@@ -113,6 +117,9 @@ class _Run:
         )
 
     def _output_specs(self) -> OutputSpecs:
+        if len(self.ys) == 1 and self.ys[0] is self.tensors:
+            spec = spec_of(self.tensors)
+            return OutputSpecs(spec, [spec])
         mine = {id(y): spec_of(y) for y in self.ys}
         tree = _tree.map(lambda y: mine.get(id(y)), self.tensors)
         return OutputSpecs(tree, list(mine.values()))
@@ -142,6 +149,13 @@ def _for_rule(bound: Bound) -> Bound:
     )
 
 
+def _any_traced(xs: Sequence[Any]) -> bool:
+    for x in xs:  # 0.3 us less than any() with a generator
+        if isinstance(x, Traced):
+            return True
+    return False
+
+
 def _as_tensor(y: Any) -> Any:
     """An output as a tensor, if it is an array or a number with a gradient."""
     if isinstance(y, (np.ndarray, np.generic)):
@@ -149,7 +163,9 @@ def _as_tensor(y: Any) -> Any:
     return wrap(np.asarray(y)) if isinstance(y, (float, complex)) else y
 
 
-def _with_originals(outputs: Any, views: Sequence[Any], originals: Sequence[Any]) -> Any:
+def _with_originals(
+    outputs: Any, views: Sequence[Any], originals: Sequence[Any]
+) -> Any:
     """The outputs with the caller's own array where the body returned its view of it."""
     own = {id(view): x for view, x in zip(views, originals, strict=True)}
     return _tree.map(lambda y: own.get(id(y), y), outputs)

@@ -67,9 +67,7 @@ elementwise(
     lambda y, x2: -over(y, x2),
     note="0 where the denominator is 0",
 )
-elementwise(
-    np.reciprocal, lambda x: finite(-1 / (x * x)), kinks=(0.0,), note="0 at 0"
-)
+elementwise(np.reciprocal, lambda x: finite(-1 / (x * x)), kinks=(0.0,), note="0 at 0")
 
 
 # y = x1**x2. With respect to the base: x2 * x1**(x2 - 1), which is infinite for 0 to a

@@ -47,7 +47,7 @@ def fold(g: Any, lower: bool = True) -> Any:
 
 
 def with_diagonal(m: Any, d: Any) -> Any:
-    """m with another diagonal."""
+    """Replace the diagonal."""
     return np.where(np.eye(m.shape[-1], dtype=bool), row(d), m)
 
 
@@ -68,18 +68,18 @@ def inverse_gaps(w: Any) -> Any:
 
 
 def cholesky_vjp(dy: Any, y: Any, a: Any, /, *, upper: bool = False) -> Any:
-    l, dl = (h(y), h(dy)) if upper else (y, dy)
-    inv = inverse(l)
-    dm = half_lower(l) * np.matmul(h(l), dl)
+    low, dlow = (h(y), h(dy)) if upper else (y, dy)
+    inv = inverse(low)
+    dm = half_lower(low) * np.matmul(h(low), dlow)
     return fold(np.matmul(h(inv), np.matmul(dm, inv)), lower=not upper)
 
 
 def cholesky_jvp(dx: Any, y: Any, a: Any, /, *, upper: bool = False) -> Any:
-    l = h(y) if upper else y
-    inv = inverse(l)
+    low = h(y) if upper else y
+    inv = inverse(low)
     m = np.matmul(inv, np.matmul(hermitian(dx, lower=not upper), h(inv)))
-    dl = np.matmul(l, half_lower(l) * m)
-    return h(dl) if upper else dl
+    dlow = np.matmul(low, half_lower(low) * m)
+    return h(dlow) if upper else dlow
 
 
 differentiable(np.linalg.cholesky, cholesky_vjp, cholesky_jvp, saves="y")
@@ -88,15 +88,15 @@ differentiable(np.linalg.cholesky, cholesky_vjp, cholesky_jvp, saves="y")
 
 
 @primitive
-def qr_factors(a: Any, mode: str) -> Any:
+def qr_factors(a: Any, mode: Any) -> Any:
     """Q and R."""
     return np.linalg.qr(a, mode)
 
 
-# A = Q R with a square R: Q* dA R^-1 = W + dR R^-1, in which W = Q* dQ is antihermitian,
-# and dR R^-1 upper triangular with a real diagonal. Hence, with M = R dR* - dQ* Q of the
-# cotangents, dA = (dQ + Q herm(M)) R^-*, where herm completes the lower triangle.
-def qr_vjp(dy: Any, y: Any, a: Any, mode: str) -> Any:
+# A = Q R with a square R: Q* dA R^-1 = W + dR R^-1, where W = Q* dQ is antihermitian,
+# and dR R^-1 upper triangular with a real diagonal. Hence, with M = R dR* - dQ* Q of
+# the cotangents, dA = (dQ + Q herm(M)) R^-*; herm completes the lower triangle.
+def qr_vjp(dy: Any, y: Any, a: Any, mode: Any) -> Any:
     (q, r), (dq, dr) = y, dy
     m, n = a.shape[-2:]
     if m < n:
@@ -119,14 +119,14 @@ def _wide_qr_vjp(dq: Any, dr: Any, q: Any, r: Any) -> Any:
     return np.concatenate([da1, np.matmul(q, dr2)], axis=-1)
 
 
-# For Q = [Q1 Q2], where Q2 follows from Q1 without turning in itself: dQ2 = -Q1 dQ1* Q2.
+# Q = [Q1 Q2], where Q2 follows Q1 without turning in itself: dQ2 = -Q1 dQ1* Q2.
 def _without_complement(dq: Any, q: Any, n: int) -> Any:
     """The cotangent of the first n columns, with what those of the others add to it."""
     q1, q2, dq2 = q[..., :n], q[..., n:], dq[..., n:]
     return dq[..., :n] - np.matmul(q2, np.matmul(h(dq2), q1))
 
 
-def qr(a: Any, mode: str = "reduced") -> Any:
+def qr(a: Any, mode: Any = "reduced") -> Any:
     if mode == "r":
         return qr_factors(a, "reduced")[1]
     if mode not in ("reduced", "complete"):
@@ -142,24 +142,24 @@ composite(np.linalg.qr, qr, note="0 if a column depends on those before it")
 
 # --- eigenvalues of Hermitian matrices -----------------------------------------------
 
-# A V = V W gives, with P = V* dA V: dW = diag(P) and dV = V (F o P), F[i, j] the inverse
-# of w[j] - w[i].
+# A V = V W gives, with P = V* dA V: dW = diag(P) and dV = V (F o P), where F[i, j] is
+# the inverse of w[j] - w[i].
 
 
-def eigh_vjp(dy: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
+def eigh_vjp(dy: Any, y: Any, a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 (NumPy's)
     (w, v), (dw, dv) = y, dy
     dp = with_diagonal(inverse_gaps(w) * np.matmul(h(v), dv), dw)
     return fold(np.matmul(v, np.matmul(dp, h(v))), UPLO.upper() == "L")
 
 
-def eigh_jvp(dx: Any, y: Any, a: Any, UPLO: str = "L") -> tuple[Any, Any]:
+def eigh_jvp(dx: Any, y: Any, a: Any, UPLO: Any = "L") -> tuple[Any, Any]:  # noqa: N803
     w, v = y
     p = np.matmul(h(v), np.matmul(hermitian(dx, UPLO.upper() == "L"), v))
     dw = np.real(np.diagonal(p, axis1=-2, axis2=-1))
     return dw, np.matmul(v, inverse_gaps(w) * p)
 
 
-def eigvalsh_vjp(dy: Any, y: Any, a: Any, UPLO: str = "L") -> Any:
+def eigvalsh_vjp(dy: Any, y: Any, a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 (NumPy's)
     _, v = np.linalg.eigh(a, UPLO)
     return fold(np.matmul(v * row(dy), h(v)), UPLO.upper() == "L")
 
@@ -169,26 +169,28 @@ differentiable(np.linalg.eigvalsh, eigvalsh_vjp, saves="a")
 
 # --- eigenvalues of general matrices -------------------------------------------------
 
-# As above with P = V^-1 dA V. Columns of V keep length 1, so their changes U = V (F o P)
-# lose what is along them: dv = u - v Re(v* u).
+# As above with P = V^-1 dA V. The columns of V keep length 1, so their changes
+# U = V (F o P) lose what is along them: dv = u - v Re(v* u).
 
 
 def eig_vjp(dy: Any, y: Any, a: Any) -> Any:
     (w, v), (dw, dv) = y, dy
     along = np.real(np.sum(conj(v) * dv, axis=-2, keepdims=True))
     dp = conj(inverse_gaps(w)) * np.matmul(h(v), dv - v * along)
-    return _from_eigenbasis(with_diagonal(dp, dw), v)
+    return np.matmul(h(_left_vectors(v)), np.matmul(with_diagonal(dp, dw), h(v)))
 
 
 def eigvals_vjp(dy: Any, y: Any, a: Any) -> Any:
+    if not a.size:
+        return np.zeros(a.shape, a.dtype)
     w, v = np.linalg.eig(a)
     dw = np.matmul(row(dy), _correspondence(y, w))
-    return _from_eigenbasis(with_diagonal(np.zeros_like(v), dw[..., 0, :]), v)
+    return np.matmul(h(_left_vectors(v)) * dw, h(v))
 
 
-def _from_eigenbasis(dp: Any, v: Any) -> Any:
-    left = inverse(v, limit=1 / np.finfo(v.dtype).eps)
-    return np.matmul(h(left), np.matmul(dp, h(v)))
+def _left_vectors(v: Any) -> Any:
+    """The inverse of V, or 0 if its columns are as good as dependent."""
+    return inverse(v, limit=1 / np.finfo(v.dtype).eps)
 
 
 # LAPACK may give the same eigenvalues in another order without the eigenvectors.
@@ -214,8 +216,8 @@ def svd_factors(a: Any, full_matrices: bool) -> Any:
 
 
 # A = U S V* gives, with P = U* dA V and F[i, j] the inverse of s[j]^2 - s[i]^2:
-# dS = Re diag(P), U* dU = F o (P S + S P*), V* dV = F o (S P + P* S), and outside of the
-# spaces of U and V: (1 - U U*) dU = (1 - U U*) dA V S^-1, and the same for V with dA*.
+# dS = Re diag(P), U* dU = F o (P S + S P*), V* dV = F o (S P + P* S), and outside of
+# the spaces of U and V: (1 - U U*) dU = (1 - U U*) dA V S^-1, the same for V with dA*.
 # The phases: (U* dU - V* dV)[i, i] = i Im P[i, i] / s[i], of which each has one half.
 def svd_vjp(dy: Any, y: Any, a: Any, full_matrices: bool) -> Any:
     (u, s, vh), (du, ds, dvh) = y, dy
@@ -278,10 +280,10 @@ def _svd_of_hermitian(a: Any, compute_uv: bool) -> Any:
     w = np.take_along_axis(w, order, axis=-1)
     u = np.take_along_axis(u, row(order), axis=-1)
     vh = h(u * row(np.copysign(1.0, w)))
-    return _SVDResult(u, np.abs(w), vh)
+    result = type(np.linalg.svd(np.eye(1)))  # has no public name
+    return result(u, np.abs(w), vh)
 
 
-_SVDResult = type(np.linalg.svd(np.eye(1)))
 differentiable(svd_factors, svd_vjp, saves="y")
 differentiable(np.linalg.svdvals, svdvals_vjp, saves="x", note="0 where it is 0")
 composite(np.linalg.svd, svd)

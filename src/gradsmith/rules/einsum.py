@@ -29,7 +29,9 @@ def contract(notation: str, *operands: Any, **options: Any) -> Any:
     return np.einsum(notation, *operands, **options)
 
 
-def einsum(*operands: Any, out: Any = None, optimize: Any = False, **options: Any) -> Any:
+def einsum(
+    *operands: Any, out: Any = None, optimize: Any = False, **options: Any
+) -> Any:
     if isinstance(operands[0], str):
         notation, *arrays = operands
     else:

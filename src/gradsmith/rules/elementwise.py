@@ -48,7 +48,9 @@ def _log1p(x: Any) -> Any:
 
 
 elementwise(np.log, _log, domain=(0, inf), note="0 from 0 down")
-elementwise(np.log2, lambda x: 1 / log(2) * _log(x), domain=(0, inf), note="0 from 0 down")
+elementwise(
+    np.log2, lambda x: 1 / log(2) * _log(x), domain=(0, inf), note="0 from 0 down"
+)
 elementwise(
     np.log10, lambda x: 1 / log(10) * _log(x), domain=(0, inf), note="0 from 0 down"
 )
@@ -194,16 +196,20 @@ elementwise(np.sinc, _sinc, note="0 where pi*x overflows")
 # Hyperbolic functions
 
 
-@primitive
 def sech2(x: Any) -> Any:
     """1 / cosh(x)**2."""
+    return _sech2(x) if type(x) is np.ndarray else _sech2_of_any(x)
+
+
+def _sech2(x: Any) -> Any:
     if is_complex(x):  # cosh overflows to values whose inverse is NaN
         y = np.tanh(x)
         return 1 - y * y
-    return np.square(1 / np.cosh(x))
+    return np.square(np.reciprocal(np.cosh(x)))
 
 
-elementwise(sech2, lambda y, x: -2 * y * np.tanh(x))
+_sech2_of_any = primitive(_sech2)
+elementwise(_sech2_of_any, lambda y, x: -2 * (y * np.tanh(x)))
 
 elementwise(np.sinh, lambda x: finite(np.cosh(x)), note=_OVERFLOW)
 elementwise(np.cosh, lambda x: finite(np.sinh(x)), note=_OVERFLOW)
@@ -253,17 +259,24 @@ elementwise(np.fabs, lambda x: np.sign(x), kinks=(0.0,), note="0 at 0")
 # Choices. Ties share the cotangent, so that all shares sum to dy.
 
 
-@primitive
 def chosen(taken: Any, tied: Any, dtype: Any) -> Any:
     """1 where taken, 1/2 where tied, else 0.
 
-    Ties are rare: to look for them first takes 5 ms of 23 with 4e6 elements.
+    Ties are rare: to look for them first takes 5 ms instead of 23 with 4e6 elements.
     """
-    share = taken.astype(dtype)
-    return np.where(tied, 0.5, share).astype(dtype) if np.count_nonzero(tied) else share
+    if type(taken) is np.ndarray:
+        return _chosen(taken, tied, dtype)
+    return _chosen_of_any(taken, tied, dtype)
 
 
-nondifferentiable("it is constant between the points where it jumps", chosen)
+def _chosen(taken: Any, tied: Any, dtype: Any) -> Any:
+    if np.count_nonzero(tied):
+        return np.where(tied, 0.5, taken).astype(dtype)
+    return taken.astype(dtype)
+
+
+_chosen_of_any = primitive(_chosen)
+nondifferentiable("it is constant between the points where it jumps", _chosen_of_any)
 
 elementwise(
     np.maximum,

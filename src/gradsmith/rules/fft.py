@@ -1,10 +1,10 @@
 """Discrete Fourier transforms.
 
-All are linear over the reals. Up to its scale, the transform of length n multiplies by
-the matrix W with W[j, k] = exp(-2 pi i j k / n), whose adjoint is n times its inverse: so
-the transpose of one transform is another with the other scale, cut or padded back to
+All are linear over the reals. Up to its scale, a transform of length n multiplies by
+the matrix W with W[j, k] = exp(-2 pi i j k / n), whose adjoint is n times its inverse.
+So the transpose of one transform is another with the other scale, cut or padded back to
 the length of x. The transforms of real data keep half of a spectrum that is its own
-mirror image: frequencies that stand for two count twice there.
+mirror image: there, most frequencies stand for two.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ from .._rule import linear
 from .products import conj
 
 # The scale 1/n stands with the inverse ("backward", the default), with the transform
-# ("forward") or by halves with both. The adjoint of the one with it is the one without.
-_OPPOSITE = {
+# ("forward"), or its root with both: the adjoint of the one with it has none.
+_OPPOSITE: dict[Any, Any] = {
     None: "forward",
     "backward": "forward",
     "forward": "backward",
@@ -74,49 +74,41 @@ def irfft_back(dy: Any, n: int, size: int, axis: int, norm: Any) -> Any:
     return fitted(mirrored(dx, n, axis, 2.0), size, axis)
 
 
-def fft_transpose(
-    dy: Any, y: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
-) -> Any:
-    return fft_back(dy, y.shape[axis], a.shape[axis], axis, norm)
-
-
-def ifft_transpose(
-    dy: Any, y: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
-) -> Any:
-    return ifft_back(dy, y.shape[axis], a.shape[axis], axis, norm)
-
-
-def rfft_transpose(
-    dy: Any, y: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
-) -> Any:
-    return rfft_back(dy, n or a.shape[axis], a.shape[axis], axis, norm)
-
-
-def irfft_transpose(
-    dy: Any, y: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
-) -> Any:
-    return irfft_back(dy, y.shape[axis], a.shape[axis], axis, norm)
-
-
 # hfft(x) is irfft(conj(x)), and ihfft(x) is conj(rfft(x)), with the other scale.
-def hfft_transpose(
-    dy: Any, y: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
-) -> Any:
-    return conj(irfft_transpose(dy, y, a, n, axis, _OPPOSITE[norm]))
 
 
-def ihfft_transpose(
-    dy: Any, y: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = None, out: Any = None
-) -> Any:
-    return rfft_transpose(conj(dy), y, a, n, axis, _OPPOSITE[norm])
+def hfft_back(dy: Any, n: int, size: int, axis: int, norm: Any) -> Any:
+    return conj(irfft_back(dy, n, size, axis, _OPPOSITE[norm]))
 
 
-linear(np.fft.fft, fft_transpose)
-linear(np.fft.ifft, ifft_transpose)
-linear(np.fft.rfft, rfft_transpose)
-linear(np.fft.irfft, irfft_transpose)
-linear(np.fft.hfft, hfft_transpose)
-linear(np.fft.ihfft, ihfft_transpose)
+def ihfft_back(dy: Any, n: int, size: int, axis: int, norm: Any) -> Any:
+    return rfft_back(conj(dy), n, size, axis, _OPPOSITE[norm])
+
+
+def usual_length(back: Any, size: int) -> int:
+    """The length of a transform that is not told one."""
+    return 2 * (size - 1) if back in (irfft_back, hfft_back) else size
+
+
+def single(back: Any) -> Callable[..., Any]:
+    """The transpose of a transform along one axis."""
+
+    def transpose(
+        dy: Any, y: Any, a: Any, n: Any = None, axis: int = -1, norm: Any = None,
+        out: Any = None,
+    ) -> Any:  # fmt: skip
+        size = a.shape[axis]
+        return back(dy, n or usual_length(back, size), size, axis, norm)
+
+    return transpose
+
+
+linear(np.fft.fft, single(fft_back))
+linear(np.fft.ifft, single(ifft_back))
+linear(np.fft.rfft, single(rfft_back))
+linear(np.fft.irfft, single(irfft_back))
+linear(np.fft.hfft, single(hfft_back))
+linear(np.fft.ihfft, single(ihfft_back))
 
 # --- several axes --------------------------------------------------------------------
 
@@ -140,8 +132,7 @@ def several(
         for i in reversed(order) if last_first else order:
             back = last if i == order[-1] else others
             axis, n, size = axes[i], lengths[i], sizes[axes[i]]
-            if n is None:
-                n = 2 * (size - 1) if back is irfft_back else size
+            n = n or usual_length(back, size)
             steps.append((back, n, size, axis))
             sizes[axis] = n // 2 + 1 if back is rfft_back else n
         for back, n, size, axis in reversed(steps):

@@ -21,7 +21,7 @@ def scalars(x: Any) -> Any:
 
 
 # A Y = B gives A dY = dB - dA Y, so B's cotangent solves the adjoint equation,
-# A* G = dY, and A's is -G Y*. A `b` with one axis is a vector, else a stack of matrices.
+# A* G = dY, and A's is -G Y*. A b with one axis is a vector, else it holds matrices.
 
 
 def solve_vjp(dy: Any, y: Any, a: Any, b: Any) -> tuple[Any, Any]:
@@ -80,14 +80,17 @@ def inv_jvp(dx: Any, y: Any, a: Any, *_: Any, **__: Any) -> Any:
 
 @primitive
 def inverse(a: Any, limit: float = inf) -> Any:
-    """The inverse, but 0 for a matrix that has none or is conditioned beyond a limit."""
+    """The inverse; 0 for a matrix without one, or conditioned beyond a limit."""
     try:
         y = np.linalg.inv(a)
     except np.linalg.LinAlgError:
         singular = scalars(np.linalg.slogdet(a)[0] == 0)
         y = np.linalg.inv(np.where(singular, np.eye(a.shape[-1], dtype=a.dtype), a))
         y = np.where(singular, 0, y)
-    return np.where(np.isfinite(y) & (scalars(_size(a) * _size(y)) <= limit), y, 0)
+    good = np.isfinite(y)
+    if limit < inf:
+        good &= scalars(_size(a) * _size(y)) <= limit
+    return np.where(good, y, 0)
 
 
 def _size(a: Any) -> Any:
@@ -119,8 +122,8 @@ def matrix_power(a: Any, n: Any) -> Any:
 
 composite(np.linalg.matrix_power, matrix_power)
 
-# d det = sum of C * dA with the cofactors C = det(A) A^-T, which exist for every matrix.
-# From A = U S V*: C = det(U) det(V*) conj(U P V*), P[i] the product of all s but s[i].
+# d det = sum of C * dA with the cofactors C = det(A) A^-T, which every matrix has. From
+# A = U S V*: C = det(U) det(V*) conj(U P V*), P[i] the product of all s but s[i].
 
 
 @primitive
@@ -148,10 +151,10 @@ def _orientation(u: Any, vh: Any) -> Any:
     return scalars(np.linalg.det(u) * np.linalg.det(vh))
 
 
-# For the adjugate C^T = det(U) det(V*) V M U* in this frame, M is the adjugate of a
-# diagonal matrix, and a change W = U* dA V of that gives dM[i, k] = -Q[i, k] W[i, k] and
-# dM[i, i] = sum over k of Q[i, k] W[k, k], with Q[i, k] the product of all s but s[i] and
-# s[k], and Q[i, i] = 0. The map from W to dM is its own transpose.
+# In the adjugate C^T = det(U) det(V*) V M U*, M is the adjugate of a diagonal matrix,
+# and a change W = U* dA V of that gives dM[i, k] = -Q[i, k] W[i, k] and
+# dM[i, i] = sum over k of Q[i, k] W[k, k], with Q[i, k] the product of all s but s[i]
+# and s[k], and Q[i, i] = 0. The map from W to dM is its own transpose.
 def cofactors_vjp(dy: Any, y: Any, a: Any) -> Any:
     u, s, vh = np.linalg.svd(a)
     dm = np.matmul(np.matmul(vh, dy.mT * conj(_orientation(u, vh))), u)

@@ -31,8 +31,8 @@ def chosen(x: Any, y: Any, axis: Any) -> Any:
     return mask / np.sum(mask, axis=axis, keepdims=True)
 
 
-# y = (sum of |x|^p)^(1/p) gives dx = dy (|x|/y)^(p-1) x/|x|, of which 2, 1 and the limits
-# inf and -inf are plain. The rules below want y and dy with axes of length 1 kept.
+# y = (sum of |x|^p)^(1/p) gives dx = dy (|x|/y)^(p-1) x/|x|, of which 2, 1 and the
+# limits inf and -inf are plain. y and dy come with the axes kept, of length 1.
 
 
 def vector_norm_dx(dy: Any, y: Any, x: Any, p: Any, axes: tuple[int, ...]) -> Any:
@@ -63,7 +63,7 @@ def matrix_norm_dx(dy: Any, y: Any, x: Any, p: Any) -> Any:
         return dy * orthogonal_factor(x)
     if p in (2, -2):
         return dy * _extreme_singular(x, p)
-    # 1 takes the largest column of |x|, inf the largest row, and -1 and -inf the smallest
+    # 1 takes the largest column of |x|, inf the largest row, -1 and -inf the smallest
     along, across = (-2, -1) if p in (1, -1) else (-1, -2)
     sums = np.sum(np.abs(x), axis=along, keepdims=True)
     extreme = (np.max if p > 0 else np.min)(sums, axis=across, keepdims=True)
@@ -71,7 +71,7 @@ def matrix_norm_dx(dy: Any, y: Any, x: Any, p: Any) -> Any:
 
 
 def _extreme_singular(x: Any, p: int) -> Any:
-    """u v* of the largest or smallest singular value; 0 if that is 0."""
+    """The vectors of the largest or smallest singular value, u v*; 0 if that is 0."""
     u, s, vh = np.linalg.svd(x, full_matrices=False)
     extreme = s[..., :1] if p > 0 else s[..., -1:]
     weights = np.where(extreme > 0, chosen(s, extreme, -1), 0)
@@ -79,20 +79,43 @@ def _extreme_singular(x: Any, p: int) -> Any:
 
 
 def norm_vjp(
-    dy: Any, y: Any, x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False
+    dy: Any,
+    y: Any,
+    x: Any,
+    ord: Any = None,  # noqa: A002 (NumPy's name)
+    axis: Any = None,
+    keepdims: bool = False,
 ) -> Any:
-    if axis is None:
-        axes = tuple(range(x.ndim))
-        matrix = ord is not None and x.ndim == 2
-    else:
-        axes = tuple(a % x.ndim for a in (axis if isinstance(axis, tuple) else (axis,)))
-        matrix = len(axes) == 2
+    axes = _axes(axis, x.ndim)
+    matrix = len(axes) == 2 and (axis is not None or ord is not None)
     dy, y = _with_axes(dy, x.shape, axes), _with_axes(y, x.shape, axes)
     if not matrix:
         return vector_norm_dx(dy, y, x, ord, axes)
     last = (-2, -1)
-    dx = matrix_norm_dx(*(np.moveaxis(z, axes, last) for z in (dy, y, x)), ord)
-    return np.moveaxis(dx, last, axes)
+    dy, y, x = (np.moveaxis(z, axes, last) for z in (dy, y, x))
+    return np.moveaxis(matrix_norm_dx(dy, y, x, ord), last, axes)
+
+
+def vector_norm_vjp(
+    dy: Any,
+    y: Any,
+    x: Any,
+    /,
+    *,
+    axis: Any = None,
+    keepdims: bool = False,
+    ord: Any = 2,  # noqa: A002 (NumPy's name)
+) -> Any:
+    axes = _axes(axis, x.ndim)
+    dy, y = _with_axes(dy, x.shape, axes), _with_axes(y, x.shape, axes)
+    return vector_norm_dx(dy, y, x, ord, axes)
+
+
+def _axes(axis: Any, ndim: int) -> tuple[int, ...]:
+    if axis is None:
+        return tuple(range(ndim))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return tuple(a % ndim for a in axes)
 
 
 def _with_axes(y: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
@@ -100,29 +123,16 @@ def _with_axes(y: Any, shape: tuple[int, ...], axes: tuple[int, ...]) -> Any:
     return np.reshape(y, [1 if i in axes else n for i, n in enumerate(shape)])
 
 
-def vector_norm_vjp(
-    dy: Any, y: Any, x: Any, /, *, axis: Any = None, keepdims: bool = False,
-    ord: Any = 2,
-) -> Any:  # fmt: skip
-    if axis is None:
-        axis = range(x.ndim)
-    axes = tuple(a % x.ndim for a in ([axis] if isinstance(axis, int) else axis))
-    dy, y = _with_axes(dy, x.shape, axes), _with_axes(y, x.shape, axes)
-    return vector_norm_dx(dy, y, x, ord, axes)
-
-
 differentiable(np.linalg.norm, norm_vjp, saves="x y", note="0 at 0")
 differentiable(np.linalg.vector_norm, vector_norm_vjp, saves="x y", note="0 at 0")
 composite(
     np.linalg.matrix_norm,
-    lambda x, /, *, keepdims=False, ord="fro": np.linalg.norm(
-        x, ord=ord, axis=(-2, -1), keepdims=keepdims
-    ),
+    lambda x, /, **options: np.linalg.norm(x, axis=(-2, -1), **options),
 )
 
 
-# y = |x| |x^-1|; with the 2-norm the largest singular value over the smallest, also for a
-# matrix that is not square, and with -2 the reverse.
+# y = |x| |x^-1|; with the 2-norm the largest singular value over the smallest, also for
+# a matrix that is not square, and with -2 the reverse.
 def cond_vjp(dy: Any, y: Any, x: Any, p: Any = None) -> Any:
     if p in (None, 2, -2):
         return _cond_by_svd(dy, x, inverted=p == -2)

@@ -6,6 +6,7 @@ first), so each cotangent is again a product, of dy with the other argument.
 
 from __future__ import annotations
 
+from itertools import combinations
 from math import prod
 from typing import Any
 
@@ -130,8 +131,8 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
 
 composite(np.linalg.vecdot, vecdot)
 
-# tensordot: y has the free axes of x1, then those of x2; dx1 sums dy * conj(x2) over the
-# free axes of x2, which leaves the free axes of x1 and the summed ones in x2's order.
+# tensordot: y has the free axes of x1, then those of x2; dx1 sums dy * conj(x2) over
+# the free axes of x2, which leaves those of x1 and the summed ones in x2's order.
 
 
 def summed_axes(x1: Any, x2: Any, axes: Any) -> tuple[list[int], list[int]]:
@@ -170,9 +171,7 @@ bilinear(
     lambda dy, y, a, b, axes=2: contract_dx1(dy, a, b, *summed_axes(a, b, axes)),
     lambda dy, y, a, b, axes=2: contract_dx2(dy, a, b, *summed_axes(a, b, axes)),
 )
-composite(
-    np.linalg.tensordot, lambda x1, x2, /, *, axes=2: np.tensordot(x1, x2, axes)
-)
+composite(np.linalg.tensordot, lambda x1, x2, /, *, axes=2: np.tensordot(x1, x2, axes))
 
 # dot is matmul if x2 has at most two axes, inner sums over the last axes; both multiply
 # by a scalar.
@@ -223,9 +222,9 @@ bilinear(np.outer, outer_dx1, outer_dx2)
 bilinear(np.linalg.outer, outer_dx1, outer_dx2)
 
 
-# kron: with as many axes for both, y[i0 j0, i1 j1, ...] = a[i0, i1, ...] * b[j0, j1, ...]
+# kron: with as many axes for both, y[i0 j0, i1 j1, ...] = a[i0, i1, ...] b[j0, j1, ...]
 def kron_parts(dy: Any, a: Any, b: Any) -> tuple[Any, Any, Any]:
-    """dy with the axes i0, j0, i1, j1, ..., and the shapes of a and b."""
+    """Give dy the axes i0, j0, i1, j1, ...; and the shapes of a and b."""
     shape1, shape2 = shape_of(a), shape_of(b)
     ndim = max(len(shape1), len(shape2))
     shape1 = (1,) * (ndim - len(shape1)) + shape1
@@ -329,7 +328,9 @@ def _cheapest_splits(sizes: list[int]) -> dict[tuple[int, int], int]:
     count = len(sizes) - 1
     cost = {(i, i): 0 for i in range(count)}
     split = {}
-    for i, j in ((i, i + length) for length in range(1, count) for i in range(count - length)):
+    for i, j in sorted(
+        combinations(range(count), 2), key=lambda pair: pair[1] - pair[0]
+    ):
         cost[i, j], split[i, j] = min(
             (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
             for k in range(i, j)

@@ -17,8 +17,8 @@ from .products import column, h, row
 
 # A = U S V* and Y = U f(S) V*: in the frame of U and V, for P = U* dA V with its
 # Hermitian part H and the rest K, the change of Y is D o H + E o K, with
-# D[i, j] = (f[i] - f[j]) / (s[i] - s[j]) and E the same with +; outside of the spaces of
-# U and V it is that of A times f/s. This needs no change of the vectors, so equal
+# D[i, j] = (f[i] - f[j]) / (s[i] - s[j]) and E the same with +; outside of the spaces
+# of U and V it is that of A times f/s. This needs no change of the vectors, so equal
 # singular values are no trouble; and the map from dA to dY is its own transpose.
 
 
@@ -55,15 +55,16 @@ differentiable(orthogonal_factor, orthogonal_factor_vjp, saves="a")
 
 # --- pseudoinverse -------------------------------------------------------------------
 
-# For a Y of constant rank dY = -Y dA Y + Y Y* dA* (1 - A Y) + (1 - Y A) dA* Y* Y. If the
-# caller says from where on singular values count as 0, those that do may be far from 0,
-# and it is the rule above with f(s) = 1/s that holds.
+# For a Y of constant rank dY = -Y dA Y + Y Y* dA* (1 - A Y) + (1 - Y A) dA* Y* Y. If
+# the caller says from where on singular values count as 0, those may be far from it,
+# and the rule above with f(s) = 1/s holds.
 
 
 def pinv_vjp(
     dy: Any, y: Any, a: Any, rcond: Any = None, hermitian: bool = False, *,
     rtol: Any = None,
 ) -> Any:  # fmt: skip
+    hermitian = hermitian and a.size > 0
     if hermitian:
         a = decompositions.hermitian(a)
     cutoff = rtol if rcond is None else rcond
@@ -80,8 +81,8 @@ def _pinv_vjp(dy: Any, y: Any, a: Any) -> Any:
 
 def _product(a: Any, b: Any, c: Any) -> Any:
     """A B C in the order that costs less."""
-    (m, n), (k, l) = a.shape[-2:], c.shape[-2:]
-    if m * k * (n + l) <= n * l * (m + k):
+    (m, n), (k, last) = a.shape[-2:], c.shape[-2:]
+    if m * k * (n + last) <= n * last * (m + k):
         return np.matmul(np.matmul(a, b), c)
     return np.matmul(a, np.matmul(b, c))
 
@@ -118,10 +119,10 @@ def lstsq_vjp(dy: Any, y: Any, a: Any, b: Any, rcond: Any) -> tuple[Any, Any]:
     shape = b.shape
     if b.ndim == 1:
         x, dx, b = column(x), column(dx), column(b)
-    if rcond is not None and rcond < 0:
-        rcond = float(np.finfo(a.dtype).eps)
-    p = np.linalg.pinv(a, rtol=rcond)
-    da = pinv_vjp(np.matmul(dx, h(b)), p, a, rtol=rcond)
+    # As LAPACK understands a negative cutoff
+    cutoff: Any = rcond if rcond is None or rcond >= 0 else np.finfo(a.dtype).eps
+    p = np.linalg.pinv(a, rtol=cutoff)
+    da = pinv_vjp(np.matmul(dx, h(b)), p, a, rtol=cutoff)
     db = np.matmul(h(p), dx)
     if squares.size:
         dr = (b - np.matmul(a, x)) * (2 * dsquares)

@@ -9,7 +9,5 @@ FAMILIES = sorted(
     path.stem for path in Path(__file__).parent.glob("*.py") if path.stem != "__init__"
 )
 ALL = [
-    case
-    for family in FAMILIES
-    for case in import_module(f"{__name__}.{family}").CASES
+    case for family in FAMILIES for case in import_module(f"{__name__}.{family}").CASES
 ]

@@ -25,9 +25,9 @@ def add(fn, x, *args, **kwargs):
 
 
 _FROM_REAL = (np.fft.rfft, np.fft.ihfft)
-for _fn in (np.fft.fft, np.fft.ifft, np.fft.rfft, np.fft.irfft, np.fft.hfft, np.fft.ihfft):
-    _kinds = (real,) if _fn in _FROM_REAL else (real, complex_)
-    for _make in _kinds:
+_FROM_COMPLEX = (np.fft.fft, np.fft.ifft, np.fft.irfft, np.fft.hfft)
+for _fn in (*_FROM_REAL, *_FROM_COMPLEX):
+    for _make in (real,) if _fn in _FROM_REAL else (real, complex_):
         for _size in (2, 3, 5, 6):
             add(_fn, _make(_size))
             for _n in (1, 2, 4, 5, 9):

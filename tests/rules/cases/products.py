@@ -209,9 +209,25 @@ add(
 )  # fmt: skip
 add(np.einsum, "ij,jk->ik", real(40, 40), real(40, 40))  # large: by matrix products
 CASES += [
-    Case(lambda a, b: np.einsum(a, [0, 1], b, [1, 2], [0, 2]), (real(2, 3), real(3, 2))),
-    Case(lambda a, b: np.einsum(a, [30, 1], b, [1, 2]), (real(2, 3), real(3, 2))),
-    Case(lambda a: np.einsum(a, [0, 0, ...], [..., 0]), (real(3, 3, 2),)),
-    Case(lambda a: np.einsum(a, [0, 0]), (real(3, 3),)),
-    Case(lambda x: np.einsum("i,ij,j", x, np.eye(3) + 0.5, x), (real(3),), name="xAx"),
+    Case(
+        lambda a, b: np.einsum(a, [0, 1], b, [1, 2], [0, 2]),
+        (real(2, 3), real(3, 2)),
+        name="einsum-[0,1],[1,2],[0,2]",
+    ),
+    Case(
+        lambda a, b: np.einsum(a, [30, 1], b, [1, 2]),
+        (real(2, 3), real(3, 2)),
+        name="einsum-[30,1],[1,2]",
+    ),
+    Case(
+        lambda a: np.einsum(a, [0, 0, ...], [..., 0]),
+        (real(3, 3, 2),),
+        name="einsum-[0,0,...],[...,0]",
+    ),
+    Case(lambda a: np.einsum(a, [0, 0]), (real(3, 3),), name="einsum-[0,0]"),
+    Case(
+        lambda x: np.einsum("i,ij,j", x, np.eye(3) + 0.5, x),
+        (real(3),),
+        name="einsum-xAx",
+    ),
 ]

@@ -51,7 +51,9 @@ def _ufuncs():
     rules.load("special")
     names = [name for name in dir(sp) if isinstance(getattr(sp, name), np.ufunc)]
     found = {getattr(sp, name): name for name in names}
-    return {name: fn for fn, name in found.items() if isinstance(RULES.get(fn), Elementwise)}
+    return {
+        name: fn for fn, name in found.items() if isinstance(RULES.get(fn), Elementwise)
+    }
 
 
 def _cases_of(name, fn):
@@ -81,12 +83,16 @@ def _left_cases(sp):
     for fn in (sp.gammaln, sp.gamma, sp.psi, sp.rgamma, sp.i0e):
         yield Case(fn, [x], name=f"{name_of(fn)}-left", step=1e-4)
     yield Case(sp.rgamma, [np.array([0.0, -1.0, -3.0])], name="rgamma-poles")
-    yield Case(sp.exprel, [np.array([-30.0, -0.99, 0.0, 1e-4, 1.01, 20])], name="exprel")
+    yield Case(
+        sp.exprel, [np.array([-30.0, -0.99, 0.0, 1e-4, 1.01, 20])], name="exprel"
+    )
     far = np.array([-30.0, -5.0, 0.0, 19.0, 21.0, 100.0])
     yield Case(sp.log_ndtr, [far], name="log_ndtr-far")
     yield Case(sp.dawsn, [far], name="dawsn-far")
     yield Case(sp.erfcx, [far[1:]], name="erfcx-far")
-    yield Case(sp.huber, [np.array([[0.3], [1.0]]), np.array([-2.0, 0.5])], name="huber")
+    yield Case(
+        sp.huber, [np.array([[0.3], [1.0]]), np.array([-2.0, 0.5])], name="huber"
+    )
     yield Case(sp.kl_div, [np.array([40.0, 0.5]), np.array([35.0, 200.0])])
     yield Case(sp.betaln, [np.array([31.0, 100.0]), np.array([[2.0], [60.0]])])
 
@@ -132,8 +138,12 @@ def _softmax_cases(sp):
                        name=f"{name}-b-sign")  # fmt: skip
     for fn in (sp.softmax, sp.log_softmax, sp.logsumexp):
         yield Case(fn, [np.asarray(0.7)], name=f"{fn.__name__}-scalar")
-        yield Case(lambda a, c, fn=fn: fn([a, c]), [x[0], x[1]], name=f"{fn.__name__}-list")
-    yield Case(sp.logsumexp, [complex_inside((2, 3))], {"axis": 1}, name="logsumexp-complex")
+        yield Case(
+            lambda a, c, fn=fn: fn([a, c]), [x[0], x[1]], name=f"{fn.__name__}-list"
+        )
+    yield Case(
+        sp.logsumexp, [complex_inside((2, 3))], {"axis": 1}, name="logsumexp-complex"
+    )
 
 
 def _all_cases():

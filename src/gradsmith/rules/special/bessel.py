@@ -43,9 +43,7 @@ special(
 
 # The same times exp(-|x|) or, for k, exp(x)
 
-special(
-    sp.i0e, lambda y, x: sp.i1e(x) - np.sign(x) * y, kinks=(0.0,), note="0 at 0"
-)
+special(sp.i0e, lambda y, x: sp.i1e(x) - np.sign(x) * y, kinks=(0.0,), note="0 at 0")
 special(
     sp.i1e,
     lambda y, x: 0.5 * (sp.i0e(x) + sp.ive(2.0, x)) - np.sign(x) * y,
@@ -82,9 +80,7 @@ for _fn, _order in ((sp.yv, "v"), (sp.yn, "n")):
         _fn, refused(_fn, _order), _half_difference(_fn), domain=(0, inf), note=_EDGE
     )
 for _fn, _order in ((sp.kv, "v"), (sp.kn, "n")):
-    special(
-        _fn, refused(_fn, _order), _half_sum(_fn, -1), domain=(0, inf), note=_EDGE
-    )
+    special(_fn, refused(_fn, _order), _half_sum(_fn, -1), domain=(0, inf), note=_EDGE)
 
 
 def _ive(y: Any, x1: Any, x2: Any) -> Any:
@@ -184,8 +180,6 @@ special(
     refused(sp.hyp2f1, "a"),
     refused(sp.hyp2f1, "b"),
     refused(sp.hyp2f1, "c"),
-    lambda x1, x2, x3, x4: finite(
-        x1 * x2 / x3 * sp.hyp2f1(x1 + 1, x2 + 1, x3 + 1, x4)
-    ),
+    lambda x1, x2, x3, x4: finite(x1 * x2 / x3 * sp.hyp2f1(x1 + 1, x2 + 1, x3 + 1, x4)),
     domain=(-inf, 1),
 )

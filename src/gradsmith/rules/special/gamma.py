@@ -51,9 +51,7 @@ def _loggamma(x: Any) -> Any:
 special(sp.psi, trigamma, note=_AT_POLES)
 special(sp.gammaln, lambda x: digamma(x), note=_AT_POLES)
 special(sp.loggamma, _loggamma, domain=(0, inf), note="0 from 0 down, if real")
-special(
-    sp.gamma, lambda y, x: finite(y) * digamma(x), note=_AT_POLES
-)
+special(sp.gamma, lambda y, x: finite(y) * digamma(x), note=_AT_POLES)
 
 
 # y = 1/gamma(x). dy/dx = -y*psi(x), which on the left is 0 times infinity at the poles;

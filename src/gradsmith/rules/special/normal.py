@@ -114,9 +114,7 @@ def _hazard(y: Any, x: Any) -> Any:
 
 
 elementwise(hazard, _hazard)
-special(
-    sp.log_ndtr, lambda x: density(x) / sp.ndtr(x) if is_complex(x) else hazard(x)
-)
+special(sp.log_ndtr, lambda x: density(x) / sp.ndtr(x) if is_complex(x) else hazard(x))
 special(
     sp.ndtri_exp,
     lambda y: _inverse(y, lambda y: over(1, hazard(y))),

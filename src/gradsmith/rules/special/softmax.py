@@ -116,7 +116,9 @@ def weighted_vjp(
 differentiable(
     logsumexp, logsumexp_vjp, logsumexp_jvp, saves="y a", note="0 if all are -inf"
 )
-differentiable(weighted, weighted_vjp, saves="y a b", arrays=2, note="0 if all are -inf")
+differentiable(
+    weighted, weighted_vjp, saves="y a b", arrays=2, note="0 if all are -inf"
+)
 
 
 def logsumexp_of(
