@@ -3,7 +3,7 @@
 The public surface is this file; modules that start with an underscore are not part of it.
 """
 
-from . import optimizers
+from . import _scipy_hook, optimizers
 from ._contract import not_differentiable, zero
 from ._cotangent import unbroadcast
 from ._errors import (
@@ -17,6 +17,7 @@ from ._forward import ForwardAccumulator
 from ._gradient_tape import GradientTape, UnconnectedGradients
 from ._module import Module
 from ._operation import Operation, custom_gradient, operation, with_gradient
+from ._pool import release_memory
 from ._tensor import Tensor, Variable, constant
 from ._transforms import (
     grad,
@@ -30,6 +31,8 @@ from ._transforms import (
 )
 
 __version__ = "0.1.0"
+
+_scipy_hook.install()
 
 __all__ = [
     "ForwardAccumulator",
@@ -54,6 +57,7 @@ __all__ = [
     "not_differentiable",
     "operation",
     "optimizers",
+    "release_memory",
     "stop_gradient",
     "unbroadcast",
     "value_and_grad",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from math import inf
 from typing import Any
 
 from . import _contract, _tree
@@ -68,7 +67,16 @@ class Application:
     unless there is a jvp.
     """
 
-    __slots__ = ("bound", "call", "grad", "operation", "outputs", "variables", "vjp", "y")
+    __slots__ = (
+        "bound",
+        "call",
+        "grad",
+        "operation",
+        "outputs",
+        "variables",
+        "vjp",
+        "y",
+    )
 
     def __init__(
         self,
@@ -161,37 +169,34 @@ class Application:
             return rule(*args, **kwargs)
         except Exception as error:
             where = f"the {what} of operation {self.operation.name!r}"
-            if isinstance(error, TypeError) and (reason := _misfit(rule, args, kwargs)):
-                expected = (
-                    f"a function of ({', '.join(self._parameters(what, kwargs))})"
-                )
+            misfit = _misfit(rule, args, kwargs) if isinstance(error, TypeError) else ""
+            if misfit:
+                expected = f"a function of {self._parameters(what, kwargs)}"
                 raise _contract.wrong_parameters(
-                    where, reason, expected, rule
+                    where, misfit, expected, rule
                 ) from None
             _add_notes(error, where)
             raise
 
-    def _parameters(self, what: str, named: Collection[str]) -> list[str]:
+    def _parameters(self, what: str, named: Collection[str]) -> str:
         """What a rule is called with, by name."""
-        if self.bound is None:
-            return ["dy", *named]
-        positional = self.bound.signature.names[: self.bound.signature.positional]
-        return ["dx" if what == "jvp" else "dy", "y", *positional, *named]
+        names = ["dx" if what == "jvp" else "dy"]
+        if self.bound is not None:
+            signature = self.bound.signature
+            names += ["y", *signature.names[: signature.positional]]
+        return f"({', '.join([*names, *named])})"
 
     def _upstream(self, rule: Any, taken: Takes, dys: Sequence[Any]) -> Sequence[Any]:
-        """One upstream gradient per output, or all in one if `grad` takes only one.
-
-        Parameters with defaults (`def grad(dy, x=x)`) don't count as upstream.
-        """
+        """One upstream gradient per output, or all in one if `grad` takes only one."""
+        tree, n = self.outputs.tree, 1
+        if isinstance(tree, Spec) and taken.required == 1:
+            return dys
         structured = self.outputs.structured(dys)
-        takes_one = taken.required <= 1 <= taken.maximum
-        n = 1
-        if isinstance(self.outputs.tree, (tuple, list)):
-            n = len(structured)
-            means_all = taken.required == n or taken.maximum == inf or not takes_one
-            if means_all and taken.required <= n <= taken.maximum:
+        if isinstance(tree, (tuple, list)):
+            n = len(tree)
+            if taken.means_each(n):
                 return structured
-        if takes_one:
+        if taken.required <= 1 <= taken.maximum:
             return (structured,)
         raise _contract.wrong_parameters(
             f"the gradient of operation {self.operation.name!r}",
@@ -244,18 +249,18 @@ class Application:
 
 
 def _is_like(gradient: Any, spec: Spec) -> bool:
-    return (
+    return gradient is None or (
         getattr(gradient, "shape", None) == spec.shape
         and getattr(gradient, "dtype", None) == spec.dtype
     )
 
 
-def _misfit(rule: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str | None:
-    """Why a rule can't take these arguments, or None: the error is inside of it."""
+def _misfit(rule: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """Why a rule can't take these arguments; nothing if the error is inside of it."""
     try:
         inspect.signature(rule).bind(*args, **kwargs)
     except ValueError:  # a C function without a signature
-        return None
+        return ""
     except TypeError as error:
         return str(error)
-    return None
+    return ""

@@ -82,7 +82,7 @@ class ForwardAccumulator:
         return None if leaf is None else leaf[1]
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
-        if any(self.mark_of(x) is not None for x in xs):
+        if why == LEFT and any(self.mark_of(x) is not None for x in xs):
             self.losses.add(Loss.here(where, why))
 
     def outside(self) -> tuple[Any, ...]:

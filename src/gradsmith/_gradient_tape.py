@@ -39,6 +39,11 @@ class GradientTape(Tape):
     ----------
     persistent : keep what was saved, so that several gradients can be taken
     watch_accessed_variables : follow every trainable `Variable` from its first use on
+
+    Notes
+    -----
+    A plain array that an operation reads is saved without a copy: change it only after
+    the gradient is taken, or pass `gs.Tensor(array)`, which has its own.
     """
 
     def __init__(
@@ -212,14 +217,15 @@ class GradientTape(Tape):
         self.__exit__()
 
     def _checked_sources(self, sources: Any) -> list[Any]:
-        flat = list(_tree.leaves_with_names(sources, "sources"))
-        for name, x in flat:
+        flat = _tree.leaves(sources)
+        for i, x in enumerate(flat):
             if not isinstance(x, Traced):
+                name = [*_tree.leaves_with_names(sources, "sources")][i][0]
                 raise TapeError(
                     f"{name} is a {type(x).__name__}. Gradients are taken with respect "
                     "to the gs.Tensor or gs.Variable that was watched."
                 )
-        return [x for _, x in flat]
+        return flat
 
     def _rows(
         self, target: Any, seeds: Sequence[Any], sources: Sequence[Any]
@@ -287,14 +293,14 @@ def _wants_zero(unconnected_gradients: str) -> bool:
 
 def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
     """The targets and their cotangents: ones, or what was given."""
-    targets = dict(_tree.leaves_with_names(target, "target"))
-    for name, y in targets.items():
+    targets = _tree.leaves(target)
+    for i, y in enumerate(targets):
         if not isinstance(y, (Traced, np.ndarray, np.generic, int, float, complex)):
+            name = [*_tree.leaves_with_names(target, "target")][i][0]
             raise TapeError(f"{name} is a {type(y).__name__}, which has no gradient")
     given = _given(target, output_gradients, len(targets))
     names = (f"output_gradients[{i}]" for i in range(len(given)))
-    seeds = list(map(seed, targets.values(), given, names))
-    return list(targets.values()), seeds
+    return targets, list(map(seed, targets, given, names))
 
 
 def _given(target: Any, output_gradients: Any, n: int) -> list[Any]:

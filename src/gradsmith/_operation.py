@@ -54,7 +54,8 @@ class Operation:
         return f"<operation {self.name}>"
 
     def __reduce__(self) -> str:
-        return self.__qualname__  # found by its name, like the function that it was
+        # Found by its name, like the function that it was
+        return getattr(self, "__qualname__", self.name)
 
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the gradient: `rule(dy, y, *arguments)` returns one per array argument."""

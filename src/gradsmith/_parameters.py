@@ -81,9 +81,9 @@ class Signature:
 class Bound:
     """A call with its arguments bound: one value per parameter, their arrays in `leaves`.
 
-    Defaults that the caller left alone are among the values too. What he gave are the
-    first `stop` positional parameters, and of the others those whose names are `given`.
-    If no array is in a tree, `places` are the positions of the arrays, else None.
+    Defaults that the caller left alone are among the values too. Those that came from
+    the caller are the first `stop` positional ones and the keywords in `given`. If no
+    array is in a tree, `places` are the positions of the arrays, else None.
     """
 
     __slots__ = ("given", "leaves", "places", "signature", "stop", "values")
@@ -108,8 +108,8 @@ class Bound:
         """The same call with others in the places of the arrays."""
         values = self.values.copy()
         if self.places is not None:
-            for i, leaf in zip(self.places, leaves, strict=True):
-                values[i] = leaf
+            for k, i in enumerate(self.places):
+                values[i] = leaves[k]
         else:
             rest, is_array = iter(leaves), self.signature.is_array
             static = self.signature.static
@@ -185,6 +185,14 @@ class Takes(NamedTuple):
     needs: bool
     variables: bool
     requires_variables: bool
+
+    def means_each(self, n: int) -> bool:
+        """Whether n values are to come one by one, not all in one.
+
+        A parameter with a default, as in `def grad(dy, x=x)`, is not meant for them.
+        """
+        meant = self.required == n or self.required > 1 or self.maximum == inf
+        return meant and self.required <= n <= self.maximum
 
 
 _known: dict[int, tuple[Any, Takes]] = {}  # by the identity of their code

@@ -209,7 +209,7 @@ def stop_gradient(x: Any) -> Any:
 
 
 def _name(fun: Any) -> str:
-    return getattr(fun, "__name__", repr(fun))
+    return getattr(fun, "__name__", None) or repr(fun)
 
 
 def _is_plain(tree: Any) -> bool:
@@ -338,7 +338,7 @@ def _require_real_number(fun: Any, value: Any) -> None:
 
 def _refuse_departure(fun: Any, recorder: Any, y: Any) -> None:
     """A derivative is not zero because the value left the tape on its way."""
-    departures = recorder.losses.departures()
+    departures = recorder.losses and recorder.losses.departures()
     if departures and all(_mark_of(recorder, part) is None for part in _tree.leaves(y)):
         places = "".join(f"\n  {loss}" for loss in departures)
         raise UnsupportedOperationError(

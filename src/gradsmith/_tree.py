@@ -6,8 +6,7 @@ their order of insertion, so flattening is the order in which a reader sees the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from copy import copy
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from ._errors import GradsmithError
@@ -16,47 +15,61 @@ from ._errors import GradsmithError
 class _Kind(NamedTuple):
     """How one container type is taken apart and put together again."""
 
-    children: Callable[[Any], list[tuple[str, Any]]]
+    keys: Callable[[Any], Sequence[Any]]
+    values: Callable[[Any], list[Any]]
+    step: Callable[[Any], str]  # the expression that reaches a child by its key
     rebuild: Callable[[Any, list[Any]], Any]
-
-
-def _fields(node: Any) -> list[tuple[str, Any]]:
-    from dataclasses import fields  # loaded already, if there is a dataclass
-
-    return [(f".{field.name}", getattr(node, field.name)) for field in fields(node)]
-
-
-def _rebuild_dataclass(node: Any, children: list[Any]) -> Any:
-    # `dataclasses.replace` would run __post_init__ and refuse init=False fields.
-    clone = object.__new__(type(node))
-    for (path, _), child in zip(_fields(node), children, strict=True):
-        object.__setattr__(clone, path[1:], child)
-    return clone
-
-
-_SEQUENCE = _Kind(
-    lambda node: [(f"[{i}]", child) for i, child in enumerate(node)],
-    lambda node, children: type(node)(children),
-)
-_NAMEDTUPLE = _Kind(
-    lambda node: [(f".{f}", getattr(node, f)) for f in node._fields],
-    lambda node, children: type(node)._make(children),
-)
 
 
 def _rebuild_dict(node: Any, children: list[Any]) -> Any:
     items = zip(node, children, strict=True)
     if type(node) is dict:
         return dict(items)
+    from copy import copy
+
     clone = copy(node)  # a defaultdict keeps its default
     clone.update(items)
     return clone
 
 
-_DICT = _Kind(
-    lambda node: [(f"[{key!r}]", child) for key, child in node.items()], _rebuild_dict
+def _fields(node: Any) -> list[str]:
+    from dataclasses import fields  # loaded already, if there is a dataclass
+
+    return [field.name for field in fields(node)]
+
+
+def _rebuild_dataclass(node: Any, children: list[Any]) -> Any:
+    # `dataclasses.replace` would run __post_init__ and refuse init=False fields.
+    clone = object.__new__(type(node))
+    for name, child in zip(_fields(node), children, strict=True):
+        object.__setattr__(clone, name, child)
+    return clone
+
+
+_SEQUENCE = _Kind(
+    keys=lambda node: range(len(node)),
+    values=list,
+    step="[{}]".format,
+    rebuild=lambda node, children: type(node)(children),
 )
-_DATACLASS = _Kind(_fields, _rebuild_dataclass)
+_NAMEDTUPLE = _Kind(
+    keys=lambda node: node._fields,
+    values=list,
+    step=".{}".format,
+    rebuild=lambda node, children: type(node)._make(children),
+)
+_DICT = _Kind(
+    keys=list,
+    values=lambda node: list(node.values()),
+    step="[{!r}]".format,
+    rebuild=_rebuild_dict,
+)
+_DATACLASS = _Kind(
+    keys=_fields,
+    values=lambda node: [getattr(node, name) for name in _fields(node)],
+    step=".{}".format,
+    rebuild=_rebuild_dataclass,
+)
 
 
 _kinds: dict[type, _Kind | None] = {}
@@ -90,8 +103,8 @@ def leaves_with_names(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     if kind is None:
         yield name, tree
         return
-    for path, child in kind.children(tree):
-        yield from leaves_with_names(child, name + path)
+    for key, child in zip(kind.keys(tree), kind.values(tree), strict=True):
+        yield from leaves_with_names(child, name + kind.step(key))
 
 
 def leaves(tree: Any) -> list[Any]:
@@ -103,7 +116,7 @@ def leaves(tree: Any) -> list[Any]:
     kind = _kind(tree)
     if kind is None:
         return [tree]
-    return [leaf for _, child in kind.children(tree) for leaf in leaves(child)]
+    return [leaf for child in kind.values(tree) for leaf in leaves(child)]
 
 
 def map(fn: Callable[..., Any], tree: Any, *others: Any) -> Any:
@@ -115,10 +128,10 @@ def map(fn: Callable[..., Any], tree: Any, *others: Any) -> Any:
     kind = _kind(tree)
     if kind is None:
         return fn(tree, *others)
-    children = [child for _, child in kind.children(tree)]
-    columns = [_matching_children(other, tree, kind) for other in others]
-    mapped = [map(fn, *row) for row in zip(children, *columns, strict=True)]
-    return kind.rebuild(tree, mapped)
+    if not others:
+        return kind.rebuild(tree, [map(fn, child) for child in kind.values(tree)])
+    columns = [_matching_children(other, tree, kind) for other in (tree, *others)]
+    return kind.rebuild(tree, [map(fn, *row) for row in zip(*columns, strict=True)])
 
 
 def unflatten(like: Any, flat: list[Any]) -> Any:
@@ -133,10 +146,12 @@ def unflatten(like: Any, flat: list[Any]) -> Any:
 
 def _matching_children(other: Any, tree: Any, kind: _Kind) -> list[Any]:
     if _kind(other) is kind:
-        children = dict(kind.children(other))
-        paths = [path for path, _ in kind.children(tree)]
-        if len(children) == len(paths) and all(path in children for path in paths):
-            return [children[path] for path in paths]
+        wanted, given = kind.keys(tree), kind.keys(other)
+        if wanted == given:
+            return kind.values(other)
+        children = dict(zip(given, kind.values(other), strict=True))
+        if len(wanted) == len(given) and all(key in children for key in wanted):
+            return [children[key] for key in wanted]
     raise GradsmithError(
         f"two trees should have one structure: {_shape(tree)} and {_shape(other)}"
     )
@@ -164,4 +179,7 @@ def children(node: Any) -> list[tuple[str, Any]] | None:
     [("['w']", 1), ("['b']", 2)]
     """
     kind = _kind(node)
-    return None if kind is None else kind.children(node)
+    if kind is None:
+        return None
+    steps = [kind.step(key) for key in kind.keys(node)]
+    return list(zip(steps, kind.values(node), strict=True))

@@ -194,7 +194,7 @@ def test_plane_vectors(n1, n2, stack):
     ],
 )
 def test_notation(notation, ndims, expected):
-    assert einsum.explicit(notation, ndims) == expected
+    assert einsum.explicit(notation, tuple(ndims)) == expected
 
 
 def test_einsum_of_zero_length():

@@ -7,7 +7,7 @@ for the rule is given what it computes from: it may be a black box.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,10 @@ import numpy as np
 from .. import _tree
 from .._application import Application, OutputSpecs, run_body
 from .._cotangent import spec_of
+from .._errors import GradsmithError
 from .._parameters import Bound, takes
 from .._tape import Traced, marks_of, only, state
-from .._tensor import Variable, readonly, unwrap, wrap
+from .._tensor import Variable, readonly, wrap
 from ._captured import Captures
 from ._engine_rule import EngineRule
 
@@ -27,7 +28,7 @@ def call(operation: Any, bound: Bound) -> Any:
     recorders = state.recorders
     if recorders:
         return _call_recorded(operation, bound, recorders)
-    inner = bound.with_leaves([readonly(unwrap(x)) for x in bound.leaves])
+    inner = bound.with_leaves([_plain(x) for x in bound.leaves])
     outputs, _ = run_body(operation, inner)
     if _any_traced(bound.leaves):
         return _tree.map(_as_tensor, outputs)
@@ -35,11 +36,11 @@ def call(operation: Any, bound: Bound) -> Any:
 
 
 def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> Any:
-    again = len(recorders) > 1 or recorders[0].lifts  # gradients may be differentiated
-    run = _Run(operation, bound, again=again, on_tensors=again and operation.closure)
-    if again and not operation.closure and run.captured:
+    higher = len(recorders) > 1 or recorders[0].lifts  # derivatives may be asked for
+    run = _Run(operation, bound, higher=higher, on_tensors=higher and operation.closure)
+    if higher and not operation.closure and run.captured:
         # The gradient of what is captured depends on the arguments too.
-        run = _Run(operation, bound, again=again, on_tensors=True)
+        run = _Run(operation, bound, higher=higher, on_tensors=True)
     inputs = [*bound.leaves, *run.variables, *run.captured]
     if not _any_traced(inputs):
         return _with_originals(run.outputs, run.bound.leaves, bound.leaves)
@@ -49,31 +50,44 @@ def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> An
         rule = EngineRule(operation.name, own, run.numbers)
         application = run.application(bound)
         for recorder in recorders:
-            recorder.record(rule, inputs, application, None, ys[0] if len(ys) == 1 else ys)
+            recorder.record(
+                rule, inputs, application, None, ys[0] if len(ys) == 1 else ys
+            )
     return run.tensors
 
 
 class _Run:
-    """One run of a body under recorders: what it returned, as tensors.
+    """One run of a body under recorders, and what it returned, as tensors.
 
-    `ys` are the outputs that have gradients, and `captured` those of them (by `numbers`)
-    that depend on what the body captured, as far as they do.
+    `bound` is the call as the body saw it. `ys` are the outputs that have gradients, and
+    `captured` those of them (by `numbers`) that depend on what the body captured, as far
+    as they do.
     """
 
+    __slots__ = (
+        "bound", "captured", "grad", "higher", "numbers", "operation", "outputs",
+        "tensors", "variables", "ys",
+    )  # fmt: skip
+
     def __init__(
-        self, operation: Any, bound: Bound, *, again: bool, on_tensors: bool
+        self, operation: Any, bound: Bound, *, higher: bool, on_tensors: bool
     ) -> None:
-        captures = Captures(state.recorders, beside=again)
+        captures = Captures(state.recorders, beside=higher)
         self.operation = operation
-        self.again = again
+        self.higher = higher
         self.bound = _for_body(bound, captures, on_tensors)
-        with only(captures.active):
-            self.outputs, self.grad = run_body(operation, self.bound)
+        try:
+            with only(captures.active):
+                self.outputs, self.grad = run_body(operation, self.bound)
+        except (GradsmithError, TypeError) as error:
+            if on_tensors and _any_traced(self.bound.leaves):
+                error.add_note(_WHY_TENSORS[operation.closure])
+            raise
         vjp = self.grad or operation.vjp_rule
-        speaks_for_variables = vjp is not None and takes(vjp).variables
-        self.variables = captures.take_variables() if speaks_for_variables else []
-        self.ys: list[Traced] = []
-        self.captured: list[Traced] = []
+        takes_variables = vjp is not None and takes(vjp).variables
+        self.variables = captures.take_variables() if takes_variables else []
+        self.ys: list[Any] = []
+        self.captured: list[Any] = []
         self.numbers: list[int] = []
         self.tensors = self._as_tensors(captures)
 
@@ -99,54 +113,57 @@ class _Run:
         return _tree.map(output, self.outputs)
 
     def application(self, bound: Bound) -> Application:
-        """What the operation's rules are called with; `bound` is the call from outside."""
-        bound_for_rule = y = None
+        """What the rules are called with; `bound` is the call as it came."""
+        for_rule = y = None
         if self.grad is None or self.operation.jvp_rule is not None:
-            bound_for_rule = _for_rule(bound) if self.again else self.bound
-            y = self.tensors
-            if not self.again:
-                y = _tree.map(lambda y: readonly(unwrap(y)), y)
+            for_rule = _for_rule(bound) if self.higher else self.bound
+            y = self.tensors if self.higher else _tree.map(_plain, self.tensors)
         return Application(
             self.operation,
-            bound.with_leaves([spec_of(x) for x in bound.leaves]),
+            bound.with_leaves([spec_of(x) for x in self.bound.leaves]),
             self._output_specs(),
             [(variable, spec_of(variable)) for variable in self.variables],
             grad=self.grad,
-            bound=bound_for_rule,
+            bound=for_rule,
             y=y,
         )
 
     def _output_specs(self) -> OutputSpecs:
         if len(self.ys) == 1 and self.ys[0] is self.tensors:
-            spec = spec_of(self.tensors)
+            spec = spec_of(self.tensors.value)
             return OutputSpecs(spec, [spec])
         mine = {id(y): spec_of(y) for y in self.ys}
         tree = _tree.map(lambda y: mine.get(id(y)), self.tensors)
         return OutputSpecs(tree, list(mine.values()))
 
 
+_WHY_TENSORS = {
+    True: "the body ran on tensors, since its gradient may be differentiated: by a "
+    "persistent tape, or by a derivative around this one. In rule form (gs.operation and "
+    "@op.vjp) a body runs on plain arrays.",
+    False: "the body ran on tensors, since it captures one that is being differentiated, "
+    "and a higher derivative may be asked for. Make what it captures an argument.",
+}
+
+
 def _for_body(bound: Bound, captures: Captures, on_tensors: bool) -> Bound:
-    """The call as the body sees it."""
+    """The call as the body sees it: on tensors only if somebody follows one of them."""
     if on_tensors:
         marks = [marks_of(x) if isinstance(x, Traced) else {} for x in bound.leaves]
         if any(marks):
             pairs = zip(bound.leaves, marks, strict=True)
             return bound.with_leaves([captures.blinded(x, m) for x, m in pairs])
-    return bound.with_leaves([readonly(unwrap(x)) for x in bound.leaves])
+    return bound.with_leaves([_plain(x) for x in bound.leaves])
 
 
 def _for_rule(bound: Bound) -> Bound:
     """The call as a rule sees it whose result may be differentiated."""
-    return bound.with_leaves(
-        [
-            x.read_value()
-            if isinstance(x, Variable)
-            else x
-            if isinstance(x, Traced)
-            else readonly(x)
-            for x in bound.leaves
-        ]
-    )
+    frozen = [x.read_value() if isinstance(x, Variable) else x for x in bound.leaves]
+    return bound.with_leaves([readonly(x) for x in frozen])
+
+
+def _plain(x: Any) -> Any:
+    return readonly(x.value if isinstance(x, Traced) else x)
 
 
 def _any_traced(xs: Sequence[Any]) -> bool:

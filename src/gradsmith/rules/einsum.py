@@ -11,9 +11,11 @@ and an index that occurs twice in s1 took a diagonal, outside of which dx1 is 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import chain
 from math import prod
 from string import ascii_lowercase, ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -37,7 +39,7 @@ def einsum(
     else:
         notation, arrays = _in_letters(operands)
     arrays = [x if hasattr(x, "dtype") else np.asarray(x) for x in arrays]
-    notation = explicit(notation, [x.ndim for x in arrays])
+    notation = explicit(notation, tuple(x.ndim for x in arrays))
     return contract(notation, *arrays, optimize=optimize, **options)
 
 
@@ -56,12 +58,13 @@ def _in_letters(operands: Sequence[Any]) -> tuple[str, list[Any]]:
     return (f"{inputs}->{terms[-1]}" if with_output else inputs), arrays
 
 
-def explicit(notation: str, ndims: Sequence[int]) -> str:
+@lru_cache(maxsize=1024)
+def explicit(notation: str, ndims: tuple[int, ...]) -> str:
     """Write letters for every ellipsis, and the output, as NumPy understands them.
 
-    >>> explicit("ij,jk", [2, 2])
+    >>> explicit("ij,jk", (2, 2))
     'ij,jk->ik'
-    >>> explicit("...i,i", [3, 1])
+    >>> explicit("...i,i", (3, 1))
     'ABi,i->AB'
     """
     notation = notation.replace(" ", "")
@@ -87,40 +90,63 @@ def explicit(notation: str, ndims: Sequence[int]) -> str:
 # --- the rule ------------------------------------------------------------------------
 
 
-def operand_cotangent(i: int, dy: Any, notation: str, operands: Sequence[Any]) -> Any:
-    """The cotangent of the i-th operand."""
+class Plan(NamedTuple):
+    """How to compute the cotangent of one operand."""
+
+    notation: str  # of the sum of dy and the other operands
+    large: bool  # enough to do for matrix products to pay
+    shape: tuple[int, ...]  # of the sum with axes of length 1 for what it lacks
+    term: str  # the indices of the operand
+
+
+@lru_cache(maxsize=1024)
+def plan(i: int, notation: str, shapes: tuple[tuple[int, ...], ...]) -> Plan:
+    """Plan the cotangent of the i-th operand.
+
+    >>> plan(0, "ijj,k->ik", ((2, 3, 3), (4,)))
+    Plan(notation='ik,k->i', large=False, shape=(2, 1, 1), term='ijj')
+    """
     inputs, output = notation.split("->")
     term, *others = _first(inputs.split(","), i)
-    x, *rest = _first(operands, i)
-    known = set(output).union(*others)
-    kept = [
+    shape, *rest = _first(shapes, i)
+    sizes = _lengths(inputs.replace(",", ""), shapes)
+    known = {**_lengths("".join(others), rest), **{c: sizes[c] for c in output}}
+    kept = "".join(
         c
         for j, c in enumerate(term)
-        if c in known and x.shape[j] != 1 and c not in term[:j]
-    ]
-    sources = ",".join([output, *others])
-    dx = _sum(f"{sources}->{''.join(kept)}", dy, *map(conj, rest))
-    sizes = dict(zip(kept, dx.shape, strict=True))
-    lined_up = [sizes.pop(c, 1) for c in term]  # 1 also where an index occurs again
-    return _on_diagonals(np.reshape(dx, lined_up), term, x.shape)
+        if c in known and shape[j] != 1 and c not in term[:j]
+    )
+    lengths = {c: known[c] for c in kept}
+    return Plan(
+        notation=",".join([output, *others]) + "->" + kept,
+        # Finding the way takes 12 us, in which a plain loop makes about 30 000 steps.
+        large=bool(others) and prod(sizes.values()) > 50_000,
+        shape=tuple(lengths.pop(c, 1) for c in term),  # 1 where an index occurs again
+        term=term,
+    )
+
+
+def _lengths(indices: str, shapes: Sequence[Sequence[int]]) -> dict[str, int]:
+    """The length that belongs to each index; an axis of length 1 is stretched."""
+    lengths = dict.fromkeys(indices, 1)
+    for c, n in zip(indices, chain(*shapes), strict=True):
+        if lengths[c] == 1:
+            lengths[c] = n
+    return lengths
 
 
 def _first(parts: Sequence[Any], i: int) -> list[Any]:
     return [parts[i], *parts[:i], *parts[i + 1 :]]
 
 
-def _sum(notation: str, *operands: Any) -> Any:
-    """`np.einsum`, by matrix products if there is enough to do.
-
-    Finding the way takes 12 us, in which a plain loop makes about 30 000 steps.
-    """
-    inputs = notation.partition("->")[0].split(",")
-    sizes: dict[str, int] = {}
-    for term, x in zip(inputs, operands, strict=True):
-        for c, n in zip(term, x.shape, strict=True):
-            sizes[c] = max(n, sizes.get(c, 1))
-    large = len(operands) > 1 and prod(sizes.values()) > 50_000
-    return np.einsum(notation, *operands, optimize=large)
+def operand_cotangent(i: int, dy: Any, notation: str, operands: Sequence[Any]) -> Any:
+    """The cotangent of the i-th operand."""
+    x, *rest = _first(operands, i)
+    way = plan(i, notation, tuple(x.shape for x in operands))
+    dx = np.einsum(way.notation, dy, *map(conj, rest), optimize=way.large)
+    if dx.shape == x.shape:
+        return dx
+    return _on_diagonals(np.reshape(dx, way.shape), way.term, x.shape)
 
 
 def _on_diagonals(dx: Any, term: str, shape: tuple[int, ...]) -> Any:

@@ -35,7 +35,7 @@ special(sp.cotdg, lambda y: -_slope_of_tangent(y))
 special(
     sp.powm1,
     power_dx1,
-    lambda y, x1: power_dx2(y + 1, x1),
+    lambda x1, x2: power_dx2(x1**x2, x1),
     note="0 where 0 meets a power below 1, and where there is no real power",
 )
 
@@ -65,12 +65,12 @@ _EXPREL_COEFFICIENTS = [(k + 1) / factorial(k + 2) for k in range(20)]
 
 
 def exprel_dx(y: Any, x: Any) -> Any:
-    near, left = np.abs(x) < 1, x < 0
+    near, left, ok = np.abs(x) < 1, x < 0, np.isfinite(y)
     series = polynomial(_EXPREL_COEFFICIENTS, guard(x, near))
-    x, y = np.where(near, 1, x), finite(y)
+    x, y = np.where(near, 1, x), guard(y, ok)
     below = (np.exp(guard(x, left)) - y) / x
     inverse = 1 / x
-    above = y * (1 - inverse) + inverse
+    above = guard(y * (1 - inverse) + inverse, ok)
     return np.where(near, series, np.where(left, below, above))
 
 
@@ -203,36 +203,27 @@ special(
 )
 
 
-# Their inverses: with z the result, dz/dx1 = 1/(dy/dz) = z**(1 - p), and
-# dz/dp = -(dy/dp)/(dy/dz), both by the logarithm l of z.
-def _log_of_inverse(y: Any) -> Any:
-    return _log_of(y, (y > 0) & (y < inf))
+# Their inverses: z = exp(l) (less 1) with l = log1p(p*x)/p. dz/dx = 1/(dy/dz) is
+# exp((1 - p)*l), and dz/dp = -(dy/dp)/(dy/dz). Where p*x is small, l is a series in it.
+def _inverse_log(x1: Any, x2: Any) -> Any:
+    t = x1 * x2
+    near = np.abs(t) < 1e-5
+    series = x1 * (1 - t * (1 / 2 - t / 3))
+    return np.where(near, series, finite(np.log1p(t)) / np.where(near, 1, x2))
 
 
-def _log_of_inverse1p(y: Any) -> Any:
-    return guard(np.log1p(y), (y > -1) & (y < inf))
+def _inverse_dx1(x1: Any, x2: Any) -> Any:
+    ok = x1 * x2 > -1
+    return guard(np.exp((1 - x2) * guard(_inverse_log(x1, x2), ok)), ok)
 
 
-def _inverse_dx1(logarithm: Any, p: Any) -> Any:
-    return np.exp((1 - p) * logarithm)
+def _inverse_dx2(x1: Any, x2: Any) -> Any:
+    slope = finite(_by_power(_inverse_log(x1, x2), x2))
+    return -slope * finite(_inverse_dx1(x1, x2))
 
 
-def _inverse_dx2(logarithm: Any, p: Any) -> Any:
-    return -finite(_by_power(logarithm, p)) * finite(_inverse_dx1(logarithm, p))
-
-
-special(
-    sp.inv_boxcox,
-    lambda y, x2: guard(_inverse_dx1(_log_of_inverse(y), x2), (y > 0) & (y < inf)),
-    lambda y, x2: _inverse_dx2(_log_of_inverse(y), x2),
-    note="0 where the result is not positive",
-)
-special(
-    sp.inv_boxcox1p,
-    lambda y, x2: guard(_inverse_dx1(_log_of_inverse1p(y), x2), (y > -1) & (y < inf)),
-    lambda y, x2: _inverse_dx2(_log_of_inverse1p(y), x2),
-    note="0 where the result is not above -1",
-)
+for _inverse in (sp.inv_boxcox, sp.inv_boxcox1p):
+    special(_inverse, _inverse_dx1, _inverse_dx2, note="0 where x1*x2 is -1 or less")
 
 
 # y = the integral of log(t)/(1 - t) from 1: with l = log(x), dy/dx = -1/exprel(l)

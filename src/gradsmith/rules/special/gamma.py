@@ -113,24 +113,35 @@ differentiable(
 )
 
 
-# psi(a) - psi(a + b) cancels if a is large; there it is the difference of the asymptotic
-# series psi(a) ~ log(a) - u/2 - u**2/12 + u**4/120 - u**6/252 + u**8/240, u = 1/a, in
-# which each difference of powers is a product with u - v = b*u*v, v = 1/(a + b).
+# psi(a) - psi(a + b) cancels if b/a is small. For positive a and b it is taken apart,
+# by psi(a) = psi(a + 1) - 1/a and, from 12 on, by the asymptotic series psi(a) ~ log(a)
+# - u/2 - sum c(k) u**(2k), u = 1/a, c(k) = B(2k)/2k, into differences that do not.
+_PSI_COEFFICIENTS = [1 / 12, -1 / 120, 1 / 252, -1 / 240, 1 / 132, -691 / 32760, 1 / 12]
+
+
 def digamma_difference(a: Any, b: Any) -> Any:
-    far = (a > 30) & (b > 0)
+    ok = (a > 0) & (b > 0)
     direct = digamma(a) - digamma(a + b)
-    a, b = np.where(far, a, 1), np.where(far, b, 1)
+    return np.where(ok, _difference(np.where(ok, a, 1), np.where(ok, b, 1)), direct)
+
+
+def _difference(a: Any, b: Any) -> Any:
+    total = 0
+    for _ in range(12):
+        total = total - b / (a + b) / a
+        a = a + 1
     u, v = 1 / a, 1 / (a + b)
-    u2, v2 = u * u, v * v
-    u4, v4 = u2 * u2, v2 * v2
-    d1 = b * u * v
-    d2 = d1 * (u + v)
-    powers = (
-        d1 / 2
-        + d2 * (1 / 12 - (u2 + v2) / 120)
-        + d2 * ((u4 + u2 * v2 + v4) / 252 - (u2 + v2) * (u4 + v4) / 240)
-    )
-    return np.where(far, -np.log1p(b * u) - powers, direct)
+    step = b * u * v  # u - v
+    return total - np.log1p(b * u) - step / 2 - step * (u + v) * _slope(u * u, v * v)
+
+
+def _slope(s: Any, t: Any) -> Any:
+    """(g(s) - g(t))/(s - t) for the polynomial g(s) = c(1) s + c(2) s**2 + ..."""
+    slope, value = 0, _PSI_COEFFICIENTS[-1]
+    for coefficient in [*_PSI_COEFFICIENTS[-2::-1], 0]:
+        slope = slope * s + value
+        value = value * t + coefficient
+    return slope
 
 
 special(

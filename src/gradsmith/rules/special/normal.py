@@ -37,9 +37,9 @@ special(sp.ndtr, lambda x: density(x))
 # erfcx' = 2x*y - 2/sqrt(pi) and dawsn' = 1 - 2x*y cancel for large x. There they are
 # given by the derivatives of the asymptotic series
 #   sqrt(pi)*erfcx(x) ~ sum (-1)**k c(k) x**(-2k-1),   c(k) = (2k-1)!!/2**k,
-# and 2*dawsn(x) ~ the same with plus signs only. From 20 on 10 terms are exact.
+# and 2*dawsn(x) ~ the same with plus signs only. From 10 on 16 terms are exact.
 _ODD = [1.0]  # (2k+1)!!/2**k
-for _k in range(1, 10):
+for _k in range(1, 16):
     _ODD.append(_ODD[-1] * (2 * _k + 1) / 2)
 _ALTERNATING = [(-1) ** k * c for k, c in enumerate(_ODD)]
 
@@ -51,11 +51,12 @@ def _tail(coefficients: list[float], x: Any) -> Any:
 
 
 def erfcx_dx(y: Any, x: Any) -> Any:
-    direct = 2 * (x * finite(y)) - 2 / sqrt(pi)
+    ok = np.isfinite(y)
+    direct = guard(2 * (x * guard(y, ok)) - 2 / sqrt(pi), ok)
     if is_complex(x):
         return direct
-    far = x > 20
-    tail = 1 / sqrt(pi) * _tail(_ALTERNATING, np.where(far, x, 20))
+    far = x > 10
+    tail = 1 / sqrt(pi) * _tail(_ALTERNATING, np.where(far, x, 10))
     return np.where(far, tail, direct)
 
 
@@ -63,8 +64,8 @@ def _dawsn(y: Any, x: Any) -> Any:
     direct = 1 - 2 * (x * y)
     if is_complex(x):
         return direct
-    far = np.abs(x) > 20
-    return np.where(far, 0.5 * _tail(_ODD, np.where(far, x, 20)), direct)
+    far = np.abs(x) > 10
+    return np.where(far, 0.5 * _tail(_ODD, np.where(far, x, 10)), direct)
 
 
 special(sp.erfcx, erfcx_dx)
@@ -130,6 +131,6 @@ def _owens_dx2(x1: Any, x2: Any) -> Any:
 
 special(
     sp.owens_t,
-    lambda x1, x2: -0.5 * density(x1) * sp.erf(sqrt(0.5) * finite(x1 * x2)),
+    lambda x1, x2: -0.5 * density(x1) * sp.erf(sqrt(0.5) * (x1 * x2)),
     _owens_dx2,
 )
