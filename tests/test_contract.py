@@ -252,7 +252,7 @@ def test_a_gradient_for_a_whole_number_array_is_ignored():
 
 
 def test_only_floats_count_beside_an_axis():
-    """(x, scale) are given gradients; axis is a whole number and scale a number here."""
+    """The gradients are for x and scale; axis is whole, and scale a number here."""
 
     @gs.custom_gradient
     def op(x, axis, scale):
@@ -550,7 +550,7 @@ def test_words_as_tangents():
 
 
 def test_tangents_beside_whole_numbers():
-    dy, di = tangent((np.ones(3), None), outputs=lambda x: (x * 2, np.argmax(x)))
+    dy, _ = tangent((np.ones(3), None), outputs=lambda x: (x * 2, np.argmax(x)))
     assert dy.tolist() == [1, 1, 1]
 
 

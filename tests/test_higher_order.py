@@ -1,7 +1,7 @@
 """Custom operations agree with autodiff of the same formula, in any mix of modes.
 
-A derivative of order n is a word of n letters, read from the inside: R is reverse mode, F
-forward mode, P a persistent tape, Q a persistent tape asked while it records.
+A derivative of order n is a word of n letters, read from the inside: R is reverse mode,
+F forward mode, P a persistent tape, Q a persistent tape asked while it records.
 """
 
 from __future__ import annotations

@@ -192,6 +192,7 @@ def test_a_state_that_does_not_fit_changes_nothing_and_says_all():
     state = net.state()
     state["zeta"] = np.array(9.0)
     state["layers[0].bias"] = np.zeros(4)
+    state["layers[1].bias"] = np.zeros(1, complex)
     state["extra"] = state.pop("alpha")
     with pytest.raises(gs.GradsmithError) as caught:
         net.load_state(state)
@@ -199,6 +200,7 @@ def test_a_state_that_does_not_fit_changes_nothing_and_says_all():
     assert "alpha is missing" in message
     assert "extra is unknown" in message
     assert "layers[0].bias has shape (4,), the variable (3,)" in message
+    assert "layers[1].bias has dtype complex128, the variable float64" in message
     assert net.zeta.value == 1
 
 

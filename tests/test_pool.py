@@ -127,7 +127,8 @@ def test_a_sparse_cotangent_is_added_in_place_if_it_can_be():
     spread = Scattered((np.array([1, 3]),), np.ones(2), (5,), distinct=True)
     total = [ramp(5)]
     address = memory(total[0])
-    assert memory(spread.added_to(total.pop())) == address
+    result = spread.added_to(total.pop())
+    assert memory(result) == address
 
 
 def test_a_sparse_cotangent_leaves_what_others_hold_alone():

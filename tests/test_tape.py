@@ -887,7 +887,7 @@ def test_a_value_carried_from_tape_to_tape_does_not_carry_the_tapes(persistent):
     with Memory() as memory:
         for _ in range(10):
             with gs.GradientTape(persistent=persistent) as tape:
-                h = np.sin(h) * w
+                h = h * w
             tape.gradient(h, w)
         assert memory.arrays() <= 4
 

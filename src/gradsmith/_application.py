@@ -1,4 +1,4 @@
-"""One application of an operation: its body and rules called, and their results checked.
+"""One application of an operation: body and rules called, what they return checked.
 
 Nothing here knows a framework: an adapter gives the specs of its arrays, and gets the
 user's gradients back flat, in the order of the arrays.
@@ -30,12 +30,12 @@ def run_body(operation: Any, bound: Bound) -> tuple[Any, Any]:
 
 
 def _add_notes(error: Exception, where: str) -> None:
-    """Say on the user's own exception where it was raised, and why if it is our doing."""
+    """Say on the user's exception where it was raised, and why if it is our doing."""
     error.add_note(f"raised by {where}")
     if isinstance(error, ValueError) and "read-only" in str(error):
         error.add_note(
-            "the arrays that an operation is given are read-only, since others hold them "
-            "too: work on a copy (x = x.copy()) or make a new array"
+            "the arrays that an operation is given are read-only, since others hold "
+            "them too: work on a copy (x = x.copy()) or make a new array"
         )
 
 
@@ -200,9 +200,11 @@ class Application:
             return (structured,)
         raise _contract.wrong_parameters(
             f"the gradient of operation {self.operation.name!r}",
-            f"the operation has {n} output{'s' * (n != 1)}",
-            "a function of the upstream gradients alone, one for each output, or of one "
-            "structured as the outputs",
+            f"the operation has {n} output{'s' * (n != 1)}, and other values are "
+            "captured, not passed",
+            "a function of (dy)"
+            if n == 1
+            else f"a function of {n} upstream gradients, or of (dy) with all in one",
             rule,
         )
 
@@ -238,8 +240,8 @@ class Application:
         names = [argument.name for argument in arguments]
         if isinstance(returned, dict) and len(set(names)) < len(names):
             raise GradientContractError(
-                f"the gradient of operation {self.operation.name!r} gives the gradients "
-                "of its variables by name, and two of them have the same: "
+                f"the gradient of operation {self.operation.name!r} gives those of its "
+                "variables by name, and two of them have the same: "
                 f"{', '.join(names)}. Return a list in the order of `variables`, or "
                 "name them: gs.Variable(..., name='w')."
             )

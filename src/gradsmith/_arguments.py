@@ -49,7 +49,7 @@ def arguments_of(bound: Bound) -> list[Argument]:
 
 
 def has_gradient(spec: Any) -> bool:
-    """Whether a dtype is one of numbers that can be varied (V: bfloat16 and its like)."""
+    """Whether a dtype is of numbers that can be varied (V: bfloat16 and its like)."""
     return spec.dtype.kind in "fcOV"
 
 

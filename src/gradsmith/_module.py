@@ -85,6 +85,11 @@ class Module:
             for path, value in values.items()
             if value.shape != variables[path].shape
         ]
+        differences += [
+            f"{path} has dtype {value.dtype}, the variable {variables[path].dtype}"
+            for path, value in values.items()
+            if not np.can_cast(value.dtype, variables[path].dtype, "same_kind")
+        ]
         if differences:
             raise GradsmithError(
                 f"the state does not fit this {type(self).__name__}: "

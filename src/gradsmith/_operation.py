@@ -1,4 +1,4 @@
-"""Operations with their own gradient: a definition, bound to a framework when called."""
+"""Operations with their own gradient: definitions, bound to a framework when called."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Operation:
         return getattr(self, "__qualname__", self.name)
 
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the gradient: `rule(dy, y, *arguments)` returns one per array argument."""
+        """Give the gradient: `rule(dy, y, *arguments)` returns one per array."""
         if self.closure:
             raise GradsmithError(
                 f"{self.name!r} returns its gradient function already "
@@ -70,7 +70,7 @@ class Operation:
         return rule
 
     def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the tangent: `rule(dx, y, *arguments)`; several arrays: dx is a tuple."""
+        """Give the tangent: `rule(dx, y, *arguments)`; of several arrays dx is a tuple."""
         _require_function(rule, f"the jvp of {self.name!r} is")
         self.jvp_rule = rule
         return rule
@@ -79,8 +79,8 @@ class Operation:
         for name in OPTIONS:
             if name in self._signature.names:
                 raise GradsmithError(
-                    f"{self.name!r} has a parameter {name!r}, by which rules ask for "
-                    "something else: rename it"
+                    f"{self.name!r} has a parameter called {name!r}: rename it, since "
+                    f"a rule that takes {name}= asks for something else"
                 )
 
 
@@ -91,7 +91,7 @@ def _name_of(fn: Any) -> str:
 
 def _require_function(fn: Any, what: str) -> None:
     if not callable(fn):
-        raise GradsmithError(f"{what} a function, not a {type(fn).__name__}")
+        raise GradsmithError(f"{what} a function, not {fn!r}")
 
 
 def _require_words(surrogate: Any) -> None:
@@ -120,11 +120,9 @@ def custom_gradient(
     >>> float(grad(log1pexp)(1000.0))
     1.0
 
-    Parameters
-    ----------
-    surrogate : says, in words, that the rule is not the derivative on purpose
-    linear : False if the gradient is not linear in dy (it clips it, say); forward mode
-        is then refused, since it is the transpose of the gradient
+    `surrogate` says, in words, that the rule is not the derivative on purpose. With
+    `linear=False` it is not linear in dy either (it clips it, say); forward mode, the
+    transpose of the gradient, is then refused.
     """
     if fn is None:
         return lambda fn: custom_gradient(fn, surrogate=surrogate, linear=linear)

@@ -79,7 +79,7 @@ class Signature:
 
 
 class Bound:
-    """A call with its arguments bound: one value per parameter, their arrays in `leaves`.
+    """A call with its arguments bound: a value per parameter, their arrays in `leaves`.
 
     Defaults that the caller left alone are among the values too. Those that came from
     the caller are the first `stop` positional ones and the keywords in `given`. If no
@@ -142,7 +142,7 @@ class Bound:
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments for `rule(*before, *args, **kwargs)`.
 
-        A default that the caller left alone is passed on if the rule has a place for it.
+        A default that the caller left alone is passed on if the rule has room for it.
         """
         taken = takes(rule)
         stop = max(self.stop, min(taken.maximum - before, self.signature.positional))
@@ -176,7 +176,7 @@ def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
 
 
 class Takes(NamedTuple):
-    """What a function can be called with; options of rules don't count as positional."""
+    """What a function can be called with; options of rules are not positional."""
 
     required: int
     maximum: float

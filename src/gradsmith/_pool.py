@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-SMALLEST = 1 << 20  # bytes; below, the system reuses memory well by itself
+SMALLEST = 10**6  # bytes; below, the system reuses memory well by itself
 LARGEST = 1 << 28  # bytes that a thread's pool holds at most
 
 
@@ -35,14 +35,21 @@ def release_memory() -> None:
 
 def computed(ufunc: Any, *xs: Any) -> Any:
     """`ufunc(*xs)`, into reused memory if the result is like the largest argument."""
-    like = max(xs, key=_size)
+    like = max(xs, key=_rank)
     if isinstance(ufunc, np.ufunc) and all(_fits(x, like) for x in xs):
-        return ufunc(*xs, out=_empty_like(like))
+        return ufunc(*xs, out=_empty(like.shape, like.dtype, like.nbytes))
     return ufunc(*xs)
 
 
-def _size(x: Any) -> int:
-    return x.size if x.__class__ is np.ndarray else 0
+def compared(ufunc: Any, x: Any, other: Any) -> Any:
+    """`ufunc(x, other)`, a mask of the shape of x, into reused memory if it is large."""
+    if x.size < SMALLEST or x.__class__ is not np.ndarray:
+        return ufunc(x, other)
+    return ufunc(x, other, out=_empty(x.shape, np.dtype(bool), x.size))
+
+
+def _rank(x: Any) -> tuple[int, bool]:
+    return (x.size, x.flags.c_contiguous) if x.__class__ is np.ndarray else (0, False)
 
 
 def _fits(x: Any, like: Any) -> bool:
@@ -54,17 +61,17 @@ def _fits(x: Any, like: Any) -> bool:
     return getattr(x, "dtype", None) is like.dtype and x.shape in ((), like.shape)
 
 
-def _empty_like(x: np.ndarray) -> np.ndarray:
+def _empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarray:
     blocks = _pool.blocks
     for i in range(len(blocks)):
-        if blocks[i].nbytes == x.nbytes and getrefcount(blocks[i]) == _UNUSED:
-            return np.ndarray(x.shape, x.dtype, blocks[i])
-    block = np.empty(x.nbytes, np.uint8)
+        if blocks[i].nbytes == nbytes and getrefcount(blocks[i]) == _UNUSED:
+            return np.ndarray(shape, dtype, blocks[i])
+    block = np.empty(nbytes, np.uint8)
     blocks.append(block)
     held = sum(b.nbytes for b in blocks)
     while held > LARGEST:  # the oldest; whoever uses it keeps it
         held -= blocks.pop(0).nbytes
-    return np.ndarray(x.shape, x.dtype, block)
+    return np.ndarray(shape, dtype, block)
 
 
 def is_held_once(x: np.ndarray) -> bool:

@@ -1,13 +1,14 @@
 """Let SciPy's Python functions that have rules see tensors.
 
-NumPy hands a tensor to the engine before a ufunc runs, but `scipy.special.logsumexp` and
-a few others are Python functions which ask for a plain array first. Their code is replaced
-by a test for tensors in front of the original code. The function object stays the same,
-so it does not matter when and by whom it was imported; for anything but a tensor the
-original runs as ever.
+NumPy hands a tensor to the engine before a ufunc runs, but `scipy.special.logsumexp`
+and a few others are Python functions which ask for a plain array first. A test for
+tensors is put in front of their code. The function object stays the same, so it does
+not matter when and by whom it was imported, and it is found under every name it has;
+replacing the name in its module would miss `from scipy.special import logsumexp` before
+`import gradsmith`. For anything but a tensor the original code runs as ever.
 
-SciPy itself is never imported from here. If it comes later, the module's loader is asked
-to call `redirect_all` once it is done.
+SciPy itself is never imported from here. If it comes later, its loader calls
+`redirect_all` once it is done.
 """
 
 from __future__ import annotations

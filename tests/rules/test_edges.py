@@ -164,7 +164,7 @@ def test_second_derivative_is_never_nan(rule, dtype):
                 check(value, args[j], args, f"{mode} by {j} of slope {i}")
 
 
-@pytest.mark.parametrize("dtype, digits", [(np.float16, 1.5), (np.float32, 4)])
+@pytest.mark.parametrize(("dtype", "digits"), [(np.float16, 1.5), (np.float32, 4)])
 @every_rule
 def test_low_precision_agrees_with_double(rule, dtype, digits):
     """Inside the domain, where value and slope are numbers of this type."""

@@ -8,7 +8,7 @@ import pytest
 import gradsmith as gs
 
 
-def slope(fn, x, dtype=np.float64):
+def slope(fn, x, dtype: object = np.float64):
     """The derivative of an elementwise function at each of some points."""
     return gs.grad(lambda x: np.sum(fn(x)))(np.asarray(x, dtype))
 
@@ -39,7 +39,7 @@ MASKED = [  # a branch that np.where does not take, and what the other one gives
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
-@pytest.mark.parametrize("fn, x, expected", MASKED)
+@pytest.mark.parametrize(("fn", "x", "expected"), MASKED)
 def test_masked_branch(fn, x, expected, dtype):
     with np.errstate(all="ignore"):
         dx = slope(fn, x, dtype)
@@ -91,7 +91,7 @@ KINKS = [
 
 
 @pytest.mark.parametrize("zero", [0.0, -0.0])
-@pytest.mark.parametrize("fn, expected", KINKS)
+@pytest.mark.parametrize(("fn", "expected"), KINKS)
 def test_at_zero(fn, expected, zero):
     with np.errstate(all="ignore"):
         assert slope(fn, zero) == expected
@@ -118,7 +118,7 @@ TAILS = [  # correct to the last digits, where the obvious formula has none left
 ]
 
 
-@pytest.mark.parametrize("fn, x, expected", TAILS)
+@pytest.mark.parametrize(("fn", "x", "expected"), TAILS)
 def test_accuracy_in_the_tails(fn, x, expected):
     np.testing.assert_allclose(slope(fn, x), expected, rtol=1e-14)
 

@@ -1,7 +1,7 @@
 """What a custom rule must return, and every message about one that does not.
 
-The checks look at shapes, dtypes and structure alone, so that they serve any framework's
-arrays, eager or traced.
+The checks look at shapes, dtypes and structure alone, so that they serve the arrays of
+any framework, eager or traced.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 from .._arguments import Argument
 from .._errors import GradientContractError, NotDifferentiableError
 from .causes import describe
-from .leaves import Wrong, checked
+from .leaves import MisfitError, checked
 from .sharing import by_argument
 from .words import NotDifferentiable, not_differentiable, zero
 
@@ -85,8 +85,8 @@ def check_gradients(
         for argument, gradient in zip(arguments, shares, strict=True):
             if argument.has_arrays:
                 flat += checked(argument.name, argument.specs, gradient)
-    except Wrong as wrong:
-        raise wrong.error(f"the gradient of operation {operation!r}") from None
+    except MisfitError as misfit:
+        raise misfit.error(f"the gradient of operation {operation!r}") from None
     return flat
 
 
@@ -94,8 +94,8 @@ def check_tangents(operation: str, returned: Any, specs: Any) -> list[Any]:
     """The tangents of all differentiable outputs, flat, each checked."""
     try:
         flat = checked("output", specs, returned)
-    except Wrong as wrong:
-        raise wrong.error(f"the tangent of operation {operation!r}") from None
+    except MisfitError as misfit:
+        raise misfit.error(f"the tangent of operation {operation!r}") from None
     for dy in flat:
         if isinstance(dy, NotDifferentiable):
             raise NotDifferentiableError(

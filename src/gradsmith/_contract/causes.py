@@ -37,7 +37,7 @@ def of_shape(name: str, expected: Shape, got: Shape) -> str:
             "it was summed over an axis that the argument has; "
             f"return np.broadcast_to(gradient, {name}.shape)"
         )
-    return "it belongs to another argument, or to the output"
+    return "it belongs to another array"
 
 
 def _broadcasts(shape: Shape, target: Shape) -> bool:
@@ -62,8 +62,8 @@ def of_dtype(name: str, expected: Any, got: Any) -> str:
             f"return gradient.astype({name}.dtype)"
         )
     return (
-        "an array or NumPy scalar of another precision took part (np.float64(2) is one, "
-        f"2.0 is not), or the output has another dtype; return "
+        "an array or NumPy scalar of another precision took part (np.float64(2) is "
+        "one, 2.0 is not), or the output has another dtype; return "
         f"gradient.astype({name}.dtype)"
     )
 
@@ -74,7 +74,7 @@ def of_type(leaf: Any) -> str:
         return "a function was returned; call it"
     if isinstance(leaf, (list, tuple, dict)):
         return "the argument is one array, so is its gradient: np.array, or np.stack"
-    return "return an array, or None if there is no gradient"
+    return "a gradient is an array, or None if there is none"
 
 
 # --- words ---------------------------------------------------------------------------
@@ -85,16 +85,17 @@ def written(spec: Spec) -> str:
 
 
 def describe(x: Any) -> str:
-    """A value in words: `a ndarray of shape (3,), float64`."""
+    """A value in words.
+
+    >>> describe([np.ones(3), None])
+    'a list of 2: [array(3,), None]'
+    """
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return f"{_a(x)} of {written(x)}"
     if isinstance(x, (tuple, list)):
-        parts = ", ".join(map(describe, x[:4])) + ", ..." * (len(x) > 4)
-        return f"{_a(x)} of {len(x)} ({parts})"
+        return f"{_a(x)} of {len(x)}: {outline(x)}"
     if isinstance(x, dict):
-        return (
-            f"a dict with the keys {', '.join(map(repr, x))}" if x else "an empty dict"
-        )
+        return f"a dict with the keys {', '.join(map(repr, x))}" if x else "{}"
     if x is None or isinstance(x, (bool, int, float, complex)):
         return repr(x)
     return _a(x)
@@ -107,16 +108,16 @@ def _a(x: Any) -> str:
 
 def outline(tree: Any) -> str:
     """The structure of a tree, with the shapes of its arrays."""
-    return str(_tree.map(_Word, tree))
+    text = str(_tree.map(_Word, tree))
+    return text if len(text) <= 120 else f"{text[:120]}..."
 
 
 class _Word:
     """A leaf as it is shown in the outline of a tree."""
 
     def __init__(self, leaf: Any) -> None:
-        self.text = (
-            f"array{tuple(leaf.shape)}" if hasattr(leaf, "shape") else describe(leaf)
-        )
+        array = hasattr(leaf, "shape")
+        self.text = f"array{tuple(leaf.shape)}" if array else describe(leaf)
 
     def __repr__(self) -> str:
         return self.text

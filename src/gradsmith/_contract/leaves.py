@@ -16,7 +16,7 @@ from .causes import describe, outline, written
 from .words import is_word
 
 
-class Wrong(Exception):
+class MisfitError(Exception):
     """What is wrong with a gradient, before it is known whose it is."""
 
     def __init__(self, what: str, expected: str, got: str, cause: str) -> None:
@@ -44,7 +44,7 @@ def fits(specs: Any, gradient: Any) -> bool:
         return not isinstance(gradient, (tuple, list, dict))
     try:
         pairs = list(_paired("", specs, gradient))
-    except Wrong:
+    except MisfitError:
         return False
     return all(spec is None or fits(spec, leaf) for _, spec, leaf in pairs)
 
@@ -64,7 +64,7 @@ def _paired(name: str, specs: Any, gradient: Any) -> Iterator[tuple[str, Any, An
         step for step in (*steps, *got) if step not in got or step not in steps
     ]
     if different:
-        raise Wrong(
+        raise MisfitError(
             f"for {name!r} has the wrong structure",
             outline(specs),
             outline(gradient),
@@ -95,7 +95,7 @@ def _checked_number(name: str, spec: Spec, leaf: Any) -> Any:
     """A Python number is the gradient of a scalar, and of nothing else."""
     if not isinstance(leaf, (int, float, complex)) or isinstance(leaf, bool):
         what = f"for {name!r} is not an array"
-        raise Wrong(what, written(spec), describe(leaf), causes.of_type(leaf))
+        raise MisfitError(what, written(spec), describe(leaf), causes.of_type(leaf))
     if spec.shape != ():
         cause = causes.of_shape(name, spec.shape, ())
         raise _wrong_shape(name, spec, f"the number {leaf!r}", cause)
@@ -105,9 +105,9 @@ def _checked_number(name: str, spec: Spec, leaf: Any) -> Any:
     return np.asarray(leaf, spec.dtype)
 
 
-def _wrong_shape(name: str, spec: Spec, got: str, cause: str) -> Wrong:
-    return Wrong(f"for {name!r} has the wrong shape", written(spec), got, cause)
+def _wrong_shape(name: str, spec: Spec, got: str, cause: str) -> MisfitError:
+    return MisfitError(f"for {name!r} has the wrong shape", written(spec), got, cause)
 
 
-def _wrong_dtype(name: str, spec: Spec, got: str, cause: str) -> Wrong:
-    return Wrong(f"for {name!r} has the wrong dtype", written(spec), got, cause)
+def _wrong_dtype(name: str, spec: Spec, got: str, cause: str) -> MisfitError:
+    return MisfitError(f"for {name!r} has the wrong dtype", written(spec), got, cause)

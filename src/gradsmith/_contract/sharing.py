@@ -8,7 +8,7 @@ from typing import Any
 from .. import _tree
 from .._arguments import Argument, Kind
 from .causes import describe
-from .leaves import Wrong, fits
+from .leaves import MisfitError, fits
 from .words import is_word
 
 # A rule returns a gradient for each array argument. One that is written for floating
@@ -36,21 +36,19 @@ def by_argument(
         return [None] * len(arguments)
     if len(arrays) == 1 and _is_bare(returned, arrays[0]):
         return [returned if a is arrays[0] else None for a in arguments]
-    if isinstance(returned, dict):
-        found, cause = _by_name(returned, arguments, needed)
-    elif isinstance(returned, (tuple, list)):
-        found, cause = _by_order(returned, arguments)
-    else:
-        found, cause = None, "return a tuple, with None where there is no gradient"
-    if found is None:
+    try:
+        if isinstance(returned, dict):
+            return _by_name(returned, arguments, needed)
+        return _by_order(returned, arguments, arrays)
+    except _UnclearError as error:
+        what, cause = error.args
         names = ", ".join(argument.name for argument in arrays)
-        raise Wrong(
-            "has the wrong number of entries",
-            f"{len(arrays)}, one for each {each} ({names}), or a dict by name",
-            describe(returned),
-            cause,
-        )
-    return found
+        expected = f"{len(arrays)}, one for each {each} ({names}), or a dict by name"
+        raise MisfitError(what, expected, describe(returned), cause) from None
+
+
+class _UnclearError(Exception):
+    """What is wrong with the gradients together, and its likely cause."""
 
 
 def _is_bare(returned: Any, argument: Argument) -> bool:
@@ -64,36 +62,44 @@ def _is_bare(returned: Any, argument: Argument) -> bool:
 
 def _by_name(
     returned: dict[str, Any], arguments: Sequence[Argument], needed: Collection[str]
-) -> tuple[list[Any] | None, str]:
+) -> list[Any]:
     names = [argument.name for argument in arguments]
     for name in returned:
         if name not in names:
-            return None, f"there is no argument {name!r}"
+            cause = f"there is no argument {name!r}"
+            raise _UnclearError("names the wrong arguments", cause)
     for name in needed:
         if name not in returned:
-            return None, f"{name!r} is missing; give it None if it has no gradient"
-    return [returned.get(name) for name in names], ""
+            cause = f"{name!r} is missing; give it None if it has no gradient"
+            raise _UnclearError("names too few arguments", cause)
+    return [returned.get(name) for name in names]
 
 
 def _by_order(
-    returned: Sequence[Any], arguments: Sequence[Argument]
-) -> tuple[list[Any] | None, str]:
+    returned: Any, arguments: Sequence[Argument], arrays: Sequence[Argument]
+) -> list[Any]:
+    if not isinstance(returned, (tuple, list)):
+        cause = "return a tuple, with None where there is no gradient"
+        raise _UnclearError("has the wrong number of entries", cause)
     ways: list[list[bool]] = []
     for kinds in _COUNTED:
         way = [argument.kind in kinds for argument in arguments]
         if sum(way) == len(returned) and way not in ways:
             ways.append(way)
     if not ways:
-        return None, _count_cause(returned, [a for a in arguments if a.has_arrays])
+        raise _UnclearError(
+            "has the wrong number of entries", _count_cause(returned, arrays)
+        )
     rest = iter(returned)
     found = [next(rest) if counts else None for counts in ways[0]]
     for argument, gradient in zip(arguments, found, strict=True):
         if len(ways) > 1 and argument.kind is Kind.INTEGER and not is_word(gradient):
-            return None, (
-                f"whether {argument.name!r}, which has no gradient since it is not "
-                "floating, was left out can't be told; return a dict by name"
+            raise _UnclearError(
+                "can be read in two ways",
+                f"either {argument.name!r} is counted, which has no gradient since it "
+                "is not floating, or a number; return a dict by name",
             )
-    return found, ""
+    return found
 
 
 def _count_cause(returned: Sequence[Any], arrays: Sequence[Argument]) -> str:
@@ -103,4 +109,4 @@ def _count_cause(returned: Sequence[Any], arrays: Sequence[Argument]) -> str:
         return "the argument is one array, so is its gradient: np.array(gradient)"
     if len(returned) > len(arrays):
         return "an argument that is no array (a string, say) has no gradient"
-    return "return None for an argument that has no gradient"
+    return "one is missing; return None for an argument that has no gradient"

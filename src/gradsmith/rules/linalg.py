@@ -104,6 +104,8 @@ differentiable(inverse, inv_vjp, inv_jvp, saves="y")
 def matrix_power(a: Any, n: Any) -> Any:
     """`np.linalg.matrix_power` with NumPy's order of products: by the bits of n."""
     n = index(n)
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise np.linalg.LinAlgError("the last two dimensions must be square")
     if n == 0:
         return np.zeros_like(a) + np.eye(a.shape[-1], dtype=a.dtype)
     if n < 0:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._cotangent import Scattered, broadcast_axes
+from .._pool import compared
 from .._rule import composite, differentiable, primitive
 from .axes import (
     NoValue,
@@ -81,7 +82,7 @@ def from_tied(
 
 def _ties(x: Any, chosen: Any, where: Any) -> Any:
     """Which elements equal the chosen one."""
-    ties = np.equal(x, chosen)
+    ties = compared(np.equal, x, chosen)
     return ties if where is True or where is NoValue else ties & where
 
 

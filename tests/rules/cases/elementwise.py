@@ -69,7 +69,8 @@ def _cases_of(fn):
     if fn.nin == 1:
         yield from unary_cases(fn, rule.domain)
     elif fn is np.copysign:
-        yield Case(lambda x: fn(x, np.array([1.0, -2.0])), [inside((0, 3), (2, 1))])
+        signs = np.array([1.0, -2.0])
+        yield Case(lambda x: fn(x, signs), [inside((0, 3), (2, 1))], name=name_of(fn))
     else:
         first = _FIRST.get(fn, rule.domain)
         yield from binary_cases(fn, first, _SECOND.get(fn, rule.domain))

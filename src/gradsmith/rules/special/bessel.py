@@ -1,7 +1,7 @@
 """Bessel functions, integrals of elementary functions, hypergeometric functions.
 
-The derivative of a Bessel function is half the sum or difference of its neighbours. Where
-it is infinite or not real it counts as 0 (`finite`). The order is never differentiated.
+The derivative of a Bessel function is half the sum or difference of its neighbours. The
+order is never differentiated.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ def _tamed(partial: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _as_array(x: Any, dtypes: list[Any]) -> Any:
-    """x as an array of float32 at least; a number does not promote the others."""
+    """Return an array of float32 at least; a number does not promote the others."""
     if hasattr(x, "dtype"):
         return x.astype(np.float32) if x.dtype.char == "e" else x
     real = [np.dtype(d.char.lower()) if d.kind == "c" else d for d in dtypes]

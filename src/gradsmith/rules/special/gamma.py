@@ -34,8 +34,8 @@ def digamma(x: Any) -> Any:
 def trigamma(x: Any) -> Any:
     if is_complex(x):
         raise UnsupportedOperationError(
-            "scipy.special.psi of a complex argument has no gradient rule: SciPy has no "
-            "complex polygamma function."
+            "scipy.special.psi of a complex argument has no gradient rule: SciPy has "
+            "no complex polygamma function."
         )
     left, ok = x < 0.5, regular(x)
     sine = np.sin(pi * (x - np.rint(x)))
@@ -159,8 +159,8 @@ special(
     note="0 at the poles, also of x1 + x2",
 )
 
-# Incomplete functions: distributions of x, whose derivative is the density. At an end of
-# their interval it may be infinite, which counts as 0.
+# Incomplete functions: distributions of x, whose derivative is the density. At an end
+# of their interval it may be infinite, which counts as 0.
 
 
 def _exp_where(exponent: Any, ok: Any) -> Any:

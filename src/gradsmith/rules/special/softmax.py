@@ -18,8 +18,8 @@ def softmax(x: Any, axis: Any) -> Any:
     return sp.softmax(x, axis)
 
 
-# y = exp(x)/sum(exp(x)). The Jacobian diag(y) - y y' is symmetric. Lines in which all is
-# -inf have no softmax, and no gradient.
+# y = exp(x)/sum(exp(x)). The Jacobian diag(y) - y y' is symmetric. Lines in which all
+# is -inf have no softmax, and no gradient.
 def softmax_jvp(dx: Any, y: Any, x: Any, axis: Any) -> Any:
     y = guard(y, y == y)
     return y * (dx - np.sum(dx * y, axis=axis, keepdims=True))
