@@ -499,3 +499,41 @@ def test_an_assignment_after_the_call_does_not_matter():
             y = op(x * v)
             v.assign(100.0)
         assert tape.gradient(y, v).item() == 2 * 3 * 5
+
+
+def test_an_assignment_after_the_call_does_not_matter_to_a_rule():
+    v = gs.Variable(3.0)
+    op = gs.with_gradient(np.square, lambda dy, y, x: 2 * x * dy)
+    for persistent in (False, True):
+        v.assign(3.0)
+        with gs.GradientTape(persistent=persistent) as tape:
+            y = op(v)
+            v.assign(100.0)
+        assert tape.gradient(y, v).item() == 6
+
+
+def test_a_jvp_speaks_for_the_arguments_and_the_gradient_for_the_variables(v):
+    @gs.custom_gradient
+    def op(x):
+        return x * v, lambda dy, variables: (10 * dy, [100 * dy])
+
+    op.jvp(lambda dx, y, x: 1000 * dx)
+    x = gs.Tensor(5.0)
+    with gs.ForwardAccumulator(x, 1.0) as accumulator:
+        y = op(x)
+    assert accumulator.jvp(y).item() == 1000
+    with gs.ForwardAccumulator(v, 1.0) as accumulator:
+        y = op(x)
+    assert accumulator.jvp(y).item() == 100
+
+
+@pytest.mark.parametrize("kind", [gs.Tensor, gs.Variable])
+def test_an_accumulator_does_not_follow_its_own_tangents(kind):
+    """Else d(c * dy) would have a second term: the perturbations would be confused."""
+    c, x = kind(3.0), gs.Tensor(1.0)
+    op = gs.custom_gradient(lambda x: (x * c * c, lambda dy: dy))
+    for square in (op, lambda x: x * c * c):
+        with gs.GradientTape(), gs.ForwardAccumulator(c, 1.0) as accumulator:
+            dy = accumulator.jvp(square(x))
+            z = c * dy
+        assert dy.item() == accumulator.jvp(z).item() == 6

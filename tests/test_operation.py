@@ -20,6 +20,7 @@ import pytest
 
 import gradsmith as gs
 
+EPS = np.finfo(np.float32).eps
 ROUND = gs.with_gradient(np.round, lambda dy, y, x: dy, surrogate="straight-through")
 
 
@@ -317,6 +318,38 @@ def test_however_it_is_called_it_is_the_same_call(call):
     np.testing.assert_array_equal(f(x), 2 * x)
     np.testing.assert_array_equal(gs.grad(lambda x: np.sum(f(x)))(x), [2, 2])
     np.testing.assert_array_equal(gs.jvp(f, (x,), (x,))[1], 2 * x)
+
+
+def test_rules_are_called_like_the_operation():
+    @gs.operation
+    def op(x, /, w=2.0, *more, power=1, **options):
+        return x * w**power + sum(more) + sum(options.values())
+
+    @op.vjp
+    def _(dy, y, x, w, *more, power, **options):
+        return (dy * w**power, *(dy for _ in more), *(dy for _ in options))
+
+    for f in (
+        lambda x: op(x),
+        lambda x: op(x, w=2.0, power=1),
+        lambda x: op(x, 2.0, x, x) - 2 * x,
+        lambda x: op(x, a=x, b=x) - 2 * x,
+    ):
+        x = np.array([1.0, 3.0])
+        np.testing.assert_array_equal(f(x), 2 * x)
+        np.testing.assert_array_equal(gs.vjp(f, x)[1](np.ones(2))[0], [2, 2])
+        np.testing.assert_array_equal(gs.jvp(f, (x,), (x,))[1], 2 * x)
+
+
+def test_numbers_of_numpy_are_static_like_others():
+    @gs.custom_gradient
+    def op(x, eps=EPS):
+        return x + eps, lambda dy: dy
+
+    for eps in (np.finfo(float).eps, np.float32(1e-3), np.sqrt(2.0)):
+        assert gs.grad(lambda x, eps=eps: op(x, eps))(1.0) == 1
+    assert gs.grad(op)(1.0) == 1
+    assert op(np.float64(1.0), 0.5) == 1.5
 
 
 def test_gradients_by_name_of_starred_arguments():

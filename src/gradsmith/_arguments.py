@@ -17,7 +17,7 @@ class Kind(IntEnum):
 
     FLOATING = 0  # it has one
     INTEGER = 1  # an array without one
-    NUMBER = 2  # a Python number, for which a rule may return one
+    NUMBER = 2  # one for which a rule may return a gradient, to no avail
     WHOLE_NUMBER = 3
     STATIC = 4
 
@@ -56,7 +56,7 @@ def has_gradient(spec: Any) -> bool:
 def _kind(x: Any) -> Kind:
     if isinstance(x, Spec):
         return Kind.FLOATING if has_gradient(x) else Kind.INTEGER
-    if isinstance(x, (float, complex)):
+    if isinstance(x, (float, complex, np.inexact)):
         return Kind.NUMBER
     if isinstance(x, (int, np.integer)) and not isinstance(x, bool):
         return Kind.WHOLE_NUMBER

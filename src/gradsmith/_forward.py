@@ -12,7 +12,7 @@ from ._cotangent import cast, spec_of
 from ._errors import GradsmithError, TapeError, UnsupportedOperationError
 from ._explain import Loss, Losses
 from ._rule import Function
-from ._tape import Key, Parts, Tape, Traced, leave_mark, only, state, walk_back
+from ._tape import activate, Key, leave_mark, only, Parts, state, Tape, Traced, walk_back
 from ._tensor import LEFT, Tensor, unwrap, wrap
 
 
@@ -53,11 +53,11 @@ class ForwardAccumulator:
     def __enter__(self) -> ForwardAccumulator:
         if self in state.recorders:
             raise TapeError("this accumulator is recording already")
-        state.recorders = (*state.recorders, self)
+        activate((*state.recorders, self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        state.recorders = tuple(r for r in state.recorders if r is not self)
+        activate(tuple(r for r in state.recorders if r is not self))
 
     def jvp(self, primals: Any, unconnected_gradients: str = "none") -> Any:
         """Return the tangents of what was computed, else `None` (or zeros)."""

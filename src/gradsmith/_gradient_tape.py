@@ -14,7 +14,7 @@ from . import _tree
 from ._cotangent import cast
 from ._errors import GradsmithError, TapeError
 from ._explain import Loss, Losses, explain
-from ._tape import Key, Node, Tape, Traced, only, state, walk_back
+from ._tape import activate, Key, Node, only, state, Tape, Traced, walk_back
 from ._tensor import Tensor, Variable, unwrap, wrap
 
 
@@ -60,11 +60,11 @@ class GradientTape(Tape):
     def __enter__(self) -> GradientTape:
         if self in state.recorders:
             raise TapeError("this tape is recording already")
-        state.recorders = (*state.recorders, self)
+        activate((*state.recorders, self))
         return self
 
     def __exit__(self, *_: object) -> None:
-        state.recorders = tuple(r for r in state.recorders if r is not self)
+        activate(tuple(r for r in state.recorders if r is not self))
 
     def watch(self, tensor: Any) -> None:
         """Follow a tensor (or each in a tree of them)."""

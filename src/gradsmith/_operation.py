@@ -70,7 +70,10 @@ class Operation:
         return rule
 
     def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the tangent: `rule(dx, y, *arguments)`; of several arrays dx is a tuple."""
+        """Give the tangent: `rule(dx, y, *arguments)`.
+
+        With several array arguments dx is a tuple.
+        """
         _require_function(rule, f"the jvp of {self.name!r} is")
         self.jvp_rule = rule
         return rule

@@ -98,26 +98,19 @@ class Elementwise(Rule):
         ]
 
     def pullback(self, tracked: Sequence[int], call: Sequence[Any], y: Any) -> Any:
-        pulls = [self.pull_one(i, call, y, same=False) for i in tracked]
+        pulls = [self.pull_one(i, call, y) for i in tracked]
         return lambda dy, needs: [
             pull(dy) if needs is None or needs[k] else None
             for k, pull in enumerate(pulls)
         ]
 
-    def pull_one(self, i: int, call: Sequence[Any], y: Any, same: bool) -> Any:
-        """The function from dy to the cotangent of the i-th argument.
-
-        `same` promises that x and y have one shape.
-        """
-        x = call[i]
-        dtype = x.dtype
-        if dtype is y.dtype and dtype.kind == "f":
-            quick = self.quick[i]
-            if quick and (same or x.shape == y.shape):
-                return quick(call, y)
+    def pull_one(self, i: int, call: Sequence[Any], y: Any) -> Any:
+        """The function from dy to the cotangent of the i-th argument."""
         partial = self.partials[i]
         args = [y if j < 0 else call[j] for j in self.wants[i]]
-        spec = Spec(x.shape, dtype)
+        spec = Spec(call[i].shape, call[i].dtype)
+        if args and _is_large(y) and y.shape == spec.shape and y.dtype is spec.dtype:
+            return lambda dy: _large_product(dy, partial(*args), args)
         return lambda dy: _pull_edge(dy, partial, args, spec)
 
     def push(self, tangents: Sequence[Any], call: Sequence[Any], y: Any) -> Any:
@@ -149,21 +142,26 @@ def _quick(partial: Any, wants: list[int]) -> Any:
             partial, [y if j < 0 else call[j] for j in wants]
         )
     j = wants[0]
+    if j < 0:
+        return lambda call, y: lambda dy: dy * partial(y)
 
     def make(call: Sequence[Any], y: Any) -> Any:
-        x = y if j < 0 else call[j]
-        if y.nbytes >= SMALLEST and y.__class__ is np.ndarray:
-            return lambda dy: _large_product(dy, partial(x), x)
+        x = call[j]
         return lambda dy: dy * partial(x)
 
     return make
 
 
-def _large_product(dy: Any, p: Any, x: Any) -> Any:
-    """dy * p, in the memory of p if that is a new array and not x itself."""
-    if p is x or p.__class__ is not np.ndarray or p.base is not None:
+def _is_large(y: Any) -> bool:
+    return y.__class__ is np.ndarray and y.nbytes >= SMALLEST and y.dtype.kind == "f"
+
+
+def _large_product(dy: Any, p: Any, saved: Sequence[Any]) -> Any:
+    """dy * p, in the memory of p if that is a new array."""
+    old = p.__class__ is not np.ndarray or p.base is not None
+    if old or any(p is x for x in saved):
         return computed(np.multiply, dy, p)
-    return dy * p if p.dtype != dy.dtype else np.multiply(dy, p, out=p)
+    return np.multiply(dy, p, out=p) if p.dtype is dy.dtype else dy * p
 
 
 def _product(partial: Any, args: Sequence[Any]) -> Any:

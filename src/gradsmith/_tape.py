@@ -115,10 +115,18 @@ class _State(threading.local):
     """What is going on in this thread."""
 
     recorders: tuple[Recorder, ...] = ()  # outermost first
+    sole: Tape | None = None  # the only one, if it has the shortcut `record_one`
     inside = ""  # the name of the function that is run by its definition in others
 
 
 state = _State()
+
+
+def activate(recorders: tuple[Recorder, ...]) -> None:
+    """Let exactly these recorders see what follows."""
+    state.recorders = recorders
+    alone: Any = recorders[0] if len(recorders) == 1 else None
+    state.sole = alone if alone is not None and alone.records_one else None
 
 
 class only:  # noqa: N801 (reads as a statement)
@@ -131,10 +139,10 @@ class only:  # noqa: N801 (reads as a statement)
 
     def __enter__(self) -> None:
         self.before = state.recorders
-        state.recorders = self.recorders
+        activate(self.recorders)
 
     def __exit__(self, *_: object) -> None:
-        state.recorders = self.before
+        activate(self.before)
 
 
 class Parts(dict[int, Any]):
@@ -207,12 +215,25 @@ class Tape:
     def record_one(
         self, rule: Any, i: int, parent: Node, call: Any, y: Traced, same: bool
     ) -> None:
-        """`record` for an elementwise rule of which one input is followed."""
+        """`record` for an elementwise rule of which one input is followed.
+
+        `same` promises that x and y have one shape.
+        """
+        x, value, quick = call[i], y.value, rule.quick[i]
+        dtype = value.dtype
         node = _new(Node)
         node.index = _next_index()
         node.rule = rule
         node.parents = parent
-        node.pull = rule.pull_one(i, call, y.value, same)
+        if (
+            quick is not None
+            and dtype is x.dtype
+            and dtype.kind == "f"
+            and (same or x.shape == value.shape)
+        ):
+            node.pull = quick(call, value)
+        else:
+            node.pull = rule.pull_one(i, call, value)
         y.marks = {self.key: node}
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 
 import gradsmith as gs
 
 
-def slope(fn, x, dtype: object = np.float64):
+def slope(fn, x, dtype: Any = np.float64):
     """The derivative of an elementwise function at each of some points."""
     return gs.grad(lambda x: np.sum(fn(x)))(np.asarray(x, dtype))
 

@@ -6,6 +6,7 @@ import inspect
 import pickle
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from gradsmith import UnsupportedOperationError
 sp = pytest.importorskip("scipy.special")
 
 
-def slope(fn, x, dtype: object = np.float64):
+def slope(fn, x, dtype: Any = np.float64):
     return gs.grad(lambda x: np.sum(fn(x)))(np.asarray(x, dtype))
 
 

@@ -31,13 +31,13 @@ _FOREIGN = {
 @cache
 def _framework_of(cls: type) -> str | None:
     """The framework that values of a type belong to. Imports none of them."""
-    if issubclass(cls, (Traced, np.ndarray, np.inexact)):
+    if issubclass(cls, (Traced, np.ndarray)):
         return "NumPy"
     return _FOREIGN.get(cls.__module__.partition(".")[0])
 
 
 def is_array(x: Any) -> bool:
-    """Whether an argument counts as an array; all else is static."""
+    """Whether an argument counts as an array; all else, numbers too, is static."""
     framework = _framework_of(type(x))
     return framework == "NumPy" or (framework is not None and hasattr(x, "shape"))
 

@@ -39,7 +39,7 @@ def special(fn: Any, *partials: Any, **facts: Any) -> None:
 
 def like(fn: Any, other: Any) -> None:
     """Declare a function that is the same as another one, which has a rule."""
-    rule = RULES[other]
+    rule: Any = RULES[other]
     special(fn, *rule.partials, domain=rule.domain, kinks=rule.kinks, note=rule.note)
 
 

@@ -106,7 +106,7 @@ def _multigammaln_da(a: Any, d: Any) -> Any:
 
 
 differentiable(
-    sp.multigammaln,
+    sp.multigammaln,  # pyright: ignore[reportAttributeAccessIssue]
     lambda dy, y, a, d: dy * _multigammaln_da(a, d),
     lambda dx, y, a, d: dx * _multigammaln_da(a, d),
     saves="a",
