@@ -349,3 +349,38 @@ def test_a_hundred_operations_deep():
         return x
 
     assert gs.grad(f)(1.0) == pytest.approx(gs.jvp(f, (1.0,), (1.0,))[1])
+
+
+# A body that the engine can't see into
+
+
+@gs.custom_gradient
+def opaque_cube(x):
+    plain = np.asarray(x)
+    return plain**3, lambda dy: 3 * plain**2 * dy
+
+
+@gs.custom_gradient
+def unruled_cube(x):
+    plain = np.emath.power(x, 3)  # has no rule
+    return plain, lambda dy: 3 * np.emath.power(x, 2) * dy
+
+
+@pytest.mark.parametrize("cube", [opaque_cube, unruled_cube])
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_opaque_body_has_its_first_derivative(cube, persistent):
+    x = gs.Tensor(2.0)
+    with gs.GradientTape(persistent=persistent) as tape:
+        tape.watch(x)
+        y = cube(x) * x
+    assert tape.gradient(y, x).item() == 8 + 12 * 2
+
+
+def test_a_second_derivative_through_an_opaque_body_is_refused():
+    with pytest.raises(gs.UnsupportedOperationError, match="rule form"):
+        gs.grad(gs.grad(lambda x: opaque_cube(x) * x))(2.0)
+
+
+def test_an_opaque_body_of_something_else_does_not_matter():
+    slope = gs.grad(lambda x: gs.grad(lambda z: opaque_cube(z) * x)(2.0))
+    assert slope(5.0) == 12

@@ -68,20 +68,20 @@ class GradientTape(Tape):
 
     def watch(self, tensor: Any) -> None:
         """Follow a tensor (or each in a tree of them)."""
-        for name, x in _tree.leaves_with_names(tensor, "the argument"):
+        for i, x in enumerate(_tree.leaves(tensor)):
             if not isinstance(x, Traced):
                 raise TapeError(
-                    f"tape.watch follows tensors, and {name} is a "
+                    f"tape.watch follows tensors, and {_name_of(tensor, i)} is a "
                     f"{type(x).__name__}. Make it one first: x = gs.Tensor(x)."
                 )
-            if x.dtype.kind not in "fcO":
-                warnings.warn(
-                    f"{name} has dtype {x.dtype}: only floating and complex tensors "
-                    "have gradients, so it is not followed",
-                    stacklevel=2,
-                )
+            if x.value.dtype.kind in "fcO":
+                self.follow(x)
                 continue
-            self.follow(x)
+            warnings.warn(
+                f"{_name_of(tensor, i)} has dtype {x.dtype}: only floating and complex "
+                "tensors have gradients, so it is not followed",
+                stacklevel=2,
+            )
 
     def watched_variables(self) -> tuple[Variable, ...]:
         """The variables followed so far, in the order of their first use."""
@@ -220,7 +220,7 @@ class GradientTape(Tape):
         flat = _tree.leaves(sources)
         for i, x in enumerate(flat):
             if not isinstance(x, Traced):
-                name = [*_tree.leaves_with_names(sources, "sources")][i][0]
+                name = _name_of(sources, i, "sources")
                 raise TapeError(
                     f"{name} is a {type(x).__name__}. Gradients are taken with respect "
                     "to the gs.Tensor or gs.Variable that was watched."
@@ -273,6 +273,11 @@ class GradientTape(Tape):
         return [None if node is None else _as_tensor(found[node]) for node in nodes]
 
 
+def _name_of(tree: Any, i: int, root: str = "the argument") -> str:
+    """How messages call the i-th leaf."""
+    return [*_tree.leaves_with_names(tree, root)][i][0]
+
+
 def _as_tensor(dx: Any) -> Any:
     return dx if dx is None or isinstance(dx, Tensor) else wrap(dx)
 
@@ -308,10 +313,12 @@ def _wants_zero(unconnected_gradients: str) -> bool:
 
 def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
     """The targets and their cotangents: ones, or what was given."""
+    if isinstance(target, Traced) and output_gradients is None:  # most often
+        return [target], [seed(target, None, "")]
     targets = _tree.leaves(target)
     for i, y in enumerate(targets):
         if not isinstance(y, (Traced, np.ndarray, np.generic, int, float, complex)):
-            name = [*_tree.leaves_with_names(target, "target")][i][0]
+            name = _name_of(target, i, "target")
             raise TapeError(f"{name} is a {type(y).__name__}, which has no gradient")
     given = _given(target, output_gradients, len(targets))
     names = (f"output_gradients[{i}]" for i in range(len(given)))
@@ -334,7 +341,7 @@ def seed(y: Any, dy: Any, name: str) -> Any:
     """The cotangent of a target, in its shape and dtype."""
     y = np.asarray(unwrap(y))
     if dy is None:
-        return np.ones(y.shape, y.dtype)
+        return np.ones_like(y)
     if not isinstance(dy, Traced):
         dy = np.asarray(dy)
     if dy.shape != y.shape or not np.can_cast(dy.dtype, y.dtype, "same_kind"):

@@ -13,7 +13,7 @@ from typing import Any
 
 from .._forward import ForwardAccumulator
 from .._tape import Key, Node, Tape, Traced, leave_mark, state
-from .._tensor import Variable, unwrap, wrap
+from .._tensor import LEFT, Variable, unwrap, wrap
 
 _BLIND: Any = object()  # the mark on what comes from an argument
 
@@ -51,6 +51,10 @@ class Captures:
                 parts[stand_in.part][stand_in.outer.key] = mark
         return [wrap(y.value, marks) for marks in parts if marks]
 
+    def departed(self) -> str:
+        """By what the body made a plain array of an argument, if it did."""
+        return next((s.departed for s in self.stand_ins if s.departed), "")
+
     def take_variables(self) -> list[Variable]:
         """The variables that the body read, from now on a matter of its rule alone."""
         variables: dict[int, Variable] = {}
@@ -81,6 +85,7 @@ class _StandIn:
     outer: Any
     key: Key
     part = 0  # of an output: 1 is what comes from variables, if it is told apart
+    departed = ""  # by what an argument became plain in the body
 
     def mark_of(self, x: Traced, *, reading: bool = True) -> Any:
         mark = x.marks and x.marks.get(self.key)
@@ -92,6 +97,8 @@ class _StandIn:
         return self.outer.mark_of(x)
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
+        if why == LEFT and any(map(self._is_blind, xs)):
+            self.departed = where
         self.outer.lost([x for x in xs if self.mark_of(x) is not None], where, why)
 
     def record(self, rule: Any, inputs: Any, call: Any, kept: Any, y: Any) -> None:

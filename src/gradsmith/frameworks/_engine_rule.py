@@ -26,13 +26,16 @@ class EngineRule:
     `Application` that is recorded with it, so that the walk back releases it.
     """
 
-    __slots__ = ("captured", "operation", "own", "silent")
+    __slots__ = ("captured", "followers", "opaque", "operation", "own", "silent")
 
     def __init__(self, operation: Any, own: int, captured: Sequence[int]) -> None:
         self.operation = operation
         self.own = own
         self.captured = captured
         self.silent: dict[int, str] = {}
+        # What hid the body's computation from the recorders with these keys, if any did
+        self.opaque = ""
+        self.followers: set[Any] = set()
 
     @property
     def name(self) -> str:
@@ -61,9 +64,22 @@ class EngineRule:
         """The gradients of the wanted inputs, by their position."""
         if call.vjp is None:
             return self._transposed_tangents(call, dys, wanted)
+        if self.opaque:
+            self._refuse_higher_order()
         dys = [dy if isinstance(dy, Traced) else readonly(dy) for dy in dys]
         flat = call.gradients(dys, wanted)
         return {i: self._meant(call, flat[i], i) for i in wanted}
+
+    def _refuse_higher_order(self) -> None:
+        """What the gradient captured of a body that we can't see into is a constant."""
+        if any(recorder.key in self.followers for recorder in state.recorders):
+            raise UnsupportedOperationError(
+                f"the gradient of {self.name} is being differentiated, and what it "
+                "captured of the body can't be followed: the arguments became plain "
+                f"there ({self.opaque}). Write the rule in rule form (gs.operation and "
+                "@op.vjp), which is given the arguments themselves, or the body in "
+                "NumPy calls on its arguments."
+            )
 
     def _meant(self, call: Application, gradient: Any, i: int) -> Any:
         """What a checked gradient stands for."""

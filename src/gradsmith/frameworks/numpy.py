@@ -15,7 +15,7 @@ import numpy as np
 from .. import _tree
 from .._application import Application, OutputSpecs, run_body
 from .._cotangent import spec_of
-from .._errors import GradsmithError
+from .._errors import GradsmithError, UnsupportedOperationError
 from .._parameters import Bound, takes
 from .._tape import Traced, marks_of, only, state
 from .._tensor import Variable, readonly, wrap
@@ -37,7 +37,17 @@ def call(operation: Any, bound: Bound) -> Any:
 
 def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> Any:
     higher = len(recorders) > 1 or recorders[0].lifts  # derivatives may be asked for
-    run = _Run(operation, bound, higher=higher, on_tensors=higher and operation.closure)
+    on_tensors = higher and operation.closure
+    opaque = ""
+    try:
+        run = _Run(operation, bound, higher=higher, on_tensors=on_tensors)
+    except UnsupportedOperationError as error:
+        if not on_tensors:
+            raise
+        # The engine can't see into the body. Its own gradient does not need that.
+        opaque = str(error)
+        run = _Run(operation, bound, higher=higher, on_tensors=False)
+    opaque = opaque or run.departed
     if higher and not operation.closure and run.captured:
         # The gradient of what is captured depends on the arguments too.
         run = _Run(operation, bound, higher=higher, on_tensors=True)
@@ -48,6 +58,9 @@ def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> An
     if ys:
         own = len(inputs) - len(run.captured)
         rule = EngineRule(operation, own, run.numbers)
+        if opaque:
+            rule.opaque = opaque
+            rule.followers = {r.key for r in recorders if _follows(r, inputs)}
         application = run.application(bound)
         for recorder in recorders:
             recorder.record(
@@ -65,7 +78,7 @@ class _Run:
     """
 
     __slots__ = (
-        "bound", "captured", "grad", "higher", "numbers", "operation", "outputs",
+        "bound", "captured", "departed", "grad", "higher", "numbers", "operation", "outputs",
         "tensors", "variables", "ys",
     )  # fmt: skip
 
@@ -83,6 +96,7 @@ class _Run:
             if on_tensors and _any_traced(self.bound.leaves):
                 error.add_note(_WHY_TENSORS[operation.closure])
             raise
+        self.departed = captures.departed()
         vjp = self.grad or operation.vjp_rule
         takes_variables = vjp is not None and takes(vjp).variables
         self.variables = captures.take_variables() if takes_variables else []
@@ -164,6 +178,10 @@ def _for_rule(bound: Bound) -> Bound:
 
 def _plain(x: Any) -> Any:
     return readonly(x.value if isinstance(x, Traced) else x)
+
+
+def _follows(recorder: Any, inputs: Sequence[Any]) -> bool:
+    return any(isinstance(x, Traced) and recorder.mark_of(x) is not None for x in inputs)
 
 
 def _any_traced(xs: Sequence[Any]) -> bool:
