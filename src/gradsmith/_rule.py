@@ -109,8 +109,10 @@ class Elementwise(Rule):
         partial = self.partials[i]
         args = [y if j < 0 else call[j] for j in self.wants[i]]
         spec = Spec(call[i].shape, call[i].dtype)
-        if args and _is_large(y) and y.shape == spec.shape and y.dtype is spec.dtype:
-            return lambda dy: _large_product(dy, partial(*args), args)
+        if args and y.dtype is spec.dtype and y.shape == spec.shape and _is_real(y):
+            if _is_large(y):
+                return lambda dy: _large_product(dy, partial(*args), args)
+            return lambda dy: dy * partial(*args)
         return lambda dy: _pull_edge(dy, partial, args, spec)
 
     def push(self, tangents: Sequence[Any], call: Sequence[Any], y: Any) -> Any:
@@ -127,33 +129,29 @@ class Elementwise(Rule):
         return None if total is None else fit(total, y)
 
 
-def _quick(partial: Any, wants: list[int]) -> Any:
-    """A maker of the pullback dy * partial, for a product that needs no fitting.
+def _quick(partial: Any, wants: list[int]) -> tuple[Any, int | None] | None:
+    """The pullback dy * partial of a product that needs no fitting, without a closure.
 
-    Saves 0.3 us of 1.2 per recorded operation against the general way.
+    `(partial, j)` stands for dy * partial(saved), where what is saved is the j-th
+    argument or, for -1, y; `(pull, None)` for pull(dy), which needs nothing.
     """
-    if partial is None:
+    if partial is None or len(wants) > 1:
         return None
-    if not wants:
-        pull = _same if partial is ONE else lambda dy: dy * partial
-        return lambda call, y: pull
-    if len(wants) > 1:
-        return lambda call, y: _product(
-            partial, [y if j < 0 else call[j] for j in wants]
-        )
-    j = wants[0]
-    if j < 0:
-        return lambda call, y: lambda dy: dy * partial(y)
+    if wants:
+        return partial, wants[0]
+    return (_same if partial is ONE else lambda dy: dy * partial), None
 
-    def make(call: Sequence[Any], y: Any) -> Any:
-        x = call[j]
-        return lambda dy: dy * partial(x)
 
-    return make
+def _same(dy: Any) -> Any:
+    return dy
+
+
+def _is_real(y: Any) -> bool:
+    return y.dtype.kind == "f"
 
 
 def _is_large(y: Any) -> bool:
-    return y.__class__ is np.ndarray and y.nbytes >= SMALLEST and y.dtype.kind == "f"
+    return y.__class__ is np.ndarray and y.nbytes >= SMALLEST
 
 
 def _large_product(dy: Any, p: Any, saved: Sequence[Any]) -> Any:
@@ -162,14 +160,6 @@ def _large_product(dy: Any, p: Any, saved: Sequence[Any]) -> Any:
     if old or any(p is x for x in saved):
         return computed(np.multiply, dy, p)
     return np.multiply(dy, p, out=p) if p.dtype is dy.dtype else dy * p
-
-
-def _product(partial: Any, args: Sequence[Any]) -> Any:
-    return lambda dy: dy * partial(*args)
-
-
-def _same(dy: Any) -> Any:
-    return dy
 
 
 def _pull_edge(dy: Any, partial: Any, args: Any, spec: Spec) -> Any:

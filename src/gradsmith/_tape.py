@@ -69,25 +69,36 @@ def forget_the_dead(x: Traced) -> None:
             marks.pop(key, None)
 
 
+NOTHING: Any = object()  # what a node has saved whose `pull` holds all that it needs
+
+
 class Node:
     """One recorded operation: its inputs' nodes and the function that pulls back.
 
-    `pull(dy, needs)` holds all that the rule saved, and returns a cotangent for each
-    parent; `needs` is None or says which of them are wanted. If `parents` is not a
-    sequence but the one parent, it is `pull(dy)`, and returns that one's cotangent.
+    `pull(dy, needs)` returns a cotangent for each of the `parents`; `needs` is None or
+    says which of them are wanted. A single parent stands there without a sequence: then
+    it is `dy * pull(saved)`, or `pull(dy)` if nothing is saved.
     """
 
-    __slots__ = ("__weakref__", "index", "parents", "pull", "rule")
+    __slots__ = ("__weakref__", "index", "parents", "pull", "rule", "saved")
 
     def __init__(self, rule: Any, parents: Sequence[Node], pull: Any) -> None:
         self.index = _next_index()
         self.rule = rule
-        self.parents: Any = parents
+        self.parents: Node | Sequence[Node] = parents
         self.pull = pull
+        self.saved = NOTHING
 
     def inputs(self) -> Sequence[Node]:
         parents = self.parents
         return (parents,) if isinstance(parents, Node) else parents
+
+    def pulled(self, dy: Any) -> Sequence[Any]:
+        """The cotangent of each input, from that of the result."""
+        if self.saved is not NOTHING:
+            return (dy * self.pull(self.saved),)
+        one = isinstance(self.parents, Node)
+        return (self.pull(dy),) if one else self.pull(dy, None)
 
 
 class Recorder(Protocol):
@@ -231,9 +242,11 @@ class Tape:
             and dtype.kind == "f"
             and (same or x.shape == value.shape)
         ):
-            node.pull = quick(call, value)
+            node.pull, j = quick
+            node.saved = NOTHING if j is None else value if j < 0 else call[j]
         else:
             node.pull = rule.pull_one(i, call, value)
+            node.saved = NOTHING
         y.marks = {self.key: node}
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
@@ -289,13 +302,13 @@ def walk_back(
         while True:
             if node in found:
                 found[node] = dy
-            parents, pull = node.parents, node.pull
+            parents, pull, saved = node.parents, node.pull, node.saved
             if not parents:
                 break
             if pull is None:
                 raise TapeError(_USED_UP)
             if not keep:
-                node.pull = None
+                node.pull = node.saved = None
             if parents.__class__ is not Node:
                 needs = relevant and [parent in relevant for parent in parents]
                 for parent, dx in zip(parents, pull(dy, needs), strict=True):
@@ -308,7 +321,7 @@ def walk_back(
                 break
             if relevant is not None and parents not in relevant:
                 break
-            dy = pull(dy)
+            dy = pull(dy) if saved is NOTHING else dy * pull(saved)
             if dy is None:
                 silent[node] = {parents}
                 break
