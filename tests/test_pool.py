@@ -77,10 +77,12 @@ def test_threads_do_not_share_a_pool():
     assert len(blocks) == len(set(blocks)) == 2
 
 
-def test_the_pool_is_bounded():
-    held = [computed(np.negative, ramp(_pool.LARGEST // 32)) for _ in range(6)]
-    assert sum(block.nbytes for block in _pool._pool.blocks) <= _pool.LARGEST
+def test_the_pool_holds_few_blocks_that_nobody_uses():
+    held = [computed(np.negative, ramp(N + 8 * i)) for i in range(6)]
     assert len({memory(x) for x in held}) == 6
+    del held
+    computed(np.negative, ramp())
+    assert len(_pool._pool.blocks) <= _pool.IDLE + 1
 
 
 @pytest.mark.parametrize(

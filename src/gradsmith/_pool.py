@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 SMALLEST = 10**6  # bytes; below, the system reuses memory well by itself
-LARGEST = 1 << 28  # bytes that a thread's pool holds at most
+IDLE = 2  # blocks that wait for reuse at most
 
 
 class _Pool(threading.local):
@@ -29,7 +29,7 @@ _pool = _Pool()
 
 
 def release_memory() -> None:
-    """Give back the memory that this thread keeps for reuse (256 MiB at most)."""
+    """Give back the memory that this thread keeps for reuse (three arrays at most)."""
     _pool.blocks.clear()
 
 
@@ -39,6 +39,35 @@ def computed(ufunc: Any, *xs: Any) -> Any:
     if isinstance(ufunc, np.ufunc) and all(_fits(x, like) for x in xs):
         return ufunc(*xs, out=_empty(like.shape, like.dtype, like.nbytes))
     return ufunc(*xs)
+
+
+class Large:
+    """A large array that a node has saved, whose memory may take the product with dy."""
+
+    __slots__ = ("array",)
+
+    def __init__(self, array: np.ndarray) -> None:
+        self.array: np.ndarray | None = array
+
+    def product(self, dy: Any, partial: Any, keep: bool) -> Any:
+        """dy * partial(array); without `keep` the array is not needed any more."""
+        _trim(1)  # the partial takes memory that the pool does not give
+        array: Any = self.array
+        if not keep:
+            self.array = None
+        p = partial(array)
+        if p is not array:
+            return large_product(dy, p, is_mine=getattr(p, "base", p) is None)
+        del array
+        is_mine = not keep and is_held_once(p)
+        return large_product(dy, p, is_mine=is_mine)
+
+
+def large_product(dy: Any, p: Any, *, is_mine: bool) -> Any:
+    """dy * p, in the memory of p if nobody else needs that."""
+    if p.__class__ is not np.ndarray or p.dtype is not dy.dtype or p.shape != dy.shape:
+        return dy * p
+    return np.multiply(dy, p, out=p) if is_mine else computed(np.multiply, dy, p)
 
 
 def compared(ufunc: Any, x: Any, other: Any) -> Any:
@@ -63,15 +92,24 @@ def _fits(x: Any, like: Any) -> bool:
 
 def _empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarray:
     blocks = _pool.blocks
-    for i in range(len(blocks)):
-        if blocks[i].nbytes == nbytes and getrefcount(blocks[i]) == _UNUSED:
-            return np.ndarray(shape, dtype, blocks[i])
-    block = np.empty(nbytes, np.uint8)
+    fitting = [i for i in _idle() if blocks[i].nbytes == nbytes]
+    # The one used last may still be in the cache; it goes to the end.
+    block = blocks.pop(fitting[-1]) if fitting else np.empty(nbytes, np.uint8)
+    _trim(IDLE)
     blocks.append(block)
-    held = sum(b.nbytes for b in blocks)
-    while held > LARGEST:  # the oldest; whoever uses it keeps it
-        held -= blocks.pop(0).nbytes
     return np.ndarray(shape, dtype, block)
+
+
+def _idle() -> list[int]:
+    """The positions of the blocks that nobody uses."""
+    blocks = _pool.blocks
+    return [i for i in range(len(blocks)) if getrefcount(blocks[i]) == _UNUSED]
+
+
+def _trim(most: int) -> None:
+    """Give back what is idle, but for the blocks used last."""
+    for i in reversed(_idle()[:-most]):
+        del _pool.blocks[i]
 
 
 def is_held_once(x: np.ndarray) -> bool:

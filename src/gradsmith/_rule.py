@@ -30,7 +30,7 @@ import numpy as np
 
 from ._cotangent import Spec, cast, project, spec_of
 from ._errors import UnsupportedOperationError
-from ._pool import SMALLEST, computed
+from ._pool import SMALLEST, large_product
 
 RULES: dict[Any, Rule] = {}
 _REAL = np.dtype(float)
@@ -111,7 +111,7 @@ class Elementwise(Rule):
         spec = Spec(call[i].shape, call[i].dtype)
         if args and y.dtype is spec.dtype and y.shape == spec.shape and _is_real(y):
             if _is_large(y):
-                return lambda dy: _large_product(dy, partial(*args), args)
+                return lambda dy: _large_product(dy, partial, args)
             return lambda dy: dy * partial(*args)
         return lambda dy: _pull_edge(dy, partial, args, spec)
 
@@ -154,12 +154,10 @@ def _is_large(y: Any) -> bool:
     return y.__class__ is np.ndarray and y.nbytes >= SMALLEST
 
 
-def _large_product(dy: Any, p: Any, saved: Sequence[Any]) -> Any:
-    """dy * p, in the memory of p if that is a new array."""
-    old = p.__class__ is not np.ndarray or p.base is not None
-    if old or any(p is x for x in saved):
-        return computed(np.multiply, dy, p)
-    return np.multiply(dy, p, out=p) if p.dtype is dy.dtype else dy * p
+def _large_product(dy: Any, partial: Any, args: Sequence[Any]) -> Any:
+    p = partial(*args)
+    is_new = getattr(p, "base", p) is None and all(p is not x for x in args)
+    return large_product(dy, p, is_mine=is_new)
 
 
 def _pull_edge(dy: Any, partial: Any, args: Any, spec: Spec) -> Any:

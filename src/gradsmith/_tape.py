@@ -20,6 +20,7 @@ from weakref import ref
 
 from ._cotangent import Scattered
 from ._errors import TapeError
+from ._pool import Large
 
 _next_index = count().__next__
 _new = object.__new__
@@ -95,6 +96,8 @@ class Node:
 
     def pulled(self, dy: Any) -> Sequence[Any]:
         """The cotangent of each input, from that of the result."""
+        if isinstance(self.saved, Large):
+            return (self.saved.product(dy, self.pull, keep=True),)
         if self.saved is not NOTHING:
             return (dy * self.pull(self.saved),)
         one = isinstance(self.parents, Node)
@@ -321,7 +324,12 @@ def walk_back(
                 break
             if relevant is not None and parents not in relevant:
                 break
-            dy = pull(dy) if saved is NOTHING else dy * pull(saved)
+            if saved is NOTHING:
+                dy = pull(dy)
+            elif saved.__class__ is Large:
+                dy = saved.product(dy, pull, keep)
+            else:
+                dy = dy * pull(saved)
             if dy is None:
                 silent[node] = {parents}
                 break

@@ -17,7 +17,7 @@ from weakref import ref
 import numpy as np
 
 from ._errors import GradsmithError, UnsupportedOperationError
-from ._pool import SMALLEST, computed
+from ._pool import SMALLEST, Large, computed
 from ._rule import (
     RULES,
     Composite,
@@ -27,7 +27,7 @@ from ._rule import (
     Rule,
     name_of,
 )
-from ._tape import Traced, forget_the_dead, marks_of, state
+from ._tape import NOTHING, Traced, forget_the_dead, marks_of, state
 from .rules import find_rule, reduction_of
 from .rules.indexing import index
 from .rules.not_yet import NOT_YET
@@ -402,9 +402,31 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
 def _call_large(rule: Elementwise, inputs: Sequence[Any], values: Any) -> Tensor:
     """Put a large result into reused memory, which matters more than the path here."""
     y = wrap(computed(rule.fn, *values))
-    if state.recorders:
-        _tell(rule, inputs, inputs, values, y)
+    tape = state.sole
+    if tape is None:
+        if state.recorders:
+            _tell(rule, inputs, inputs, values, y)
+        return y
+    nodes = [tape.mark_of(x) if isinstance(x, Traced) else None for x in inputs]
+    followed = [i for i, node in enumerate(nodes) if node is not None]
+    if len(followed) == 1:
+        i = followed[0]
+        tape.record_one(rule, i, nodes[i], values, y, False)
+        node = y.marks[tape.key]
+        node.saved, node.pull = _large(node.saved, node.pull)
+    elif followed:
+        tape.record(rule, inputs, values, y.value, y)
     return y
+
+
+def _large(saved: Any, pull: Any) -> tuple[Any, Any]:
+    """What a node of a large operation saves and pulls, in reused memory."""
+    if type(saved) is np.ndarray:
+        return Large(saved), pull
+    if saved.__class__ is float:
+        p = pull(saved)
+        return NOTHING, lambda dy: computed(np.multiply, dy, p)
+    return saved, pull
 
 
 _PLAIN = (float, int, np.ndarray)

@@ -205,7 +205,11 @@ def _sech2(x: Any) -> Any:
     if is_complex(x):  # cosh overflows to values whose inverse is NaN
         y = np.tanh(x)
         return 1 - y * y
-    return np.square(np.reciprocal(np.cosh(x)))
+    y = np.cosh(x)
+    if type(y) is not np.ndarray:
+        return np.square(np.reciprocal(y))
+    np.reciprocal(y, out=y)  # plain arrays: no more memory than the result's
+    return np.square(y, out=y)
 
 
 _sech2_of_any = primitive(_sech2)
