@@ -1,7 +1,7 @@
 """A loss, (y_true - exp(log(clip(y_pred, 1e-6, 1))))² averaged, with its own gradient.
 
-exp(log(.)) cancels and the clip lets nothing through outside its bounds, so the gradient
-is written in one line. The labels have none.
+exp(log(.)) cancels and the clip lets nothing through outside its bounds, so the
+gradient is written in one line. The labels have none.
 """
 
 from __future__ import annotations

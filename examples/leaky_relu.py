@@ -1,7 +1,7 @@
 """ReLU whose gradient leaks 0.01 for negative inputs.
 
-The value is the plain ReLU; the leak keeps dead units alive in training. The rule is not
-the derivative, on purpose, and says so.
+The value is the plain ReLU; the leak keeps dead units alive in training. The rule is
+not the derivative, on purpose, and says so.
 """
 
 from __future__ import annotations

@@ -37,7 +37,9 @@ def test_memory_that_nobody_holds_is_used_again():
     assert memory(computed(np.negative, ramp())) == address
 
 
-@pytest.mark.parametrize("hold", [lambda y: y, lambda y: y[::7], lambda y: memoryview(y)])
+@pytest.mark.parametrize(
+    "hold", [lambda y: y, lambda y: y[::7], lambda y: memoryview(y)]
+)
 def test_memory_that_is_held_is_not_used_again(hold):
     held = hold(computed(np.negative, ramp()))
     before = np.array(held)

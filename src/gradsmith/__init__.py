@@ -1,6 +1,6 @@
 """Custom gradients in Python: write an operation with its gradient once.
 
-The public surface is this file; modules that start with an underscore are not part of it.
+The public surface is this file; modules that start with an underscore are private.
 """
 
 from . import _scipy_hook, optimizers

@@ -12,7 +12,17 @@ from ._cotangent import cast, spec_of
 from ._errors import GradsmithError, TapeError, UnsupportedOperationError
 from ._explain import Loss, Losses
 from ._rule import Function
-from ._tape import activate, Key, leave_mark, only, Parts, state, Tape, Traced, walk_back
+from ._tape import (
+    Key,
+    Parts,
+    Tape,
+    Traced,
+    activate,
+    leave_mark,
+    only,
+    state,
+    walk_back,
+)
 from ._tensor import LEFT, Tensor, unwrap, wrap
 
 

@@ -14,7 +14,7 @@ from . import _tree
 from ._cotangent import cast
 from ._errors import GradsmithError, TapeError
 from ._explain import Loss, Losses, explain
-from ._tape import activate, Key, Node, only, state, Tape, Traced, walk_back
+from ._tape import Key, Node, Tape, Traced, activate, only, state, walk_back
 from ._tensor import Tensor, Variable, unwrap, wrap
 
 

@@ -1,8 +1,8 @@
 """Reuse of large arrays' memory.
 
 The system hands out the memory of a large array page by page, and zeroes each page when
-it is first touched: at 10**7 float64 that takes as long as the computation. So results of
-large elementwise operations are put into memory that was used before and that nobody
+it is first touched: at 10**7 float64 that takes as long as the computation. So results
+of large elementwise operations are put into memory that was used before and that nobody
 holds any more: which is so when the only reference left to it is the pool's own.
 """
 
@@ -42,7 +42,7 @@ def computed(ufunc: Any, *xs: Any) -> Any:
 
 
 class Large:
-    """A large array that a node has saved, whose memory may take the product with dy."""
+    """A large array that a node has saved; its memory may take the product with dy."""
 
     __slots__ = ("array",)
 
@@ -71,7 +71,7 @@ def large_product(dy: Any, p: Any, *, is_mine: bool) -> Any:
 
 
 def compared(ufunc: Any, x: Any, other: Any) -> Any:
-    """`ufunc(x, other)`, a mask of the shape of x, into reused memory if it is large."""
+    """`ufunc(x, other)`, a mask as large as x, into reused memory if it is large."""
     if x.size < SMALLEST or x.__class__ is not np.ndarray:
         return ufunc(x, other)
     return ufunc(x, other, out=_empty(x.shape, np.dtype(bool), x.size))

@@ -82,11 +82,12 @@ class Node:
     """
 
     __slots__ = ("__weakref__", "index", "parents", "pull", "rule", "saved")
+    parents: Any  # a node, or a sequence of nodes
 
     def __init__(self, rule: Any, parents: Sequence[Node], pull: Any) -> None:
         self.index = _next_index()
         self.rule = rule
-        self.parents: Node | Sequence[Node] = parents
+        self.parents = parents
         self.pull = pull
         self.saved = NOTHING
 
@@ -305,7 +306,8 @@ def walk_back(
         while True:
             if node in found:
                 found[node] = dy
-            parents, pull, saved = node.parents, node.pull, node.saved
+            parents: Any = node.parents
+            pull, saved = node.pull, node.saved
             if not parents:
                 break
             if pull is None:

@@ -343,7 +343,7 @@ def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
     tape = state.sole
     if tape is not None:
         marks = x.marks
-        node = (marks and marks.get(tape.key)) or tape.mark_of(x)
+        node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
             tape.record_one(rule, 0, node, (value,), y, True)
     elif state.recorders:
@@ -365,7 +365,7 @@ def call_with_number(
     tape = state.sole
     if tape is not None:
         marks = x.marks
-        node = (marks and marks.get(tape.key)) or tape.mark_of(x)
+        node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
             tape.record_one(rule, i, node, values, y, True)
     elif state.recorders:
@@ -407,12 +407,14 @@ def _call_large(rule: Elementwise, inputs: Sequence[Any], values: Any) -> Tensor
         if state.recorders:
             _tell(rule, inputs, inputs, values, y)
         return y
-    nodes = [tape.mark_of(x) if isinstance(x, Traced) else None for x in inputs]
+    nodes: list[Any] = [
+        tape.mark_of(x) if isinstance(x, Traced) else None for x in inputs
+    ]
     followed = [i for i, node in enumerate(nodes) if node is not None]
     if len(followed) == 1:
         i = followed[0]
         tape.record_one(rule, i, nodes[i], values, y, False)
-        node = y.marks[tape.key]
+        node: Any = tape.mark_of(y)
         node.saved, node.pull = _large(node.saved, node.pull)
     elif followed:
         tape.record(rule, inputs, values, y.value, y)
@@ -536,7 +538,7 @@ def _call_of_one(rule: Function, x: Traced, options: dict[str, Any]) -> Any:
     value = rule.fn(x.value, **options)
     y = wrap(value) if isinstance(value, (np.ndarray, np.generic)) else _wrap_all(value)
     if state.recorders:
-        if y.__class__ is Tensor and value.dtype.kind not in "fcO":
+        if not any(part.dtype.kind in "fcO" for part in _traced_in(y)):
             _tell_lost([x], rule.name, _WHOLE)
         else:
             _tell(rule, (x,), ((x,), options), ((x.value,), options), y)

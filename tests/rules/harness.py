@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -80,9 +81,7 @@ def difference(f: Callable[[float], Any], h: float) -> tuple[float, float]:
     table = [d]
     for order in range(1, 4):
         factor = 4**order
-        table.append(
-            [(factor * b - a) / (factor - 1) for a, b in zip(table[-1], table[-1][1:])]
-        )
+        table.append([(factor * b - a) / (factor - 1) for a, b in pairwise(table[-1])])
     value = table[3][0]
     noise = 1e-13 * abs(float(f(0.0))) / h + 1e-12 * abs(value)
     return value, abs(value - table[2][-1]) + noise

@@ -119,7 +119,7 @@ def test_a_slice_that_nothing_is_taken_from(fn):
     where = np.array([[True, True, False], [False, False, False]])
     with pytest.warns(RuntimeWarning):
         dx = gradient(lambda x: fn(x, axis=1, where=where), RNG.standard_normal((2, 3)))
-    assert np.any(dx[0]) and not np.any(dx[1]) and dx[0, 2] == 0
+    assert (np.any(dx[0]), np.any(dx[1]), dx[0, 2]) == (True, False, 0)
 
 
 @pytest.mark.parametrize("fn", [np.nanmean, np.nanvar, np.nanstd])
@@ -127,13 +127,13 @@ def test_a_slice_of_nan(fn):
     x = np.array([[1.0, np.nan, 4.0], [np.nan, np.nan, np.nan]])
     with pytest.warns(RuntimeWarning):
         dx = gradient(lambda x: fn(x, axis=1), x)
-    assert np.any(dx[0]) and not np.any(dx[1]) and dx[0, 1] == 0
+    assert (np.any(dx[0]), np.any(dx[1]), dx[0, 1]) == (True, False, 0)
 
 
 @pytest.mark.parametrize("fn", [np.nansum, np.nanprod, np.nancumsum, np.nancumprod])
 def test_nan_gets_no_gradient(fn):
     dx = gradient(fn, np.array([2.0, np.nan, 3.0]))
-    assert dx[1] == 0 and dx[0] != 0 and dx[2] != 0
+    np.testing.assert_array_equal(dx != 0, [True, False, True])
 
 
 def test_a_mask_may_be_a_tensor():

@@ -78,8 +78,8 @@ class _Run:
     """
 
     __slots__ = (
-        "bound", "captured", "departed", "grad", "higher", "numbers", "operation", "outputs",
-        "tensors", "variables", "ys",
+        "bound", "captured", "departed", "grad", "higher", "numbers", "operation",
+        "outputs", "tensors", "variables", "ys",
     )  # fmt: skip
 
     def __init__(
@@ -181,7 +181,9 @@ def _plain(x: Any) -> Any:
 
 
 def _follows(recorder: Any, inputs: Sequence[Any]) -> bool:
-    return any(isinstance(x, Traced) and recorder.mark_of(x) is not None for x in inputs)
+    return any(
+        isinstance(x, Traced) and recorder.mark_of(x) is not None for x in inputs
+    )
 
 
 def _any_traced(xs: Sequence[Any]) -> bool:

@@ -1,8 +1,8 @@
 """The rules as data, one file per family.
 
-The families that nearly every program meets are read at once, the others when a function
-without a rule is first met: half of the import time. Those of `np.fft` and of SciPy wait
-for their libraries.
+The families that nearly every program meets are read at once, the others when a
+function without a rule is first met: half of the import time. Those of `np.fft` and of
+SciPy wait for their libraries.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ from .._rule import RULES, Rule, name_of
 from . import arithmetic, elementwise, indexing, shaping  # noqa: F401  (they register)
 
 _LATE = {
-    "numpy": (
-        "calculus choosing counting creation decompositions einsum interpolation joining "
-        "linalg mapping nondifferentiable norms ordering padding pointwise polynomials "
-        "products quantiles reductions spectral statistics tensor_products"
-    ).split(),
+    "numpy": [
+        "calculus", "choosing", "counting", "creation", "decompositions", "einsum",
+        "interpolation", "joining", "linalg", "mapping", "nondifferentiable", "norms",
+        "ordering", "padding", "pointwise", "polynomials", "products", "quantiles",
+        "reductions", "spectral", "statistics", "tensor_products",
+    ],
     "numpy.fft": ["fft"],
     "scipy.special": ["special"],
-}
+}  # fmt: skip
 _loaded: set[str] = set()
 
 

@@ -39,7 +39,7 @@ def histogram_sums(a: Any, weights: Any, bins: Any, limits: Any) -> Any:
 def histogram(
     a: Any,
     bins: Any = 10,
-    range: Any = None,  # noqa: A002 (NumPy's name)
+    range: Any = None,
     density: Any = None,
     weights: Any = None,
 ) -> Any:
@@ -97,7 +97,7 @@ nondifferentiable(_COUNTS, places, histogramdd_counts)
 def histogramdd(
     sample: Any,
     bins: Any = 10,
-    range: Any = None,  # noqa: A002 (NumPy's name)
+    range: Any = None,
     density: Any = None,
     weights: Any = None,
 ) -> Any:
@@ -122,7 +122,7 @@ def histogram2d(
     x: Any,
     y: Any,
     bins: Any = 10,
-    range: Any = None,  # noqa: A002 (NumPy's name)
+    range: Any = None,
     density: Any = None,
     weights: Any = None,
 ) -> Any:

@@ -146,20 +146,20 @@ composite(np.linalg.qr, qr, note="0 if a column depends on those before it")
 # the inverse of w[j] - w[i].
 
 
-def eigh_vjp(dy: Any, y: Any, a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 (NumPy's)
+def eigh_vjp(dy: Any, y: Any, a: Any, UPLO: Any = "L") -> Any:
     (w, v), (dw, dv) = y, dy
     dp = with_diagonal(inverse_gaps(w) * np.matmul(h(v), dv), dw)
     return fold(np.matmul(v, np.matmul(dp, h(v))), UPLO.upper() == "L")
 
 
-def eigh_jvp(dx: Any, y: Any, a: Any, UPLO: Any = "L") -> tuple[Any, Any]:  # noqa: N803
+def eigh_jvp(dx: Any, y: Any, a: Any, UPLO: Any = "L") -> tuple[Any, Any]:
     w, v = y
     p = np.matmul(h(v), np.matmul(hermitian(dx, UPLO.upper() == "L"), v))
     dw = np.real(np.diagonal(p, axis1=-2, axis2=-1))
     return dw, np.matmul(v, inverse_gaps(w) * p)
 
 
-def eigvalsh_vjp(dy: Any, y: Any, a: Any, UPLO: Any = "L") -> Any:  # noqa: N803 (NumPy's)
+def eigvalsh_vjp(dy: Any, y: Any, a: Any, UPLO: Any = "L") -> Any:
     _, v = np.linalg.eigh(a, UPLO)
     return fold(np.matmul(v * row(dy), h(v)), UPLO.upper() == "L")
 

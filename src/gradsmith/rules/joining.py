@@ -165,7 +165,7 @@ linear(np.unstack, lambda dys, ys, x, axis=0: np.stack(dys, axis))
 # Repeating: the cotangents of the copies add up.
 
 
-def tile_transpose(dy: Any, y: Any, A: Any, reps: Any) -> Any:  # noqa: N803 (NumPy's)
+def tile_transpose(dy: Any, y: Any, A: Any, reps: Any) -> Any:
     reps = (reps,) if np.ndim(reps) == 0 else tuple(reps)
     ndim = max(A.ndim, len(reps))
     shape = (1,) * (ndim - A.ndim) + A.shape

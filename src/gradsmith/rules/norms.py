@@ -82,7 +82,7 @@ def norm_vjp(
     dy: Any,
     y: Any,
     x: Any,
-    ord: Any = None,  # noqa: A002 (NumPy's name)
+    ord: Any = None,
     axis: Any = None,
     keepdims: bool = False,
 ) -> Any:
@@ -104,7 +104,7 @@ def vector_norm_vjp(
     *,
     axis: Any = None,
     keepdims: bool = False,
-    ord: Any = 2,  # noqa: A002 (NumPy's name)
+    ord: Any = 2,
 ) -> Any:
     axes = _axes(axis, x.ndim)
     dy, y = _with_axes(dy, x.shape, axes), _with_axes(y, x.shape, axes)
