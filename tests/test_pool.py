@@ -6,6 +6,7 @@ import threading
 
 import numpy as np
 import pytest
+from scipy import special
 
 import gradsmith as gs
 from gradsmith import _pool
@@ -101,6 +102,9 @@ def test_the_pool_holds_few_blocks_that_nobody_uses():
         (np.add, (ramp().reshape(2, -1), np.ones((3, 1, 1)))),
         (np.exp, (ramp().reshape(4, -1).T / N,)),
         (np.absolute, (ramp() * 1j,)),
+        (np.float_power, (ramp().astype(np.float32) / N, 2.0)),
+        (special.erf, (ramp(4 * N).astype(np.float16),)),
+        (np.exp, ((ramp() / N).astype(">f8"),)),
         (np.sinc, (ramp(),)),
     ],
 )
@@ -108,6 +112,12 @@ def test_computed_is_what_numpy_computes(ufunc, xs):
     got, expected = computed(ufunc, *xs), ufunc(*xs)
     assert got.dtype == expected.dtype
     np.testing.assert_array_equal(got, expected)
+
+
+def test_a_large_float16_gradient_is_float16():
+    dx = gs.grad(lambda x: np.sum(special.erf(x)))(np.full(4 * N, 0.5, np.float16))
+    assert dx.dtype == np.float16
+    np.testing.assert_allclose(dx, 2 / np.sqrt(np.pi) * np.exp(-0.25), rtol=1e-3)
 
 
 # Sparse cotangents are added in place where nobody else can see it

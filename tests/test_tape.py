@@ -907,3 +907,13 @@ def test_a_variable_does_not_grow_with_the_tapes_that_read_it():
         for _ in range(10_000):
             step()
         assert sys.getallocatedblocks() - before < 1_000
+
+
+def test_a_gradient_does_not_share_memory_with_output_gradients():
+    x, seed = gs.Tensor(np.ones(3)), np.ones(3)
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        y = x + 1.0
+    dx = tape.gradient(y, x, output_gradients=seed)
+    seed[:] = 7
+    np.testing.assert_array_equal(dx.numpy(), np.ones(3))

@@ -645,3 +645,22 @@ def test_hvp_of_complex_values():
     found = gs.hvp(lambda z: np.sum(np.abs(z) ** 4), (Z,), (v,))
     expected = 4 * (np.abs(Z) ** 2 * v + 2 * np.real(np.conj(Z) * v) * Z)
     assert_close(found, expected)
+
+
+# Results belong to the caller
+
+
+def test_a_gradient_that_a_rule_holds_can_be_changed_by_the_caller():
+    held = np.ones(3)
+    fixed = gs.custom_gradient(lambda x: (np.sum(x), lambda dy: held))
+    gs.grad(fixed)(np.ones(3))[0] = 5
+    assert held[0] == 1
+
+
+def test_values_and_aux_do_not_share_memory_with_the_arguments():
+    x = np.ones(4)
+    y, _ = gs.jvp(lambda x: x.reshape(2, 2), (x,), (np.ones(4),))
+    y[0] = 5
+    _, aux = gs.grad(lambda x: (np.sum(x * x), x), has_aux=True)(x)
+    aux[0] = 7
+    np.testing.assert_array_equal(x, np.ones(4))

@@ -343,7 +343,7 @@ def seed(y: Any, dy: Any, name: str) -> Any:
     if dy is None:
         return np.ones_like(y)
     if not isinstance(dy, Traced):
-        dy = np.asarray(dy)
+        dy = np.array(dy)  # a copy: it may become a result, which nobody changes
     if dy.shape != y.shape or not np.can_cast(dy.dtype, y.dtype, "same_kind"):
         raise GradsmithError(
             f"{name} has shape {dy.shape} and dtype {dy.dtype}, its target "

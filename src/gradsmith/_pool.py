@@ -36,7 +36,7 @@ def release_memory() -> None:
 def computed(ufunc: Any, *xs: Any) -> Any:
     """`ufunc(*xs)`, into reused memory if the result is like the largest argument."""
     like = max(xs, key=_rank)
-    if isinstance(ufunc, np.ufunc) and all(_fits(x, like) for x in xs):
+    if all(_fits(x, like) for x in xs) and _keeps_dtype(ufunc, xs, like.dtype):
         return ufunc(*xs, out=_empty(like.shape, like.dtype, like.nbytes))
     return ufunc(*xs)
 
@@ -75,6 +75,14 @@ def compared(ufunc: Any, x: Any, other: Any) -> Any:
     if x.size < SMALLEST or x.__class__ is not np.ndarray:
         return ufunc(x, other)
     return ufunc(x, other, out=_empty(x.shape, np.dtype(bool), x.size))
+
+
+def _keeps_dtype(ufunc: Any, xs: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether the result has this dtype; SciPy's ufuncs widen float16, for one."""
+    if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or not dtype.isnative:
+        return False
+    given = (x.__class__ if isinstance(x, (float, int)) else x.dtype for x in xs)
+    return ufunc.resolve_dtypes((*given, None))[-1] == dtype
 
 
 def _rank(x: Any) -> tuple[int, bool]:

@@ -69,7 +69,7 @@ def value_and_grad(
         dx = _tree.unflatten(picked, tape.pulled(value, flat))
         dx = dx if isinstance(argnums, Sequence) else dx[0]
         if plain:
-            value, aux, dx = _lower(value), _lower(aux), _lower_new(dx)
+            value, aux, dx = _lower(value), _lower_new(aux, args), _lower_new(dx)
         return ((value, aux) if has_aux else value), dx
 
     return both
@@ -100,7 +100,7 @@ def vjp(
         return _lower_new(dx, dy) if plain and _is_plain(dy) else dx
 
     if plain:  # the value is read-only, since `pull` may need it too
-        value, aux = _tree.map(readonly, _lower(y)), _lower(aux)
+        value, aux = _tree.map(readonly, _lower(y)), _lower_new(aux, primals)
     else:
         value = y
     return (value, pull, aux) if has_aux else (value, pull)
@@ -129,7 +129,8 @@ def jvp(
     _refuse_departure(fun, accumulator, y)
     dy = accumulator.jvp(y, unconnected_gradients="zero")
     if plain:
-        y, dy, aux = _lower(y), _lower_new(dy, tangents), _lower(aux)
+        given = (primals, tangents)
+        y, dy, aux = (_lower_new(part, given) for part in (y, dy, aux))
     return (y, dy, aux) if has_aux else (y, dy)
 
 

@@ -221,3 +221,9 @@ def test_complex_far_out_is_not_nan(fn):
     with np.errstate(all="ignore"):
         dz = gs.grad(lambda z: np.sum(np.real(fn(z))))(z)
     assert not np.isnan(dz[:2]).any()
+
+
+def test_a_narrow_integer_exponent_does_not_wrap_around():
+    x, p = np.array([1.01]), np.array([-128], np.int8)
+    dx = gs.grad(lambda x: np.sum(x**p))(x)
+    np.testing.assert_allclose(dx, -128 * 1.01**-129.0, rtol=1e-12)

@@ -39,6 +39,7 @@ def floating_functions():
             yield fn
 
 
+@pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # from NumPy 2.5 on
 @pytest.mark.parametrize("fn", [*floating_functions()], ids=lambda fn: fn.__name__)
 def test_runs_as_in_numpy_and_says_why(fn):
     call = CALLS.get(fn, (lambda x: fn(x, x)) if fn in PAIRS else fn)

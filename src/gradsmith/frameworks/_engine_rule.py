@@ -84,7 +84,7 @@ class EngineRule:
     def _meant(self, call: Application, gradient: Any, i: int) -> Any:
         """What a checked gradient stands for."""
         if type(gradient) is np.ndarray:
-            return gradient
+            return readonly(gradient)  # the rule may hold it, and return it again
         if gradient is None:
             name = call.name_of(i)
             self.silent[i] = f"{self.name} declares no gradient for {name!r}"

@@ -83,7 +83,8 @@ elementwise(np.reciprocal, lambda x: finite(-1 / (x * x)), kinks=(0.0,), note="0
 # power below 0, and does not exist for a negative base unless the exponent is whole.
 def power_dx1(x1: Any, x2: Any) -> Any:
     if not isinstance(x2, NUMBERS):
-        return finite(x2 * finite(x1 ** (x2 - 1)))
+        below = x2 - 1.0 if x2.dtype.kind in "iu" else x2 - 1  # int8 would wrap around
+        return finite(x2 * finite(x1**below))
     if x2 == 2:
         return 2 * x1
     if x2 == 3:
