@@ -81,7 +81,7 @@ def _keeps_dtype(ufunc: Any, xs: Any, dtype: np.dtype[Any]) -> bool:
     """Whether the result has this dtype; SciPy's ufuncs widen float16, for one."""
     if not isinstance(ufunc, np.ufunc) or ufunc.nout != 1 or not dtype.isnative:
         return False
-    given = (x.__class__ if isinstance(x, (float, int)) else x.dtype for x in xs)
+    given = (x.__class__ if x.__class__ in (float, int) else x.dtype for x in xs)
     return ufunc.resolve_dtypes((*given, None))[-1] == dtype
 
 
