@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 SMALLEST = 10**6  # bytes; below, the system reuses memory well by itself
-IDLE = 2  # blocks that wait for reuse at most
+MOST = 4  # blocks that a thread's pool knows, in use or not
 
 
 class _Pool(threading.local):
@@ -29,7 +29,7 @@ _pool = _Pool()
 
 
 def release_memory() -> None:
-    """Give back the memory that this thread keeps for reuse (three arrays at most)."""
+    """Give back the memory that this thread keeps for reuse (four arrays at most)."""
     _pool.blocks.clear()
 
 
@@ -51,7 +51,9 @@ class Large:
 
     def product(self, dy: Any, partial: Any, keep: bool) -> Any:
         """dy * partial(array); without `keep` the array is not needed any more."""
-        _trim(1)  # the partial takes memory that the pool does not give
+        # The partial takes memory that the pool does not give: keep one idle block.
+        for i in reversed(_idle()[:-1]):
+            del _pool.blocks[i]
         array: Any = self.array
         if not keep:
             self.array = None
@@ -103,8 +105,8 @@ def _empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndar
     fitting = [i for i in _idle() if blocks[i].nbytes == nbytes]
     # The one used last may still be in the cache; it goes to the end.
     block = blocks.pop(fitting[-1]) if fitting else np.empty(nbytes, np.uint8)
-    _trim(IDLE)
     blocks.append(block)
+    del blocks[:-MOST]  # whoever uses an old one keeps it
     return np.ndarray(shape, dtype, block)
 
 
@@ -112,12 +114,6 @@ def _idle() -> list[int]:
     """The positions of the blocks that nobody uses."""
     blocks = _pool.blocks
     return [i for i in range(len(blocks)) if getrefcount(blocks[i]) == _UNUSED]
-
-
-def _trim(most: int) -> None:
-    """Give back what is idle, but for the blocks used last."""
-    for i in reversed(_idle()[:-most]):
-        del _pool.blocks[i]
 
 
 def is_held_once(x: np.ndarray) -> bool:

@@ -6,7 +6,8 @@ saved; an accumulator leaves the result's tangent. Marks live on the values, so 
 dies with the last value that needs it, and recorders never meet each other's marks:
 any nesting of them, hence any order of derivative, is right.
 
-No dispatch and no rules here; a rule is anything with `pullback` and `push`.
+No dispatch and no rules here; a rule is anything with `pullback` and `push`, and for
+`record_one` with `quick` and `pull_one`.
 """
 
 from __future__ import annotations
@@ -108,9 +109,9 @@ class Node:
 class Recorder(Protocol):
     """Whatever wants to see the operations on traced values.
 
-    `inputs` are the flat array arguments, `call` what the rule wants to know of the
-    call and `y` the outcome: plain values, unless somebody may differentiate what the
-    rule computes from them.
+    `inputs` are the flat array arguments and `y` the result, or several. `call` and
+    `kept` are what the rule may save of the call and of its result: plain values,
+    unless somebody may differentiate what the rule computes from them.
     """
 
     key: Key

@@ -346,8 +346,9 @@ def _refuse_departure(fun: Any, recorder: Any, y: Any) -> None:
         places = "".join(f"\n  {loss}" for loss in departures)
         raise UnsupportedOperationError(
             f"no derivative reaches what {_name(fun)} returned, since tensors became "
-            f"plain on the way:{places}\nCompute with NumPy's functions on tensors, or "
-            "say gs.stop_gradient(x) where a constant is meant."
+            f"plain on the way:{places}\nCompute with NumPy's functions on tensors "
+            "(np.stack([a, b]) instead of np.array([a, b])), or say "
+            "gs.stop_gradient(x) where a constant is meant."
         )
 
 

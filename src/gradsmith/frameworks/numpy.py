@@ -92,7 +92,7 @@ class _Run:
         try:
             with only(captures.active):
                 self.outputs, self.grad = run_body(operation, self.bound)
-        except (GradsmithError, TypeError) as error:
+        except (GradsmithError, TypeError, AttributeError) as error:
             if on_tensors and _any_traced(self.bound.leaves):
                 error.add_note(_WHY_TENSORS[operation.closure])
             raise

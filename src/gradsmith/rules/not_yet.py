@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
-_VALUES = "its result is real or complex depending on the values; call it on x + 0j"
+_VALUES = (
+    "its result is real or complex depending on the values; call the function of that "
+    "name in np on x + 0j"
+)
 
 NOT_YET: dict[Any, str] = {
     np.emath.arccos: _VALUES,
