@@ -14,7 +14,7 @@ from ._errors import (
     UnsupportedOperationError,
 )
 from ._forward import ForwardAccumulator
-from ._gradient_tape import GradientTape, UnconnectedGradients
+from ._gradient_tape import GradientTape
 from ._module import Module
 from ._operation import Operation, custom_gradient, operation, with_gradient
 from ._pool import release_memory
@@ -29,6 +29,7 @@ from ._transforms import (
     value_and_grad,
     vjp,
 )
+from ._unconnected import UnconnectedGradients
 
 __version__ = "0.1.0"
 

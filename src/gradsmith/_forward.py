@@ -15,18 +15,19 @@ from ._rule import Function
 from ._tape import (
     Key,
     Parts,
+    Scope,
     Tape,
     Traced,
-    activate,
     leave_mark,
     only,
     state,
     walk_back,
 )
 from ._tensor import LEFT, Tensor, unwrap, wrap
+from ._unconnected import wants_zero
 
 
-class ForwardAccumulator:
+class ForwardAccumulator(Scope):
     """Carry tangents along with the operations: Jacobian times vector.
 
     >>> x = Tensor([1.0, 2.0])
@@ -38,6 +39,7 @@ class ForwardAccumulator:
 
     lifts = False
     records_one = False
+    noun = "accumulator"
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.key = Key(self)
@@ -60,23 +62,13 @@ class ForwardAccumulator:
                 raise GradsmithError(f"primals[{i}] is given twice: add its tangents")
             self.leaves[id(x)] = (x, checked_tangent(x, dx, f"tangents[{i}]"))
 
-    def __enter__(self) -> ForwardAccumulator:
-        if self in state.recorders:
-            raise TapeError("this accumulator is recording already")
-        activate((*state.recorders, self))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        activate(tuple(r for r in state.recorders if r is not self))
-
     def jvp(self, primals: Any, unconnected_gradients: str = "none") -> Any:
         """Return the tangents of what was computed, else `None` (or zeros)."""
-        if unconnected_gradients not in ("none", "zero"):
-            raise GradsmithError("unconnected_gradients must be 'none' or 'zero'")
+        zero = wants_zero(unconnected_gradients)
 
         def tangent(y: Any) -> Any:
             dy = self.mark_of(y) if isinstance(y, Traced) else None
-            if dy is None and unconnected_gradients == "zero":
+            if dy is None and zero:
                 return wrap(spec_of(y).zeros())
             return dy if dy is None or isinstance(dy, Tensor) else wrap(dy)
 

@@ -14,18 +14,12 @@ from . import _tree
 from ._cotangent import cast
 from ._errors import GradsmithError, TapeError
 from ._explain import Loss, Losses, explain
-from ._tape import Key, Node, Tape, Traced, activate, only, state, walk_back
+from ._tape import Key, Node, Scope, Tape, Traced, only, state, walk_back
 from ._tensor import Tensor, Variable, unwrap, wrap
+from ._unconnected import UnconnectedGradients, wants_zero
 
 
-class UnconnectedGradients:
-    """What a gradient is where the target does not depend on the source."""
-
-    NONE = "none"
-    ZERO = "zero"
-
-
-class GradientTape(Tape):
+class GradientTape(Scope, Tape):
     """Record operations, then differentiate them backwards.
 
     >>> x = Tensor(3.0)
@@ -46,6 +40,8 @@ class GradientTape(Tape):
     the gradient is taken, or pass `gs.Tensor(array)`, which has its own.
     """
 
+    noun = "tape"
+
     def __init__(
         self, persistent: bool = False, watch_accessed_variables: bool = True
     ) -> None:
@@ -56,15 +52,6 @@ class GradientTape(Tape):
         self._walked = False
 
     # Recording
-
-    def __enter__(self) -> GradientTape:
-        if self in state.recorders:
-            raise TapeError("this tape is recording already")
-        activate((*state.recorders, self))
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        activate(tuple(r for r in state.recorders if r is not self))
 
     def watch(self, tensor: Any) -> None:
         """Follow a tensor (or each in a tree of them)."""
@@ -126,7 +113,7 @@ class GradientTape(Tape):
         Where the target does not depend on a source the result is `None`, or zeros with
         `unconnected_gradients="zero"`; `explain` says why.
         """
-        zero = _wants_zero(unconnected_gradients)
+        zero = wants_zero(unconnected_gradients)
         targets, seeds = _seeds(target, output_gradients)
         sources_flat = self._checked_sources(sources)
         self._stop_for_good()
@@ -149,7 +136,7 @@ class GradientTape(Tape):
 
         The last two parameters are accepted for TensorFlow's sake and do nothing.
         """
-        zero = _wants_zero(unconnected_gradients)
+        zero = wants_zero(unconnected_gradients)
         _require_tensor(target, "jacobian")
         sources_flat = self._checked_sources(sources)
         self._stop_for_good()
@@ -172,7 +159,7 @@ class GradientTape(Tape):
 
         Example b of the target must depend on example b of the source alone.
         """
-        zero = _wants_zero(unconnected_gradients)
+        zero = wants_zero(unconnected_gradients)
         _require_tensor(target, "batch_jacobian")
         _require_tensor(source, "batch_jacobian")
         if not target.shape or not source.shape or len(target) != len(source):
@@ -300,15 +287,6 @@ def _require_tensor(x: Any, method: str) -> None:
         raise TapeError(
             f"{method} wants a gs.Tensor, and was given a {type(x).__name__}"
         )
-
-
-def _wants_zero(unconnected_gradients: str) -> bool:
-    if unconnected_gradients not in ("none", "zero"):
-        raise GradsmithError(
-            "unconnected_gradients must be 'none' or 'zero', not "
-            f"{unconnected_gradients!r}"
-        )
-    return unconnected_gradients == "zero"
 
 
 def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:

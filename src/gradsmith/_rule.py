@@ -309,12 +309,16 @@ class Function(Rule):
             return [dxs]
         return self.inputs(self.with_inputs(args, dxs)) if _nested(dxs) else dxs
 
-    def push(self, tangents: Sequence[Any], call: Any, y: Any) -> Any:
-        args, kwargs = call
-        dxs = [
+    def completed(self, tangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The tangents of all inputs, zeros where there is none."""
+        return [
             spec_of(x).zeros() if dx is None else dx
             for dx, x in zip(tangents, self.inputs(args), strict=True)
         ]
+
+    def push(self, tangents: Sequence[Any], call: Any, y: Any) -> Any:
+        args, kwargs = call
+        dxs = self.completed(tangents, args)
         assert self.jvp is not None
         dy = self.jvp(dxs[0] if len(dxs) == 1 else dxs, y, *args, **kwargs)
         return fit(dy, y) if not isinstance(y, (tuple, list)) else dy
@@ -354,10 +358,7 @@ class Linear(Function):
 
     def push(self, tangents: Sequence[Any], call: Any, y: Any) -> Any:
         args, kwargs = call
-        dxs = [
-            spec_of(x).zeros() if dx is None else dx
-            for dx, x in zip(tangents, self.inputs(args), strict=True)
-        ]
+        dxs = self.completed(tangents, args)
         return self.fn(*self.with_inputs(args, dxs), **kwargs)
 
 

@@ -16,7 +16,7 @@ import threading
 from collections.abc import Iterable, MutableMapping, Sequence
 from heapq import heapify, heappop, heappush
 from itertools import count
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 from weakref import ref
 
 from ._cotangent import Scattered
@@ -159,6 +159,21 @@ class only:  # noqa: N801 (reads as a statement)
 
     def __exit__(self, *_: object) -> None:
         activate(self.before)
+
+
+class Scope:
+    """A recorder that is active within a `with` block, and closed after it."""
+
+    noun = "recorder"  # how messages call it
+
+    def __enter__(self) -> Self:
+        if self in state.recorders:
+            raise TapeError(f"this {self.noun} is recording already")
+        activate((*state.recorders, self))  # type: ignore[arg-type]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        activate(tuple(r for r in state.recorders if r is not self))
 
 
 class Parts(dict[int, Any]):
