@@ -3,7 +3,7 @@
 The public surface is this file; modules that start with an underscore are private.
 """
 
-from . import _scipy_hook, optimizers
+from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
 from ._contract import not_differentiable, zero
 from ._cotangent import unbroadcast
 from ._errors import (

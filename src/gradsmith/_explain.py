@@ -8,9 +8,10 @@ from types import FrameType
 from typing import Any, NamedTuple
 from weakref import ref
 
+from ._departures import LEFT
 from ._errors import TapeError
 from ._tape import Node, Traced, leading_to
-from ._tensor import LEFT, Variable
+from ._tensor import Variable
 
 _OURS = {"gradsmith", "numpy", "scipy", "functools", "contextlib", "copy", "pickle"}
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from . import _tree
 from ._cotangent import cast, spec_of
+from ._departures import LEFT
 from ._errors import GradsmithError, TapeError, UnsupportedOperationError
 from ._explain import Loss, Losses
 from ._rule import Function
@@ -23,7 +24,7 @@ from ._tape import (
     state,
     walk_back,
 )
-from ._tensor import LEFT, Tensor, unwrap, wrap
+from ._tensor import Tensor, unwrap, wrap
 from ._unconnected import wants_zero
 
 

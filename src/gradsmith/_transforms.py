@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from . import _tree
+from ._departures import tell_lost
 from ._errors import GradsmithError, UnsupportedOperationError
 from ._forward import ForwardAccumulator, checked_tangent
 from ._gradient_tape import GradientTape, basis, seed
 from ._tape import Traced, marks_of, state
-from ._tensor import Tensor, _tell_lost, readonly, unwrap, wrap
+from ._tensor import Tensor, readonly, unwrap, wrap
 
 Argnums = int | Sequence[int]
 
@@ -202,7 +203,7 @@ def stop_gradient(x: Any) -> Any:
     def stopped(leaf: Any) -> Any:
         if not isinstance(leaf, Traced):
             return leaf
-        _tell_lost([leaf], "gs.stop_gradient", "it makes its argument a constant")
+        tell_lost([leaf], "gs.stop_gradient", "it makes its argument a constant")
         return wrap(leaf.value)
 
     return _tree.map(stopped, x)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith import _tensor, rules
+from gradsmith import _calls, rules
 from gradsmith._rule import RULES, Nondifferentiable
 from gradsmith.rules.nondifferentiable import IN_PLACE
 from gradsmith.rules.not_yet import NOT_YET
@@ -104,8 +104,8 @@ def called_by(wrappers):
         return rules.find_rule(fn)
 
     with (
-        patch.object(_tensor, "RULES", Spy(RULES)),
-        patch.object(_tensor, "find_rule", find_rule),
+        patch.object(_calls, "RULES", Spy(RULES)),
+        patch.object(_calls, "find_rule", find_rule),
         np.errstate(all="ignore"),
     ):
         for case in wrappers:
