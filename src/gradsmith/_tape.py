@@ -309,6 +309,7 @@ def walk_back(
     """
     silent = {} if silent is None else silent
     found: dict[Node, Any] = dict.fromkeys(sources)
+    inner = any(node.parents for node in found)  # else all of them are leaves
     relevant = leading_to(found, cotangents) if prune else None
     if relevant is not None:
         cotangents = {n: dy for n, dy in cotangents.items() if n in relevant}
@@ -320,12 +321,12 @@ def walk_back(
         if dy.__class__ is Scattered:
             dy = dy.dense()
         while True:
-            if node in found:
-                found[node] = dy
             parents: Any = node.parents
-            pull, saved = node.pull, node.saved
+            if (inner or not parents) and node in found:
+                found[node] = dy
             if not parents:
                 break
+            pull, saved = node.pull, node.saved
             if pull is None:
                 raise TapeError(_USED_UP)
             if not keep:
@@ -351,7 +352,7 @@ def walk_back(
             if dy is None:
                 silent[node] = {parents}
                 break
-            if queue or parents in cotangents:
+            if queue or (cotangents and parents in cotangents):
                 _receive(cotangents, queue, parents, dy)
                 break
             node = parents  # a chain goes on without queueing: 0.2 us less per node

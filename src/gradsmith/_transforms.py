@@ -70,7 +70,8 @@ def value_and_grad(
         dx = _tree.unflatten(picked, tape.pulled(value, flat))
         dx = dx if isinstance(argnums, Sequence) else dx[0]
         if plain:
-            value, aux, dx = _lower(value), _lower_new(aux, args), _lower_new(dx)
+            value, dx = _lower(value), _lower_new(dx)
+            aux = _lower_new(aux, args) if has_aux else None
         return ((value, aux) if has_aux else value), dx
 
     return both

@@ -217,7 +217,7 @@ elementwise(_sech2_of_any, lambda y, x: -2 * (y * np.tanh(x)))
 
 elementwise(np.sinh, lambda x: finite(np.cosh(x)), note=_OVERFLOW)
 elementwise(np.cosh, lambda x: finite(np.sinh(x)), note=_OVERFLOW)
-elementwise(np.tanh, lambda x: sech2(x))
+elementwise(np.tanh, sech2)
 
 
 def _arcsinh(x: Any) -> Any:
