@@ -728,8 +728,10 @@ def test_freeing_a_long_graph_of_nested_tapes():
         y = x
         for _ in range(STEPS // 4):
             y = np.sin(y)
+    nodes = [weakref.ref(y.marks[tape.key]) for tape in (outer, inner)]
     del y
     gc.collect()
+    assert [node() for node in nodes] == [None, None]
 
 
 SIZE = 50_000  # 400 kB, below what a pool of memory would keep
