@@ -85,8 +85,8 @@ def test_a_number_is_the_gradient_of_a_scalar_only():
 
 DTYPES = {
     "precision": ("float32", "float64", "np.float64(2) is one, 2.0 is not"),
-    "half": ("float16", "float32", "return gradient.astype(x.dtype)"),
-    "complex for real": ("float64", "complex128", "return np.real(gradient)"),
+    "half": ("float16", "float32", "cast the gradient to x.dtype"),
+    "complex for real": ("float64", "complex128", "return its real part"),
     "real for complex": ("complex128", "float64", "the imaginary part got lost"),
     "integer": (
         "float64",
@@ -98,7 +98,7 @@ DTYPES = {
         "bool",
         "whole numbers and truth values can't be a gradient",
     ),
-    "complex precision": ("complex64", "complex128", "return gradient.astype(x.dtype)"),
+    "complex precision": ("complex64", "complex128", "cast the gradient to x.dtype"),
 }
 
 
@@ -116,7 +116,7 @@ def test_wrong_dtype(case):
 
 
 def test_a_complex_number_for_a_real_scalar():
-    assert "return np.real(gradient)" in error_of(1j, np.array(2.0))
+    assert "return its real part" in error_of(1j, np.array(2.0))
 
 
 def test_float64_output_of_a_float32_argument_is_found():

@@ -214,7 +214,10 @@ class Application:
         specs = self.call.leaves
         if self.call.places is not None:  # what is as it should be: 3 us less
             gradients = returned if isinstance(returned, tuple) else (returned,)
-            if len(gradients) == len(specs) and all(map(_is_like, gradients, specs)):
+            if len(gradients) == len(specs) and all(
+                spec.describes(g) or g is None
+                for spec, g in zip(specs, gradients, strict=True)
+            ):
                 return [*gradients]
         needed: Collection[str] = ()
         if isinstance(returned, dict):
@@ -248,13 +251,6 @@ class Application:
         return _contract.check_gradients(
             self.operation.name, returned, arguments, names, each="variable"
         )
-
-
-def _is_like(gradient: Any, spec: Spec) -> bool:
-    return gradient is None or (
-        getattr(gradient, "shape", None) == spec.shape
-        and getattr(gradient, "dtype", None) == spec.dtype
-    )
 
 
 def _misfit(rule: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:

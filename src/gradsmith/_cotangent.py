@@ -33,6 +33,13 @@ class Spec:
     def zeros(self) -> Any:
         return np.zeros(self.shape, self.dtype)
 
+    def describes(self, x: Any) -> bool:
+        """Whether x is an array of this shape and dtype."""
+        return (
+            getattr(x, "shape", None) == self.shape
+            and getattr(x, "dtype", None) == self.dtype
+        )
+
 
 def spec_of(x: Any) -> Spec:
     """Return the spec of anything NumPy can read.

@@ -7,9 +7,10 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
+from ._arrays import is_array
 from ._errors import GradsmithError
 from ._parameters import OPTIONS, Signature
-from .frameworks import adapter_of, is_array
+from .frameworks import adapter_of
 
 
 class Operation:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import _tree
+from .._arrays import described
 from .._cotangent import Spec, broadcast_axes
 
 Shape = tuple[int, ...]
@@ -14,13 +15,15 @@ Shape = tuple[int, ...]
 
 def of_shape(name: str, expected: Shape, got: Shape) -> str:
     """The likely reason for a wrong shape."""
+    if None in expected or None in got:  # in a graph, where axes may be open
+        return "it belongs to another array"
     if got == ():
         return (
             "a scalar was returned for an array; was it summed or averaged? The "
             "gradient has an entry for each element (for none at all return None)"
         )
     if len(got) > 1 and got == expected[::-1]:
-        return f"it is transposed; return np.transpose(gradient), of shape {expected}"
+        return f"it is transposed; transpose it back, to shape {expected}"
     if _broadcasts(expected, got):
         axes = broadcast_axes(got, expected)
         which = f"axis {axes[0]}" if len(axes) == 1 else f"axes {axes}"
@@ -29,13 +32,13 @@ def of_shape(name: str, expected: Shape, got: Shape) -> str:
             f"return gs.unbroadcast(gradient, {name}.shape)"
         )
     if len(got) > 1 and sorted(got) == sorted(expected):
-        return "its axes are in another order; return np.moveaxis(gradient, ...)"
+        return f"its axes are in another order; move them, to shape {expected}"
     if np.prod(got) == np.prod(expected):
         return f"it has the right number of elements; reshape it to {expected}"
     if _broadcasts(got, expected):
         return (
             "it was summed over an axis that the argument has; "
-            f"return np.broadcast_to(gradient, {name}.shape)"
+            f"broadcast it to {name}.shape"
         )
     return "it belongs to another array"
 
@@ -50,21 +53,21 @@ def _broadcasts(shape: Shape, target: Shape) -> bool:
 def of_dtype(name: str, expected: Any, got: Any) -> str:
     """The likely reason for a wrong dtype."""
     if got.kind == "c" and expected.kind != "c":
-        return "the gradient of a real argument is real; return np.real(gradient)"
+        return "the gradient of a real argument is real; return its real part"
     if got.kind in "iub":
         return (
             "whole numbers and truth values can't be a gradient; multiply them by dy, "
-            f"or return gradient.astype({name}.dtype)"
+            f"or cast them to {name}.dtype"
         )
     if got.kind == "f" and expected.kind == "c":
         return (
-            "the imaginary part got lost (np.real, np.abs); if it is 0, "
-            f"return gradient.astype({name}.dtype)"
+            "the imaginary part got lost (by taking the real part or abs); if it is 0, "
+            f"cast the gradient to {name}.dtype"
         )
     return (
         "an array or NumPy scalar of another precision took part (np.float64(2) is "
-        "one, 2.0 is not), or the output has another dtype; return "
-        f"gradient.astype({name}.dtype)"
+        "one, 2.0 is not), or the output has another dtype; cast the gradient to "
+        f"{name}.dtype"
     )
 
 
@@ -73,7 +76,7 @@ def of_type(leaf: Any) -> str:
     if callable(leaf):
         return "a function was returned; call it"
     if isinstance(leaf, (list, tuple, dict)):
-        return "the argument is one array, so is its gradient: np.array, or np.stack"
+        return "the argument is one array, so is its gradient: stack the parts"
     return "a gradient is an array, or None if there is none"
 
 
@@ -81,7 +84,8 @@ def of_type(leaf: Any) -> str:
 
 
 def written(spec: Spec) -> str:
-    return f"shape {tuple(spec.shape)}, {spec.dtype}"
+    shape = "unknown" if spec.shape is None else tuple(spec.shape)
+    return f"shape {shape}, {spec.dtype}"
 
 
 def describe(x: Any) -> str:
@@ -90,8 +94,9 @@ def describe(x: Any) -> str:
     >>> describe([np.ones(3), None])
     'a list of 2: [array(3,), None]'
     """
-    if hasattr(x, "shape") and hasattr(x, "dtype"):
-        return f"{_a(x)} of {written(x)}"
+    spec = described(x)
+    if spec is not None:
+        return f"{_a(x)} of {written(spec)}"
     if isinstance(x, (tuple, list)):
         return f"{_a(x)} of {len(x)}: {outline(x)}"
     if isinstance(x, dict):

@@ -9,6 +9,7 @@ import numpy as np
 
 from .. import _tree
 from .._arguments import has_gradient
+from .._arrays import described
 from .._cotangent import Spec
 from .._errors import GradientContractError
 from . import causes
@@ -80,15 +81,26 @@ def _checked_leaf(name: str, spec: Spec, leaf: Any) -> Any:
         return leaf
     if not has_gradient(spec):
         return None
-    if not hasattr(leaf, "shape") or not hasattr(leaf, "dtype"):
+    if spec.describes(leaf):
+        return leaf
+    got = described(leaf)
+    if got is None:
         return _checked_number(name, spec, leaf)
-    if leaf.shape != spec.shape:
-        cause = causes.of_shape(name, spec.shape, tuple(leaf.shape))
-        raise _wrong_shape(name, spec, written(leaf), cause)
-    if leaf.dtype != spec.dtype:
-        cause = causes.of_dtype(name, spec.dtype, leaf.dtype)
-        raise _wrong_dtype(name, spec, written(leaf), cause)
+    if not _same_shape(got.shape, spec.shape):
+        cause = causes.of_shape(name, spec.shape, got.shape)
+        raise _wrong_shape(name, spec, written(got), cause)
+    if got.dtype != spec.dtype:
+        cause = causes.of_dtype(name, spec.dtype, got.dtype)
+        raise _wrong_dtype(name, spec, written(got), cause)
     return leaf
+
+
+def _same_shape(got: Any, expected: Any) -> bool:
+    """Whether shapes agree, as far as they are known: a graph may leave axes open."""
+    if got is None or expected is None:
+        return True
+    pairs = zip(got, expected, strict=False)
+    return len(got) == len(expected) and all(m == n or None in (m, n) for m, n in pairs)
 
 
 def _checked_number(name: str, spec: Spec, leaf: Any) -> Any:

@@ -2,54 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cache
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any, Protocol
 
-import numpy as np
-
+from .._arrays import NAMES, common_framework
+from .._cotangent import Spec
 from .._errors import UnsupportedOperationError
 from .._parameters import Bound
-from .._tape import Traced
 from . import numpy as _numpy
 
 
 class Adapter(Protocol):
-    """Runs an operation on the arrays of one framework."""
+    """Runs operations on the arrays of one framework."""
 
-    def call(self, operation: Any, bound: Bound) -> Any: ...
+    def call(self, operation: Any, bound: Bound) -> Any:
+        """Run an operation, so that the framework differentiates it by its rule."""
+        ...
+
+    def host(
+        self,
+        fn: Callable[..., Sequence[Any]],
+        arrays: Sequence[Any],
+        specs: Sequence[Spec],
+        name: str,
+    ) -> list[Any]:
+        """Run a function of NumPy arrays, also where the framework compiles.
+
+        It is given the arrays as NumPy's, and returns one for each spec. Nothing is
+        differentiated here.
+        """
+        ...
 
 
-_FOREIGN = {
-    "torch": "PyTorch",
-    "jax": "JAX",
-    "jaxlib": "JAX",
-    "tensorflow": "TensorFlow",
-}
-
-
-@cache
-def _framework_of(cls: type) -> str | None:
-    """The framework that values of a type belong to. Imports none of them."""
-    if issubclass(cls, (Traced, np.ndarray)):
-        return "NumPy"
-    return _FOREIGN.get(cls.__module__.partition(".")[0])
-
-
-def is_array(x: Any) -> bool:
-    """Whether an argument counts as an array; all else, numbers too, is static."""
-    framework = _framework_of(type(x))
-    return framework == "NumPy" or (framework is not None and hasattr(x, "shape"))
+# The oldest release whose interfaces the adapter uses.
+_OLDEST = {"tensorflow": (2, 18), "jax": (0, 7), "torch": (2, 7)}
+_adapters: dict[str, Adapter] = {"numpy": _numpy}
 
 
 def adapter_of(leaves: Sequence[Any], operation: str) -> Adapter:
     """The adapter of the framework that these arrays belong to."""
-    for leaf in leaves:
-        framework = _framework_of(type(leaf))
-        if framework != "NumPy":
-            raise UnsupportedOperationError(
-                f"operation {operation!r} was given a {framework} array "
-                f"({type(leaf).__name__}). This version runs operations on NumPy "
-                "arrays and gs.Tensor; convert it first: np.asarray(x)."
-            )
-    return _numpy
+    name = common_framework(leaves, f"operation {operation!r}")
+    return _adapters.get(name) or load(name)
+
+
+def load(name: str) -> Adapter:
+    """The adapter of a framework; its arrays were seen, so it is imported already."""
+    version = sys.modules[name].__version__
+    numbers = version.partition("+")[0].split(".")[:2]
+    if tuple(map(int, numbers)) < _OLDEST[name]:
+        oldest = ".".join(map(str, _OLDEST[name]))
+        raise UnsupportedOperationError(
+            f"this is {NAMES[name]} {version}, and operations run on {oldest} and "
+            f"later: pip install --upgrade {name}"
+        )
+    found = _adapters[name] = import_module(f"{__name__}.{name}")
+    return found

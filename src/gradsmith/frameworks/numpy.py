@@ -7,14 +7,14 @@ for the rule is given what it computes from: it may be a black box.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from .. import _tree
 from .._application import Application, OutputSpecs, run_body
-from .._cotangent import spec_of
+from .._cotangent import Spec, spec_of
 from .._errors import GradsmithError, UnsupportedOperationError
 from .._parameters import Bound, takes
 from .._tape import Traced, marks_of, only, state
@@ -33,6 +33,16 @@ def call(operation: Any, bound: Bound) -> Any:
     if _any_traced(bound.leaves):
         return _tree.map(_as_tensor, outputs)
     return _with_originals(outputs, inner.leaves, bound.leaves)
+
+
+def host(
+    fn: Callable[..., Sequence[Any]],
+    arrays: Sequence[Any],
+    specs: Sequence[Spec],
+    name: str,
+) -> list[Any]:
+    """Run a function of NumPy arrays."""
+    return list(fn(*map(_plain, arrays)))
 
 
 def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> Any:

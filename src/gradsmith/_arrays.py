@@ -1,0 +1,105 @@
+"""Whose arrays these are: NumPy's (with the engine's tensors) or a framework's.
+
+No framework is imported to find out: one whose array we are given is loaded already.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from ._cotangent import Spec
+from ._errors import GradsmithError
+from ._tape import Traced
+
+NAMES = {
+    "numpy": "NumPy",
+    "tensorflow": "TensorFlow",
+    "jax": "JAX",
+    "torch": "PyTorch",
+}
+_ROOTS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow"}
+# What counts as an array of a framework, beside the types that are derived from it.
+_ARRAY_TYPES = {
+    "torch": lambda torch: (torch.Tensor,),
+    "jax": lambda jax: (jax.Array,),
+    "tensorflow": lambda tf: (tf.Tensor, tf.Variable),
+}
+_known: dict[type, str | None] = {}
+
+# How an adapter describes the arrays of its framework, registered when it is loaded.
+DESCRIBE: dict[str, Callable[[Any], Spec]] = {}
+
+
+def framework_of(x: Any) -> str | None:
+    """The framework that an array belongs to; None for what is no array.
+
+    >>> framework_of(np.ones(3)), framework_of(3.0)
+    ('numpy', None)
+    """
+    cls = type(x)
+    try:
+        return _known[cls]
+    except KeyError:
+        found = _known[cls] = _find(x)
+        return found
+
+
+def _find(x: Any) -> str | None:
+    if isinstance(x, (Traced, np.ndarray)):
+        return "numpy"
+    for base in type(x).__mro__:  # a user's subclass is from another module
+        name = _ROOTS.get(base.__module__.partition(".")[0])
+        if name is not None and name in sys.modules:
+            types = _ARRAY_TYPES[name](sys.modules[name])
+            return name if isinstance(x, types) else None
+    return None
+
+
+def is_array(x: Any) -> bool:
+    """Whether an argument counts as an array; all else, numbers too, is static."""
+    return framework_of(x) is not None
+
+
+def common_framework(arrays: Iterable[Any], caller: str) -> str:
+    """The framework that all of these arrays belong to; `caller` is who was given them.
+
+    >>> common_framework([np.ones(3), np.zeros(2)], "operation 'add'")
+    'numpy'
+    """
+    first: Any = None
+    name = None
+    for x in arrays:
+        found = framework_of(x)
+        if name is None:
+            first, name = x, found
+        elif found != name:
+            raise _mixed(caller, first, x)
+    return name or "numpy"
+
+
+def _mixed(caller: str, x: Any, other: Any) -> GradsmithError:
+    mine, others = (
+        f"a {NAMES[framework_of(each) or 'numpy']} array ({type(each).__name__})"
+        for each in (x, other)
+    )
+    return GradsmithError(
+        f"{caller} was given arrays of two frameworks: {mine} and {others}\n"
+        "  expected: all of one framework, since no derivative passes from one into "
+        "another\n"
+        "  what to do: convert one of them first: tf.convert_to_tensor(x), "
+        "jnp.asarray(x), torch.as_tensor(x) or np.asarray(x)"
+    )
+
+
+def described(x: Any) -> Spec | None:
+    """The spec of an array of any framework; None for what is no array."""
+    name = framework_of(x)
+    if name in DESCRIBE:
+        return DESCRIBE[name](x)
+    if hasattr(x, "shape") and hasattr(x, "dtype"):
+        return Spec(tuple(x.shape), x.dtype)
+    return None
