@@ -57,5 +57,6 @@ def load(name: str) -> Adapter:
             f"this is {NAMES[name]} {version}, and operations run on {oldest} and "
             f"later: pip install --upgrade {name}"
         )
-    found = _adapters[name] = import_module(f"{__name__}.{name}")
+    found: Any = import_module(f"{__name__}.{name}")
+    _adapters[name] = found
     return found
