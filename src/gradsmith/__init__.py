@@ -5,7 +5,7 @@ The public surface is this file; modules that start with an underscore are priva
 
 from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
 from ._contract import not_differentiable, zero
-from ._cotangent import unbroadcast
+from ._cotangent import spec, unbroadcast
 from ._errors import (
     GradientContractError,
     GradsmithError,
@@ -18,6 +18,7 @@ from ._gradient_tape import GradientTape
 from ._module import Module
 from ._operation import Operation, custom_gradient, operation, with_gradient
 from ._pool import release_memory
+from ._python_op import python_op
 from ._tensor import Tensor, Variable, constant
 from ._transforms import (
     grad,
@@ -58,7 +59,9 @@ __all__ = [
     "not_differentiable",
     "operation",
     "optimizers",
+    "python_op",
     "release_memory",
+    "spec",
     "stop_gradient",
     "unbroadcast",
     "value_and_grad",

@@ -103,3 +103,11 @@ def described(x: Any) -> Spec | None:
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return Spec(tuple(x.shape), x.dtype)
     return None
+
+
+def same_shape(got: Any, expected: Any) -> bool:
+    """Whether shapes agree, as far as they are known: a graph may leave axes open."""
+    if got is None or expected is None:
+        return True
+    pairs = zip(got, expected, strict=False)
+    return len(got) == len(expected) and all(m == n or None in (m, n) for m, n in pairs)

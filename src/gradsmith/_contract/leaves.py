@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import _tree
 from .._arguments import has_gradient
-from .._arrays import described
+from .._arrays import described, same_shape
 from .._cotangent import Spec
 from .._errors import GradientContractError
 from . import causes
@@ -86,21 +86,13 @@ def _checked_leaf(name: str, spec: Spec, leaf: Any) -> Any:
     got = described(leaf)
     if got is None:
         return _checked_number(name, spec, leaf)
-    if not _same_shape(got.shape, spec.shape):
+    if not same_shape(got.shape, spec.shape):
         cause = causes.of_shape(name, spec.shape, got.shape)
         raise _wrong_shape(name, spec, written(got), cause)
     if got.dtype != spec.dtype:
         cause = causes.of_dtype(name, spec.dtype, got.dtype)
         raise _wrong_dtype(name, spec, written(got), cause)
     return leaf
-
-
-def _same_shape(got: Any, expected: Any) -> bool:
-    """Whether shapes agree, as far as they are known: a graph may leave axes open."""
-    if got is None or expected is None:
-        return True
-    pairs = zip(got, expected, strict=False)
-    return len(got) == len(expected) and all(m == n or None in (m, n) for m, n in pairs)
 
 
 def _checked_number(name: str, spec: Spec, leaf: Any) -> Any:

@@ -1,0 +1,227 @@
+"""The body and the rules of a Python operation, as a framework calls them back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import _tree
+from ._application import OutputSpecs, run_body
+from ._arrays import described, framework_of, same_shape
+from ._contract.causes import written
+from ._cotangent import Spec, spec_of
+from ._errors import GradientContractError, GradsmithError
+from ._hosting import differentiable, has_tangent, hosted
+from ._parameters import Bound, Signature
+from ._tensor import unwrap
+from ._trial import Trials, made_up
+from .frameworks.numpy import gradients_of, tangents_of
+
+
+class Callbacks:
+    """Body, vjp and jvp of an operation in terms of callbacks."""
+
+    def __init__(self, operation: Any, signature: Signature) -> None:
+        self.operation = operation
+        self.signature = signature
+        self.trials = Trials()
+
+    def body(self, *args: Any, **kwargs: Any) -> Any:
+        return self._call(args, kwargs).run()
+
+    def vjp(self, dy: Any, y: Any, *args: Any, needs: Any, **kwargs: Any) -> Any:
+        return self._call(args, kwargs).gradients(dy, y, needs)
+
+    def jvp(self, dx: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        return self._call(args, kwargs).tangents(dx, y)
+
+    def _call(self, args: Any, kwargs: Any) -> _Call:
+        return _Call(self.operation, self.signature.bind(args, kwargs), self.trials)
+
+
+class _Call:
+    """One call in a framework. `specs` describe its arrays, `outputs` what it returns.
+
+    What is called back are functions of flat arrays: those of the arguments, for rules
+    after the cotangents or tangents and the outputs.
+    """
+
+    def __init__(self, operation: Any, bound: Bound, trials: Trials) -> None:
+        self.operation = operation
+        self.bound = bound
+        self.trials = trials
+        self.name = f"operation {operation.name!r}"
+        self.specs = [_spec_of(x) for x in bound.leaves]
+        self.described = bound.with_leaves(self.specs)
+        self.outputs: Any = None
+
+    def run(self) -> Any:
+        def flat(*xs: Any) -> list[Any]:
+            ys = self._ran(xs)
+            found = _tree.map(spec_of, ys)
+            if self.outputs is None:  # run at once: nobody asked before
+                self.outputs = found
+            _require_specs(self.name, _tree.leaves(self.outputs), _tree.leaves(found))
+            return _tree.leaves(ys)
+
+        ys = hosted(flat, self.bound.leaves, self._output_specs, self.operation.name)
+        return _tree.unflatten(self.outputs, ys)
+
+    def gradients(self, dy: Any, y: Any, needs: dict[str, bool]) -> dict[str, Any]:
+        outputs = _described_outputs(y)
+        wanted = [*self._wanted(needs)]
+
+        def flat(*arrays: Any) -> list[Any]:
+            dys, y, bound = self._taken_apart(arrays, len(outputs.flat), outputs)
+            return gradients_of(self.operation, bound, outputs, y, dys, wanted)
+
+        def specs(arrays: Sequence[Any]) -> list[Spec]:
+            self._try_gradients(flat, outputs, wanted)
+            return [self.specs[i] for i in wanted]
+
+        rule = differentiable(flat, f"the gradient of {self.name}", specs)
+        dys = [d for d in _tree.leaves(dy) if d is not None]
+        found = rule(*dys, *_tree.leaves(y), *self.bound.leaves)
+        by_place = dict(zip(wanted, found, strict=True))
+        flat_gradients = [by_place.get(i) for i in range(len(self.specs))]
+        return dict(self._by_argument(flat_gradients))
+
+    def tangents(self, dx: Any, y: Any) -> Any:
+        outputs = _described_outputs(y)
+        dxs = [d for d in _tree.leaves(dx) if d is not None]
+        moved = [i for i, spec in enumerate(self.specs) if has_tangent(spec)]
+        if len(dxs) == len(self.specs):
+            dxs = [dxs[i] for i in moved]
+
+        def flat(*arrays: Any) -> list[Any]:
+            given, y, bound = self._taken_apart(arrays, len(moved), outputs)
+            by_place = dict(zip(moved, given, strict=True))
+            dxs = [by_place.get(i) for i in range(len(self.specs))]
+            return tangents_of(self.operation, bound, outputs, y, dxs)
+
+        name = f"the tangent of {self.name}"
+        rule = differentiable(flat, name, lambda arrays: outputs.flat)
+        found = rule(*dxs, *_tree.leaves(y), *self.bound.leaves)
+        return outputs.structured(found)
+
+    # Between flat arrays and the call
+
+    def _ran(self, xs: Sequence[Any]) -> Any:
+        """The outputs of the body, each an array."""
+        outputs, _ = run_body(self.operation, self.bound.with_leaves(xs))
+        return _tree.map(lambda y: _as_array(self.name, y), outputs)
+
+    def _taken_apart(
+        self, arrays: Sequence[Any], count: int, outputs: OutputSpecs
+    ) -> tuple[Sequence[Any], Any, Bound]:
+        """The cotangents or tangents, the outputs, and the call."""
+        start = len(arrays) - len(self.specs)
+        y = _tree.unflatten(outputs.tree, [*arrays[count:start]])
+        return arrays[:count], y, self.bound.with_leaves(arrays[start:])
+
+    def _wanted(self, needs: dict[str, bool]) -> Iterator[int]:
+        """The positions of the arrays whose gradients will be used."""
+        place = 0
+        for name, value in self.described.arguments():
+            for leaf in _tree.leaves(value):
+                if isinstance(leaf, Spec):
+                    if needs.get(name) and has_tangent(leaf):
+                        yield place
+                    place += 1
+
+    def _by_argument(self, gradients: list[Any]) -> Iterator[tuple[str, Any]]:
+        """Each argument that has arrays, with its gradients in the same structure."""
+        structured = self.bound.with_leaves(gradients)
+        pairs = zip(self.bound.arguments(), structured.arguments(), strict=True)
+        for (name, value), (_, gradient) in pairs:
+            if any(framework_of(leaf) for leaf in _tree.leaves(value)):
+                yield name, gradient
+
+    # What a compiler must know before anything is run
+
+    def _output_specs(self) -> list[Spec]:
+        if self.outputs is None:
+            self.outputs = self._told() or self._inferred()
+        return _tree.leaves(self.outputs)
+
+    def _told(self) -> Any:
+        spec = self.operation.spec
+        if callable(spec):
+            args, kwargs = self.described.arguments_for(spec, before=0)
+            spec = spec(*args, **kwargs)
+        return None if spec is None else _tree.map(_told_spec, spec)
+
+    def _inferred(self) -> Any:
+        def run() -> Any:
+            return _tree.map(spec_of, self._ran(made_up(self.specs, self.name)))
+
+        return self.trials.once("outputs", self.described, run, self.name)
+
+    def _try_gradients(
+        self, flat: Any, outputs: OutputSpecs, wanted: Sequence[int]
+    ) -> None:
+        """Let a broken contract be seen before anything is compiled."""
+        is_open = any(s.shape is None or None in s.shape for s in self.specs)
+        if self.operation.spec is not None or is_open:
+            return
+
+        def run() -> None:
+            xs = made_up(self.specs, self.name)
+            ys = _tree.leaves(self._ran(xs))
+            try:
+                flat(*made_up(outputs.flat, self.name), *ys, *xs)
+            except GradsmithError:
+                raise
+            except Exception:
+                # Made-up values are not what the rule is for. If it fails with those
+                # that it is for, its error is raised then.
+                return
+
+        self.trials.once(tuple(wanted), self.described, run, self.name)
+
+
+def _spec_of(x: Any) -> Spec:
+    spec = described(x)
+    assert spec is not None
+    return spec
+
+
+def _described_outputs(y: Any) -> OutputSpecs:
+    specs = _tree.map(_spec_of, y)
+    tree = _tree.map(lambda spec: spec if has_tangent(spec) else None, specs)
+    return OutputSpecs(tree, [s for s in _tree.leaves(tree) if s is not None])
+
+
+def _as_array(name: str, y: Any) -> Any:
+    array = y if hasattr(y, "dtype") else np.asarray(unwrap(y))
+    if array.dtype.kind not in "biufcV":
+        raise GradientContractError(
+            f"{name} returned something that is no array of numbers\n"
+            f"  expected: arrays, or trees of them\n  got: a {type(y).__name__}\n"
+            "  likely cause: a framework passes on nothing else; leave it out"
+        )
+    return array
+
+
+def _told_spec(spec: Any) -> Spec:
+    if hasattr(spec, "shape") and hasattr(spec, "dtype"):
+        return Spec(tuple(spec.shape), np.dtype(spec.dtype))
+    raise GradsmithError(
+        f"spec= wants gs.spec(shape, dtype) for each output, and got {spec!r}"
+    )
+
+
+def _require_specs(name: str, told: Sequence[Spec], got: Sequence[Spec]) -> None:
+    pairs = zip(told, got, strict=False)
+    if len(told) == len(got) and all(
+        same_shape(t.shape, g.shape) and t.dtype == g.dtype for t, g in pairs
+    ):
+        return
+    raise GradientContractError(
+        f"{name} returned other outputs than were announced\n"
+        f"  expected: {'; '.join(map(written, told))}\n"
+        f"  got: {'; '.join(map(written, got))}\n"
+        "  likely cause: spec= is wrong, or shapes or dtypes depend on the values"
+    )

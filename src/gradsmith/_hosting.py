@@ -1,0 +1,196 @@
+"""Functions of NumPy arrays as operations of any framework, to any order.
+
+A framework runs the function by a callback and can't see into it. Its derivatives are
+therefore found by the embedded engine: they are functions of NumPy arrays again, and
+become operations in the same way when a framework asks for them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ._arrays import described
+from ._cotangent import Spec, cast
+from ._errors import UnsupportedOperationError
+from ._forward import ForwardAccumulator
+from ._gradient_tape import GradientTape
+from ._operation import Operation
+from ._tape import Traced
+from ._tensor import unwrap, wrap
+from .frameworks import adapter_of
+
+Flat = Callable[..., Sequence[Any]]
+
+
+class Specs(Sequence[Spec]):
+    """What a function will return, found out when a framework wants to know it.
+
+    Where the function is run at once, nobody asks.
+    """
+
+    def __init__(self, find: Callable[[], Sequence[Spec]]) -> None:
+        self._find = find
+        self._found: Sequence[Spec] | None = None
+
+    @property
+    def _specs(self) -> Sequence[Spec]:
+        if self._found is None:
+            self._found = self._find()
+        return self._found
+
+    def __getitem__(self, i: Any) -> Any:
+        return self._specs[i]
+
+    def __len__(self) -> int:
+        return len(self._specs)
+
+    def __iter__(self) -> Iterator[Spec]:
+        return iter(self._specs)
+
+
+def hosted(
+    flat: Flat, arrays: Sequence[Any], find: Callable[[], Sequence[Spec]], name: str
+) -> list[Any]:
+    """Run a function of NumPy arrays on the arrays of a framework."""
+
+    def run(*plain: Any) -> list[Any]:
+        return [np.asarray(unwrap(y)) for y in flat(*plain)]
+
+    return adapter_of(arrays, name).host(run, arrays, Specs(find), name)
+
+
+def differentiable(flat: Flat, name: str, find: Any) -> Operation:
+    """A function of NumPy arrays as an operation; `find(arrays)` tells its outputs.
+
+    The function must compute in NumPy's calls, so that the engine can follow it, if a
+    derivative is asked for.
+    """
+
+    def body(*arrays: Any) -> Any:
+        return tuple(hosted(flat, arrays, lambda: find(arrays), name))
+
+    def vjp(dy: Any, y: Any, *arrays: Any, needs: Any) -> list[Any]:
+        given = [d is not None for d in dy]
+        wanted = [
+            i
+            for i, (x, need) in enumerate(zip(arrays, needs.values(), strict=True))
+            if need and has_tangent(_spec(x))
+        ]
+        pull = differentiable(
+            _pullback(flat, given, wanted, name),
+            f"the gradient of {name}",
+            lambda arrays: [_spec(arrays[i - len(needs)]) for i in wanted],
+        )
+        found = pull(*(d for d in dy if d is not None), *arrays)
+        by_place = dict(zip(wanted, found, strict=True))
+        return [by_place.get(i) for i in range(len(arrays))]
+
+    def jvp(dx: Any, y: Any, *arrays: Any) -> Any:
+        dxs = dx if len(arrays) > 1 else (dx,)
+        moved = [
+            i
+            for i, (x, d) in enumerate(zip(arrays, dxs, strict=True))
+            if d is not None and has_tangent(_spec(x))
+        ]
+        push = differentiable(
+            _pushforward(flat, moved, name),
+            f"the tangent of {name}",
+            lambda _: [spec for spec in map(_spec, y) if has_tangent(spec)],
+        )
+        found = iter(push(*(dxs[i] for i in moved), *arrays))
+        return tuple(next(found) if has_tangent(_spec(part)) else None for part in y)
+
+    body.__name__ = name
+    operation = Operation(body, closure=False)
+    operation.vjp(vjp)
+    operation.jvp(jvp)
+    return operation
+
+
+def has_tangent(spec: Any) -> bool:
+    return spec.dtype.kind in "fcV"
+
+
+def _spec(x: Any) -> Spec:
+    spec = described(x)
+    assert spec is not None
+    return spec
+
+
+# --- derivatives by the engine -------------------------------------------------------
+
+
+def _pullback(flat: Flat, given: Sequence[bool], wanted: Sequence[int], name: str):
+    """The function of cotangents and arrays that gives the gradients of some arrays."""
+    count = sum(given)
+
+    def pull(*arrays: Any) -> list[Any]:
+        dys, xs = arrays[:count], [*arrays[count:]]
+        for i in wanted:
+            xs[i] = _tensor(xs[i])
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([xs[i] for i in wanted])
+            ys = flat(*xs)
+        _refuse_departures(tape, name)
+        ys = [y for y, has in zip(ys, given, strict=True) if has]
+        dxs: list[Any] = [None] * len(wanted)
+        pairs = zip(ys, dys, strict=True)
+        followed = [(y, dy) for y, dy in pairs if isinstance(y, Traced)]
+        if followed:
+            dxs = tape.gradient(
+                [y for y, _ in followed],
+                [xs[i] for i in wanted],
+                [dy for _, dy in followed],
+                unconnected_gradients="zero",
+            )
+        pairs = zip(wanted, dxs, strict=True)
+        return [_zeros(xs[i]) if dx is None else dx for i, dx in pairs]
+
+    return pull
+
+
+def _pushforward(flat: Flat, moved: Sequence[int], name: str) -> Flat:
+    """The function of tangents and arrays that gives the tangents of the results."""
+
+    def push(*arrays: Any) -> list[Any]:
+        dxs, xs = arrays[: len(moved)], [*arrays[len(moved) :]]
+        for i in moved:
+            xs[i] = _tensor(xs[i])
+        pairs = zip(moved, dxs, strict=True)
+        dxs = [_tensor(cast(dx, xs[i].dtype)) for i, dx in pairs]
+        with ForwardAccumulator([xs[i] for i in moved], dxs) as accumulator:
+            ys = flat(*xs)
+        _refuse_departures(accumulator, name)
+        return [
+            accumulator.jvp(y, unconnected_gradients="zero")
+            if isinstance(y, Traced)
+            else _zeros(y)
+            for y in ys
+            if has_tangent(y)
+        ]
+
+    return push
+
+
+def _tensor(x: Any) -> Any:
+    """A new tensor, so that each is followed by its own place."""
+    copied: Any = np.positive
+    return copied(x) if isinstance(x, Traced) else wrap(x)
+
+
+def _zeros(x: Any) -> Any:
+    return np.zeros(x.shape, x.dtype)
+
+
+def _refuse_departures(recorder: Any, name: str) -> None:
+    departures = recorder.losses.departures()
+    if departures:
+        places = "".join(f"\n  {loss}" for loss in departures)
+        raise UnsupportedOperationError(
+            f"{name} is being differentiated, and the engine can't see all of it:"
+            f"{places}\nWrite the rule in NumPy's functions, or make the part that is "
+            "not one (SciPy, C) an operation of its own, with gs.python_op."
+        )

@@ -1,0 +1,89 @@
+"""`python_op`: a body in NumPy, SciPy or C, with its NumPy gradient, in any framework.
+
+On NumPy arrays it is an operation like others. In a framework body and rules become
+functions that the framework calls back, also from compiled code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property, wraps
+from typing import Any
+
+from ._arrays import framework_of
+from ._callback import Callbacks
+from ._operation import Operation
+
+
+class PythonOperation(Operation):
+    """An operation whose body and rules run on NumPy arrays in every framework."""
+
+    spec: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self._signature.bind(args, kwargs)
+        if all(framework_of(x) == "numpy" for x in bound.leaves):
+            return super().__call__(*args, **kwargs)
+        return self._in_frameworks(*args, **kwargs)
+
+    @cached_property
+    def _in_frameworks(self) -> Operation:
+        """The operation that a framework sees: callbacks, in rule form."""
+        callbacks = Callbacks(self, self._signature)
+        body = wraps(self.fn)(lambda *args, **kwargs: callbacks.body(*args, **kwargs))
+        result = Operation(body, closure=False, surrogate=self.surrogate)
+        result.linear = self.linear
+        if self.closure or self.vjp_rule or self.jvp_rule:
+            result.vjp(callbacks.vjp)
+            result.jvp(callbacks.jvp)
+        return result
+
+
+def python_op(
+    fn: Callable[..., Any] | None = None,
+    grad: Callable[..., Any] | None = None,
+    *,
+    jvp: Callable[..., Any] | None = None,
+    spec: Any = None,
+    surrogate: str | None = None,
+    linear: bool = True,
+) -> Any:
+    """Make an operation of a function that computes with NumPy, SciPy or C.
+
+    >>> import numpy as np
+    >>> from gradsmith import grad
+    >>> @python_op
+    ... def interpolate(x, table):
+    ...     return np.interp(x, np.arange(len(table)), table)
+    >>> @interpolate.vjp
+    ... def _(dy, y, x, table):
+    ...     i = np.clip(np.floor(x).astype(int), 0, len(table) - 2)
+    ...     return dy * (table[i + 1] - table[i]), None
+    >>> table = np.array([0.0, 1.0, 4.0])
+    >>> float(grad(lambda x: interpolate(x, table))(1.5))
+    3.0
+
+    Rules come as `@op.vjp` and `@op.jvp`, as `grad` and `jvp`, or with the body, if
+    `fn` is an operation already (`gs.custom_gradient` or `gs.operation`). They too are
+    given NumPy arrays, whatever framework the operation is called in: TensorFlow in
+    `tf.function`, JAX under `jit` and `vmap`, PyTorch under `torch.compile`.
+
+    A compiler must know the shapes and dtypes of the outputs. They are found by one
+    trial run on made-up values, or told by `spec`: specs (`gs.spec(shape, dtype)`)
+    structured like the outputs, or a function that makes them from the arguments, in
+    which the arrays are specs too.
+    """
+    if fn is None:
+        return lambda fn: python_op(
+            fn, grad, jvp=jvp, spec=spec, surrogate=surrogate, linear=linear
+        )
+    closure, rules = False, (grad, jvp)
+    if isinstance(fn, Operation):
+        closure, rules = fn.closure, (grad or fn.vjp_rule, jvp or fn.jvp_rule)
+        surrogate, linear, fn = surrogate or fn.surrogate, fn.linear, fn.fn
+    result = PythonOperation(fn, closure=closure, surrogate=surrogate, linear=linear)
+    result.spec = spec
+    for give, rule in zip((result.vjp, result.jvp), rules, strict=True):
+        if rule is not None:
+            give(rule)
+    return result
