@@ -36,7 +36,7 @@ def _body(op: Any) -> Any:
 
 
 def _marked_vjp(op: Any, factor: float) -> Any:
-    marked = jax.custom_vjp(op.fun, nondiff_argnums=op.nondiff_argnums)
+    marked = type(op)(op.fun, nondiff_argnums=op.nondiff_argnums)
     marked.defvjp(
         op.fwd,
         scaled(op.bwd, factor, _scale),
@@ -51,7 +51,7 @@ def _marked_jvp(op: Any, factor: float) -> Any:
         y, dy = answer
         return y, _scale(dy, factor)
 
-    marked = jax.custom_jvp(op.fun, nondiff_argnums=op.nondiff_argnums)
+    marked = type(op)(op.fun, nondiff_argnums=op.nondiff_argnums)
     marked.defjvp(scaled(op.jvp, factor, scale), symbolic_zeros=op.symbolic_zeros)
     return marked
 

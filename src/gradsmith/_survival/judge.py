@@ -59,7 +59,7 @@ class Judge:
             return self._absent("None", reference)
         given, size = np.asarray(given), _size(given, rule, body)
         if rule is None:
-            return Verdict.UNCLEAR, "there is no plain eager gradient to compare with"
+            return Verdict.UNCLEAR, "there is nothing to compare it with"
         as_rule = self._close(given, rule, size)
         as_body = body is not None and self._close(given, body, size)
         if as_rule and body is not None and not as_body:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .probe import Probe, joined
+from .probe import Probe
 from .quiet import Progress, quiet
 from .result import Outcome, Verdict
 from .row import Row
@@ -26,12 +26,13 @@ def worse(inside: Outcome, itself: Outcome) -> Outcome:
     if inside.verdict is itself.verdict:
         return inside if inside.detail else itself
     if _ORDER.index(inside.verdict) < _ORDER.index(itself.verdict):
-        found, when = inside, "if it is part of a larger function"
+        found, when = inside, "inside of a larger function"
     else:
-        found, when = itself, "if its own argument is what is differentiated by"
+        found, when = itself, "where its own argument is differentiated by"
     if found.verdict is Verdict.HONOURED:  # the other one showed nothing
         return found
-    return Outcome(found.transformation, found.verdict, joined(found.detail, when))
+    detail = f"{found.detail}, {when}" if found.detail else when
+    return Outcome(found.transformation, found.verdict, detail)
 
 
 def outcomes(

@@ -32,7 +32,7 @@ from .row import TANGENT
 from .subject import Subject, is_floating
 
 CURVATURE = 0.3819  # so that the derivative 1 + 2 c u is zero for no simple u
-DIRECTION = np.array([0.75, -1.25])
+DIRECTION = np.array([0.75, 1.25])
 # Exact in every dtype, and near enough to stay in the operation's domain.
 POINTS = np.array([[0.0, 0.0], [1 / 64, -1 / 32]])
 
@@ -60,7 +60,7 @@ class Scalar:
     def vector(self, t: Any) -> Any:
         """The terms of phi."""
         args, kwargs = self._arguments(t)
-        ys = floating(self.op(*args, **kwargs))
+        ys = outputs(self.op(*args, **kwargs))
         parts = zip(ys, self.scales, self.weights, strict=True)
         return self.kit.joined(
             [self.kit.terms(y, scale, w, CURVATURE) for y, scale, w in parts]
@@ -132,21 +132,21 @@ def scalar_of(
     random = np.random.default_rng(0)
     with annotate(f"raised by {subject.name} itself, called with the given inputs"):
         returned = subject.call(*args, **kwargs)
-    xs, ys = floating((args, kwargs)), floating(returned)
+    xs, ys = floating((args, kwargs)), outputs(returned)
     if not ys:
         raise GradsmithError(
             f"{subject.name} has no output with a gradient: it returned "
             f"{type(returned).__name__}, without any array of floating numbers"
         )
-    outputs = [kit.numpy(y) for y in ys]
-    sizes = [y.size * (1 + np.iscomplexobj(y)) for y in outputs]
+    values = [kit.numpy(y) for y in ys]
+    sizes = [y.size * (1 + np.iscomplexobj(y)) for y in values]
     return Scalar(
         kit,
         subject.call,
         args,
         kwargs,
         directions=[_directions(kit, x, random) for x in xs],
-        scales=[_size(y) for y in outputs],
+        scales=[_size(y) for y in values],
         weights=[kit.number(random.uniform(0.5, 1.5, n), xs[0]) for n in sizes],
         tolerance=max(_tolerance(x) for x in (*xs, *ys)),
         itself=False,
@@ -159,6 +159,11 @@ def scalar_of(
 def floating(tree: Any) -> list[Any]:
     """The arrays of floating numbers in a tree."""
     return [x for x in _tree.leaves(tree) if is_array(x) and is_floating(x)]
+
+
+def outputs(tree: Any) -> list[Any]:
+    """The outputs with a gradient; NumPy gives numbers for arrays without axes."""
+    return [y for y in _tree.leaves(tree) if is_floating(y)]
 
 
 def _directions(kit: Any, x: Any, random: np.random.Generator) -> list[Any]:
@@ -183,5 +188,5 @@ _DIGITS |= {"float16": 10, "bfloat16": 7}
 
 def _tolerance(x: Any) -> float:
     """Half of a dtype's binary digits."""
-    name = re.search(r"\w*(float|complex)\w+", str(x.dtype))
+    name = re.search(r"\w*(float|complex)\w+", str(getattr(x, "dtype", "float64")))
     return max(1e-6, 2.0 ** (-_DIGITS.get(name[0] if name else "", 4) / 2))
