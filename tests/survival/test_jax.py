@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
+from benchmarks.survival import survey
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -42,28 +43,26 @@ def refused(survival):
     return [o.transformation for o in survival.outcomes if o.verdict == "refused"]
 
 
-@pytest.fixture(scope="module")
-def survivals():
-    vjp, jvp, closure = squares()
-    some = ["grad", *FORWARD, "keyword call", "keyword call in jit"]
-    return gs.survives(vjp, X), gs.survives(jvp, X), gs.survives(closure, X, only=some)
+def column(name):
+    return dict(survey("jax").columns)[name]
 
 
-def test_custom_vjp_refuses_forward_mode_and_honours_the_rest(survivals):
-    survival = survivals[0]
-    assert (survival.operation, survival.framework) == ("by_vjp", "JAX")
+def test_custom_vjp_refuses_forward_mode_and_honours_the_rest():
+    survival = column("custom_vjp")
+    assert (survival.operation, survival.framework) == ("square", "JAX")
     assert refused(survival) == list(FORWARD)
     assert "can't apply forward-mode" in survival["jvp"].detail
     assert survival.count("honoured") == len(survival.outcomes) - len(FORWARD)
 
 
-def test_custom_jvp_honours_all(survivals):
-    survival = survivals[1]
+def test_custom_jvp_honours_all():
+    survival = column("custom_jvp")
     assert survival.count("honoured") == len(survival.outcomes) == 17
 
 
-def test_custom_gradient_refuses_keywords_too(survivals):
-    survival = survivals[2]
+def test_custom_gradient_refuses_keywords_too():
+    some = ["grad", *FORWARD, "keyword call", "keyword call in jit"]
+    survival = gs.survives(squares()[2], X, only=some)
     assert survival.operation == "by_closure"
     assert refused(survival) == [*FORWARD, "keyword call", "keyword call in jit"]
     assert survival.ok

@@ -30,7 +30,7 @@ def subject_of(op: Any) -> Subject | None:
 
 def _body(op: Any) -> Any:
     """The user's function; `custom_gradient` has it inside one of its own."""
-    if op.fun.__module__ != jax.custom_vjp.__module__:
+    if getattr(op.fun, "__module__", "") != jax.custom_vjp.__module__:
         return op.fun
     return inspect.getclosurevars(op.fun).nonlocals.get("fun", op)
 
