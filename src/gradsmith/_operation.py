@@ -94,6 +94,9 @@ class Operation:
         new = type(self)(
             fn, closure=self.closure, surrogate=self.surrogate, linear=self.linear
         )
+        for name, value in vars(self).items():  # what a subclass was told; no caches
+            if name not in vars(new) and not name.startswith("_"):
+                setattr(new, name, value)
         new.vjp_rule = self.vjp_rule and around(self.vjp_rule)
         new.jvp_rule = self.jvp_rule and around(self.jvp_rule)
         return new
