@@ -11,6 +11,7 @@ from functools import partial
 from typing import Any
 
 import jax
+from jax._src.core import no_axis_name
 from jax._src.util import weakref_cache_key_types
 from jax.extend.core import unmapped_aval
 
@@ -71,7 +72,7 @@ class Linear:
 
     def mapped(self, axis: Any, held: Sequence[int | None]) -> Linear:
         """The same over a batch, of all tangents and of some residuals."""
-        name = axis.name if isinstance(axis.name, str) else None
+        name = None if axis.name is no_axis_name else axis.name
 
         def over_batch(fn: Any, avals: Sequence[Any]) -> Any:
             if fn is None:

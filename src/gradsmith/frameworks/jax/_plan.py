@@ -21,9 +21,12 @@ from ._linear import Linear
 from ._specs import derivative, symbolic
 
 
-def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:
-    """What a function computes; what it captures and uses are the constants."""
-    closed = jax.make_jaxpr(fn)(*avals)
+def traced(fn: Callable[..., Any], avals: Sequence[Any], axes: Any = ()) -> ClosedJaxpr:
+    """What a function computes; what it captures and uses are the constants.
+
+    `axes` are the named axes (vmap, shard_map) that it may use.
+    """
+    closed = jax.make_jaxpr(fn, axis_env=axes)(*avals)
     return _without_unused(closed, closed.jaxpr.outvars)
 
 
@@ -78,7 +81,8 @@ class Plan:
         self.count = len(outs)
         # In rule form the rule is given the outputs; the body need not run again.
         closure = staged.call.operation.closure
-        self.code = traced(self._trace, [*staged.avals, *(() if closure else outs)])
+        given = staged.avals if closure else [*staged.avals, *outs]
+        self.code = traced(self._trace, given, staged.axes)
         self._refuse_unknown()
         outvars = self.code.jaxpr.outvars
         self.sources = [self._source(var) for var in outvars[self.count :]]

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+from jax._src.core import get_axis_env
 from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
@@ -30,6 +31,8 @@ class Staged:
     def __init__(self, call: Call, leaves: Sequence[Any]) -> None:
         self.call = call
         self.avals = [jax.typeof(x) for x in leaves]
+        # A rule may be traced when the vmap around the call is gone.
+        self.axes = [*get_axis_env().axis_sizes.items()]
         self.template: Any = None
         captured: list[Any] = []
 
