@@ -48,7 +48,7 @@ def describe(x: Any) -> Spec:
 
 def tangent_type(x: Any) -> Any:
     """The type of the tangents of a value."""
-    return jax.typeof(x).to_tangent_aval().strip_weak_type()
+    return jax.typeof(x).to_tangent_aval()
 
 
 def conjugate(x: Any) -> Any:
