@@ -6,16 +6,18 @@ from typing import Any
 
 from jax.core import Tracer
 
-from ..._application import run_body
+from ..._application import HINTS, run_body
 from ..._arrays import DESCRIBE
 from ..._parameters import Bound
 from . import _eager
 from ._call import Call
 from ._captures import CapturedError
+from ._hints import hint
 from ._specs import describe
 from ._staged import Staged
 
 DESCRIBE["jax"] = describe
+HINTS.append(hint)
 
 
 def call(operation: Any, bound: Bound) -> Any:
