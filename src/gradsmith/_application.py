@@ -16,7 +16,6 @@ from ._cotangent import Spec
 from ._errors import GradientContractError
 from ._parameters import Bound, Takes, takes
 
-
 # The way out of an exception that a framework raised, from those who know it
 HINTS: list[Callable[[Exception], str]] = []
 

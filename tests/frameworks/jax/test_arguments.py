@@ -67,7 +67,7 @@ def test_methods(wrap):
             return x * self.scale
 
         @apply.vjp
-        def _(dy, y, self, x):
+        def _(dy, y, self, x):  # noqa: N805
             return 10 * dy * self.scale
 
     assert wrap(jax.grad(lambda x: Layer(3.0).apply(x)))(X) == 30
@@ -347,9 +347,7 @@ def test_complex_gradients_are_as_jax_defines_them(operation, plain, wrap):
     loss = lambda f: lambda z: jnp.real(f(z) * (1 - 2j))
     found, expected = wrap(jax.grad(loss(operation)))(z), jax.grad(loss(plain))(z)
     np.testing.assert_allclose(found, expected, rtol=1e-6)
-    found, expected = (
-        jax.jvp(wrap(f), (z,), (dz,))[1] for f in (operation, plain)
-    )
+    found, expected = (jax.jvp(wrap(f), (z,), (dz,))[1] for f in (operation, plain))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     second = lambda f: jax.grad(lambda z: jnp.abs(jax.grad(loss(f))(z)) ** 2)
     found, expected = wrap(second(operation))(z), second(plain)(z)

@@ -180,7 +180,10 @@ def test_export_keeps_the_rule_in_a_process_without_us(tmp_path):
         timeout=60,
     )
     assert run.returncode == 0, run.stderr
-    assert run.stdout.split("] ") == ["[0.0, 1.0, 2.0, 3.0", "[10.0, 10.0, 10.0, 10.0]\n"]
+    assert run.stdout.split("] ") == [
+        "[0.0, 1.0, 2.0, 3.0",
+        "[10.0, 10.0, 10.0, 10.0]\n",
+    ]
 
 
 def test_export_with_open_axes():

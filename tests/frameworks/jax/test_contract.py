@@ -100,7 +100,7 @@ def test_not_differentiable_raises_when_it_is_asked_for():
     for wrap in (lambda f: f, jax.jit):
         for transform in (jax.grad, jax.jacfwd):
             assert wrap(transform(op))(1.0, 2.0) == 10
-            with pytest.raises(gs.NotDifferentiableError, match="'labels'.*are data"):
+            with pytest.raises(gs.NotDifferentiableError, match=r"'labels'.*are data"):
                 wrap(transform(op, 1))(1.0, 2.0)
         stopped = lambda x: op(x, jax.lax.stop_gradient(x))
         assert wrap(jax.grad(stopped))(1.0) == 10

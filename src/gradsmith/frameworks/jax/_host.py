@@ -52,6 +52,6 @@ def _over_batch(
     pairs = zip(arrays, ndims, strict=True)
     xs = [np.broadcast_to(x, (*batch, *x.shape[x.ndim - n :])) for x, n in pairs]
     for i in np.ndindex(*batch):
-        for result, y in zip(results, fn(*(x[i] for x in xs)), strict=True):
+        for result, y in zip(results, fn(*(x[(*i, ...)] for x in xs)), strict=True):
             result[i] = y
     return results
