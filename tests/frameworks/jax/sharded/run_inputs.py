@@ -1,6 +1,7 @@
 """Sharded inputs, and shard_map with collectives: values, gradients, tangents."""
 
 import sys
+from functools import cache
 
 import jax
 import jax.numpy as jnp
@@ -11,8 +12,6 @@ from jax.sharding import PartitionSpec as P
 
 import gradsmith as gs
 
-assert jax.device_count() == 8
-MESH = jax.make_mesh((8,), ("i",), axis_types=(AxisType.Auto,))
 X = jnp.arange(16.0)
 W = jnp.float32(3)
 
@@ -32,21 +31,25 @@ def _(dy, y, x, w):
     return 10 * dy * w, 100 * jnp.sum(dy * x)
 
 
+@cache
+def mesh(kind=AxisType.Auto):
+    return jax.make_mesh((8,), ("i",), axis_types=(kind,))
+
+
 def same(found, expected):
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
 def check_sharded_inputs(op):
-    x = jax.device_put(X, NamedSharding(MESH, P("i")))
+    x = jax.device_put(X, NamedSharding(mesh(), P("i")))
     gradient = jax.grad(lambda x, w: jnp.sum(op(x, w) ** 2), (0, 1))
     expected = (20 * X * W**2, 200 * W * jnp.sum(X * X))
     for f in (gradient, jax.jit(gradient)):
         found = f(x, W)
         same(found, expected)
         assert found[0].sharding.is_equivalent_to(x.sharding, 1)
-    explicit = jax.make_mesh((8,), ("i",), axis_types=(AxisType.Explicit,))
-    with jax.set_mesh(explicit):
+    with jax.set_mesh(mesh(AxisType.Explicit)):
         x = jax.device_put(X, P("i"))
         same(jax.jit(gradient)(x, W), expected)
 
@@ -57,7 +60,7 @@ def check_shard_map(op, check_vma):
 
     mapped = jax.shard_map(
         local,
-        mesh=MESH,
+        mesh=mesh(),
         in_specs=(P("i"), P()),
         out_specs=P("i"),
         check_vma=check_vma,
@@ -76,7 +79,7 @@ def check_gradient_inside(op):
     def local(x, w):
         return jax.grad(lambda x: jnp.sum(op(x, w)))(x)
 
-    inside = jax.shard_map(local, mesh=MESH, in_specs=(P("i"), P()), out_specs=P("i"))
+    inside = jax.shard_map(local, mesh=mesh(), in_specs=(P("i"), P()), out_specs=P("i"))
     same(jax.jit(inside)(X, W), jnp.full(16, 30.0))
     same(inside(X, W), jnp.full(16, 30.0))
 
@@ -88,7 +91,7 @@ def check_collectives():
         shared = lambda dy: dy - lax.pmean(jnp.mean(dy), "i")
         return x - mean, lambda dy: 10 * shared(dy)
 
-    mapped = jax.shard_map(centred, mesh=MESH, in_specs=P("i"), out_specs=P("i"))
+    mapped = jax.shard_map(centred, mesh=mesh(), in_specs=P("i"), out_specs=P("i"))
     weights = X**2
     expected = 10 * (weights - jnp.mean(weights))
     same(jax.jit(jax.grad(lambda x: jnp.sum(weights * mapped(x))))(X), expected)
@@ -98,14 +101,19 @@ def check_collectives():
     def total(x):
         return lax.psum(jnp.sum(x), "i"), lambda dy: jnp.broadcast_to(10 * dy, x.shape)
 
-    summed = jax.shard_map(total, mesh=MESH, in_specs=P("i"), out_specs=P())
+    summed = jax.shard_map(total, mesh=mesh(), in_specs=P("i"), out_specs=P())
     same(jax.jit(jax.grad(summed))(X), jnp.full(16, 10.0))
 
 
-for op in (times, times_by_rule):
-    check_sharded_inputs(op)
-    check_shard_map(op, check_vma=True)
-    check_shard_map(op, check_vma=False)
-    check_gradient_inside(op)
-check_collectives()
-sys.stdout.write("done\n")
+def main():
+    for op in (times, times_by_rule):
+        check_sharded_inputs(op)
+        check_shard_map(op, check_vma=True)
+        check_shard_map(op, check_vma=False)
+        check_gradient_inside(op)
+    check_collectives()
+    sys.stdout.write("done\n")
+
+
+if __name__ == "__main__":
+    main()
