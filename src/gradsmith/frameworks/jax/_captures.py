@@ -12,6 +12,7 @@ from jax.core import Tracer
 from ... import _tree
 
 _DEPTH = 6  # of functions in functions and objects in objects
+_MOST = 2000  # things looked at: a static argument may be a whole data set
 
 
 class CapturedError(Exception):
@@ -29,7 +30,7 @@ def tracers_in(*things: Any) -> list[Any]:
 def _look(thing: Any, found: dict[int, Any], seen: set[int], depth: int) -> None:
     if isinstance(thing, Tracer):
         found[id(thing)] = thing
-    elif depth and id(thing) not in seen:
+    elif depth and len(seen) < _MOST and id(thing) not in seen:
         seen.add(id(thing))
         for part in _parts(thing):
             _look(part, found, seen, depth - 1)

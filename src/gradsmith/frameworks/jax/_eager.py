@@ -10,22 +10,20 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-from jax._src.interpreters.ad import LinearizeTrace, primitive_linearizations
 from jax.extend.core import Primitive, take_current_trace
 from jax.interpreters import ad
 
 from ._call import Call, Ran, Rules
 from ._captures import CapturedError, tracers_in
+from ._internals import EAGER_TRACES, primitive_linearizations
 from ._linear import Linear
 from ._primitive import linear_p
-
-_EAGER = (LinearizeTrace, ad.JVPTrace)
 
 
 def is_eager() -> bool:
     """Whether what is differentiated right now has concrete values."""
     with take_current_trace() as trace:
-        if type(trace) not in _EAGER:
+        if type(trace) not in EAGER_TRACES:
             return False
         parent: Any = trace
         return type(parent.parent_trace).__name__ == "EvalTrace"

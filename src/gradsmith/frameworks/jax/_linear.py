@@ -11,11 +11,10 @@ from functools import partial
 from typing import Any
 
 import jax
-from jax._src.core import no_axis_name
-from jax._src.util import weakref_cache_key_types
 from jax.extend.core import unmapped_aval
 
 from ... import _contract
+from ._internals import axis_name, weakref_cache_key_types
 from ._specs import ones
 
 
@@ -72,7 +71,6 @@ class Linear:
 
     def mapped(self, axis: Any, held: Sequence[int | None]) -> Linear:
         """The same over a batch, of all tangents and of some residuals."""
-        name = None if axis.name is no_axis_name else axis.name
 
         def over_batch(fn: Any, avals: Sequence[Any]) -> Any:
             if fn is None:
@@ -80,7 +78,7 @@ class Linear:
             return jax.vmap(
                 lambda *args: tuple(fn(*args)),
                 in_axes=(*held, *(0 for _ in avals)),
-                axis_name=name,
+                axis_name=axis_name(axis),
                 axis_size=axis.size,
                 spmd_axis_name=axis.spmd_name,
             )

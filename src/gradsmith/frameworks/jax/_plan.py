@@ -18,7 +18,7 @@ from jax.interpreters.partial_eval import dce_jaxpr_consts
 from ..._errors import UnsupportedOperationError
 from ._call import Ran
 from ._linear import Linear
-from ._specs import derivative, symbolic
+from ._specs import derivative, symbolic, with_jvp
 
 
 def traced(fn: Callable[..., Any], avals: Sequence[Any], axes: Any = ()) -> ClosedJaxpr:
@@ -89,8 +89,7 @@ class Plan:
         self.new = [outvars[j] for kind, j in self.sources if kind == "new"]
         if self.new:
             self.code = _without_unused(self.code, [*outvars[: self.count], *self.new])
-            self.op = jax.custom_jvp(self._run)
-            self.op.defjvp(self._jvp, symbolic_zeros=True)
+            self.op = with_jvp(self._run, self._jvp, staged.call.operation.name)
 
     def _trace(self, *given: Any) -> list[Any]:
         call, n = self.staged.call, len(self.staged.avals)

@@ -13,6 +13,7 @@ from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
 
 from ..._cotangent import Spec
+from ._internals import varying_axes
 
 
 class _Constant:
@@ -66,16 +67,12 @@ def fitted(dx: Any, like: Any) -> Any:
     """
     if not isinstance(dx, jax.Array):
         dx = jnp.asarray(dx, like.dtype)
-    got, expected = _axes(jax.typeof(dx)), _axes(like)
+    got, expected = varying_axes(jax.typeof(dx)), varying_axes(like)
     if got == expected:
         return dx
     if got - expected:
         dx = jax.lax.psum(dx, tuple(got - expected))
     return jax.lax.pcast(dx, tuple(expected - got), to="varying")
-
-
-def _axes(aval: Any) -> frozenset[Any]:
-    return aval.mat.varying
 
 
 def ones(aval: Any) -> Any:
@@ -95,6 +92,18 @@ def no_tangent(spec: Spec) -> Any:
 
 
 # --- derivatives of functions --------------------------------------------------------
+
+
+def with_jvp(fn: Any, jvp: Any, name: str) -> Any:
+    """A function with its derivative, called in JAX's listings by a name."""
+
+    def named(*inputs: Any) -> Any:
+        return fn(*inputs)
+
+    named.__name__ = name
+    result = jax.custom_jvp(named)
+    result.defjvp(jvp, symbolic_zeros=True)
+    return result
 
 
 def symbolic(dy: Any) -> Any:

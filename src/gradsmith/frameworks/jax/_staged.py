@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-from jax._src.core import get_axis_env
 from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
@@ -19,10 +18,11 @@ from jax.interpreters.partial_eval import JaxprTracer
 from ..._errors import UnsupportedOperationError
 from ._call import Call, Ran
 from ._captures import tracers_in
+from ._internals import named_axes
 from ._outputs import rebuilt
 from ._plan import Plan, evaluated, traced
 from ._primitive import linear_p
-from ._specs import derivative, symbolic
+from ._specs import derivative, symbolic, with_jvp
 
 
 class Staged:
@@ -32,7 +32,7 @@ class Staged:
         self.call = call
         self.avals = [jax.typeof(x) for x in leaves]
         # A rule may be traced when the vmap around the call is gone.
-        self.axes = [*get_axis_env().axis_sizes.items()]
+        self.axes = named_axes()
         self.template: Any = None
         captured: list[Any] = []
 
@@ -47,8 +47,7 @@ class Staged:
         tracers = [c for c in captured if isinstance(c, Tracer)]
         self.captured = list({id(c): c for c in tracers}.values())
         self.places = {id(c): i for i, c in enumerate(self.captured)}
-        self.op = jax.custom_jvp(self._run)
-        self.op.defjvp(self._jvp, symbolic_zeros=True)
+        self.op = with_jvp(self._run, self._jvp, call.operation.name)
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         return rebuilt(self.template, self.op(*self.captured, *leaves))
@@ -56,9 +55,10 @@ class Staged:
     def _run(self, *inputs: Any) -> list[Any]:
         if any(isinstance(x, JaxprTracer) and not x.is_known() for x in inputs):
             raise UnsupportedOperationError(
-                f"operation {self.call.operation.name!r} was given to "
-                "jax.linear_transpose, which transposes its body and not its rule. Use "
-                "jax.vjp, which takes the rule."
+                f"operation {self.call.operation.name!r} was applied to what "
+                "jax.linear_transpose, or the rule of a jax.custom_jvp, transposes: "
+                "that would look into its body and drop its rule. Use jax.vjp, which "
+                "takes the rule."
             )
         return evaluated(self.body, self.places, inputs)
 
