@@ -90,6 +90,11 @@ def test_collectives_over_a_named_axis_in_body_and_rule():
         np.testing.assert_allclose(dx, expected)
         dy = jax.jvp(wrap(over), (XS,), (weights,))[1]
         np.testing.assert_allclose(dy, expected)
+    step = lambda s, _: (centred(s), None)
+    loop = lambda x: lax.scan(step, x, None, length=2)[0]
+    kept = jax.checkpoint(jax.vmap(loop, axis_name="batch"))
+    dx = jax.jit(jax.grad(lambda x: jnp.sum(weights * kept(x))))(XS)
+    np.testing.assert_allclose(dx, 10 * expected)
 
 
 # --- jit -----------------------------------------------------------------------------

@@ -17,16 +17,13 @@ from jax.interpreters.partial_eval import dce_jaxpr_consts
 
 from ..._errors import UnsupportedOperationError
 from ._call import Ran
+from ._internals import naming, traced
 from ._linear import Linear
 from ._specs import derivative, symbolic, with_jvp
 
 
-def traced(fn: Callable[..., Any], avals: Sequence[Any], axes: Any = ()) -> ClosedJaxpr:
-    """What a function computes; what it captures and uses are the constants.
-
-    `axes` are the named axes (vmap, shard_map) that it may use.
-    """
-    closed = jax.make_jaxpr(fn, axis_env=axes)(*avals)
+def used(closed: ClosedJaxpr) -> ClosedJaxpr:
+    """Traced code without what it does not return; constants are what it captures."""
     return _without_unused(closed, closed.jaxpr.outvars)
 
 
@@ -51,7 +48,7 @@ class _TracedRule:
     """A rule that was traced; the traced values that it captured are its residuals."""
 
     def __init__(self, fn: Callable[..., Any], avals: Sequence[Any]) -> None:
-        closed = traced(fn, avals)
+        closed = used(traced(fn, avals))
         self.jaxpr = closed.jaxpr
         self.captured = [c for c in closed.consts if isinstance(c, Tracer)]
         self.consts = [None if isinstance(c, Tracer) else c for c in closed.consts]
@@ -82,7 +79,7 @@ class Plan:
         # In rule form the rule is given the outputs; the body need not run again.
         closure = staged.call.operation.closure
         given = staged.avals if closure else [*staged.avals, *outs]
-        self.code = traced(self._trace, given, staged.axes)
+        self.code = used(traced(self._trace, given))
         self._refuse_unknown()
         outvars = self.code.jaxpr.outvars
         self.sources = [self._source(var) for var in outvars[self.count :]]
@@ -153,6 +150,10 @@ class Plan:
         return evaluated(self.code, self.staged.places, inputs)
 
     def _jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        with naming(self.staged.axes):
+            return self._moved(primals, tangents)
+
+    def _moved(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         ys, dys = derivative(self.staged.op, primals, tangents)
         code = _without_unused(self.code, self.code.jaxpr.outvars[self.count :])
 

@@ -18,9 +18,9 @@ from jax.interpreters.partial_eval import JaxprTracer
 from ..._errors import UnsupportedOperationError
 from ._call import Call, Ran
 from ._captures import tracers_in
-from ._internals import named_axes
+from ._internals import named_axes, naming, traced
 from ._outputs import rebuilt
-from ._plan import Plan, evaluated, traced
+from ._plan import Plan, evaluated, used
 from ._primitive import linear_p
 from ._specs import derivative, symbolic, with_jvp
 
@@ -42,7 +42,7 @@ class Staged:
             captured.extend(_captured_by_rules(ran, leaves))
             return ran.ys
 
-        self.body = traced(body, self.avals)
+        self.body = used(traced(body, self.avals))
         captured += self.body.consts
         tracers = [c for c in captured if isinstance(c, Tracer)]
         self.captured = list({id(c): c for c in tracers}.values())
@@ -63,6 +63,10 @@ class Staged:
         return evaluated(self.body, self.places, inputs)
 
     def _jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        with naming(self.axes):
+            return self._moved(primals, tangents)
+
+    def _moved(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         k = len(self.captured)
         moves = [type(dx) is not SymbolicZero for dx in tangents]
         wanted = self.call.wanted(moves[k:])
