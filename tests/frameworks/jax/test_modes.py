@@ -79,6 +79,16 @@ def test_any_mix_of_modes_is_right_to_third_order(operation, word):
     np.testing.assert_allclose(found, expected, rtol=2e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("operation", OPERATIONS)
+def test_a_tangent_that_depends_on_the_point_is_differentiated(operation):
+    def along(f):
+        return lambda x: jax.jvp(f, (x,), (x * x,))[1]
+
+    for mode in MODES.values():
+        expected = mode(along(reference))(X)
+        np.testing.assert_allclose(mode(along(operation))(X), expected, rtol=2e-5)
+
+
 @gs.custom_gradient
 def wrong_closure(x):
     return jnp.sin(x), lambda dy: 10 * dy
@@ -111,6 +121,35 @@ def test_the_rule_also_speaks_for_the_output_in_second_order(operation):
     # d/dx y**2 = 2 y 10, and once more 2 * 10 * 10
     for outer, inner in product(MODES.values(), repeat=2):
         assert outer(inner(lambda x: operation(x) ** 2))(X) == 200
+
+
+@gs.custom_gradient
+def output_captured(x):
+    y = x * x * x
+    return y, lambda dy: dy * y * 10
+
+
+@gs.custom_gradient
+def intermediate_captured(x):
+    e = x * x * x
+    return e * 1.0, lambda dy: dy * e * 10
+
+
+@gs.custom_gradient
+def argument_captured(x):
+    return x, lambda dy: dy * x * 10
+
+
+@pytest.mark.parametrize(
+    # an output by the rule: 10 * 10 y; the rest by autodiff: 10 * 3 x**2, and 10
+    ("operation", "expected"),
+    [(output_captured, 800), (intermediate_captured, 120), (argument_captured, 10)],
+)
+def test_what_a_gradient_captures_counts_as_on_the_engine(operation, expected):
+    assert gs.grad(gs.grad(operation))(2.0) == expected
+    for outer, inner in product(MODES.values(), repeat=2):
+        assert outer(inner(operation))(2.0) == expected
+        assert jax.jit(outer(inner(operation)))(2.0) == expected
 
 
 both_wrong = gs.with_gradient(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import weakref
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -141,6 +144,21 @@ def test_no_traced_value_is_left_behind():
             jax.jit(jax.jacfwd(op))(X)
             jax.jit(jax.vmap(jax.grad(op)))(XS)
             jax.jit(jax.hessian(op))(X)
+
+
+def test_what_an_eager_gradient_captured_is_released():
+    captured = []
+
+    @gs.custom_gradient
+    def op(x):
+        e = x * 2
+        captured.append(weakref.ref(e))
+        return e, lambda dy: dy * e
+
+    for transform in (jax.grad, jax.jacrev):
+        transform(lambda x: jnp.sum(op(x)))(XS)
+    gc.collect()
+    assert [ref() for ref in captured] == [None] * len(captured)
 
 
 def test_donated_buffers():
