@@ -16,6 +16,9 @@ from ._cotangent import Spec
 from ._errors import GradientContractError
 from ._parameters import Bound, Takes, takes
 
+# The way out of an exception that a framework raised, from those who know it
+HINTS: list[Callable[[Exception], str]] = []
+
 
 def run_body(operation: Any, bound: Bound) -> tuple[Any, Any]:
     """Run an operation's body: its outputs and, in closure form, its gradient."""
@@ -37,6 +40,9 @@ def _add_notes(error: Exception, where: str) -> None:
             "the arrays that an operation is given are read-only, since others hold "
             "them too: work on a copy (x = x.copy()) or make a new array"
         )
+    for note in (hint(error) for hint in HINTS):
+        if note and note not in error.__notes__:
+            error.add_note(note)
 
 
 class OutputSpecs:

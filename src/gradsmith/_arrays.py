@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from . import _tree
 from ._cotangent import Spec
 from ._errors import GradsmithError
 from ._tape import Traced
@@ -111,3 +112,39 @@ def same_shape(got: Any, expected: Any) -> bool:
         return True
     pairs = zip(got, expected, strict=False)
     return len(got) == len(expected) and all(m == n or None in (m, n) for m, n in pairs)
+
+
+_CONSTANT = {
+    "torch": lambda torch, x: x.detach(),
+    "jax": lambda jax, x: jax.lax.stop_gradient(x),
+    "tensorflow": lambda tf, x: tf.stop_gradient(x),
+}
+
+
+def constant_of(x: Any) -> Any:
+    """An array of a framework as a constant; anything else as it is."""
+    name = framework_of(x)
+    return _CONSTANT[name](sys.modules[name], x) if name in _CONSTANT else x
+
+
+# --- containers ----------------------------------------------------------------------
+
+
+def _registered(node: Any) -> _tree.Kind | None:
+    """How to take a container apart that its class registered with JAX."""
+    trees = getattr(sys.modules.get("jax"), "tree_util", None)
+    if trees is None or node is None or trees.all_leaves([node]):
+        return None
+
+    def children(node: Any) -> Any:
+        return trees.tree_flatten_with_path(node, is_leaf=lambda x: x is not node)
+
+    return _tree.Kind(
+        keys=lambda node: [trees.keystr(path) for path, _ in children(node)[0]],
+        values=lambda node: [child for _, child in children(node)[0]],
+        step=str,
+        rebuild=lambda node, new: trees.tree_unflatten(children(node)[1], new),
+    )
+
+
+_tree.FOREIGN.append(_registered)

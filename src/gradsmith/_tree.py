@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from ._errors import GradsmithError
 
 
-class _Kind(NamedTuple):
+class Kind(NamedTuple):
     """How one container type is taken apart and put together again."""
 
     keys: Callable[[Any], Sequence[Any]]
@@ -46,25 +46,25 @@ def _rebuild_dataclass(node: Any, children: list[Any]) -> Any:
     return clone
 
 
-_SEQUENCE = _Kind(
+_SEQUENCE = Kind(
     keys=lambda node: range(len(node)),
     values=list,
     step="[{}]".format,
     rebuild=lambda node, children: type(node)(children),
 )
-_NAMEDTUPLE = _Kind(
+_NAMEDTUPLE = Kind(
     keys=lambda node: node._fields,
     values=list,
     step=".{}".format,
     rebuild=lambda node, children: type(node)._make(children),
 )
-_DICT = _Kind(
+_DICT = Kind(
     keys=list,
     values=lambda node: list(node.values()),
     step="[{!r}]".format,
     rebuild=_rebuild_dict,
 )
-_DATACLASS = _Kind(
+_DATACLASS = Kind(
     keys=_fields,
     values=lambda node: [getattr(node, name) for name in _fields(node)],
     step=".{}".format,
@@ -72,25 +72,32 @@ _DATACLASS = _Kind(
 )
 
 
-_kinds: dict[type, _Kind | None] = {}
+# Who knows further containers. Each is asked once for a type, with a node of it.
+FOREIGN: list[Callable[[Any], Kind | None]] = []
+_kinds: dict[type, Kind | None] = {}
 
 
-def _kind(node: Any) -> _Kind | None:
+def _kind(node: Any) -> Kind | None:
     """How to take a node apart, or None for a leaf. Known by its type alone."""
     cls = type(node)
     try:
         return _kinds[cls]
     except KeyError:
-        kind = _kinds[cls] = _kind_of_type(cls)
+        kind = _kind_of_type(cls) or _foreign_kind(node)
+        _kinds[cls] = kind
         return kind
 
 
-def _kind_of_type(cls: type) -> _Kind | None:
+def _kind_of_type(cls: type) -> Kind | None:
     if issubclass(cls, (list, tuple)):
         return _NAMEDTUPLE if hasattr(cls, "_fields") else _SEQUENCE
     if issubclass(cls, dict):
         return _DICT
     return _DATACLASS if hasattr(cls, "__dataclass_fields__") else None
+
+
+def _foreign_kind(node: Any) -> Kind | None:
+    return next((kind for find in FOREIGN if (kind := find(node))), None)
 
 
 def leaves_with_names(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
@@ -144,7 +151,7 @@ def unflatten(like: Any, flat: list[Any]) -> Any:
     return map(lambda _: next(remaining), like)
 
 
-def _matching_children(other: Any, tree: Any, kind: _Kind) -> list[Any]:
+def _matching_children(other: Any, tree: Any, kind: Kind) -> list[Any]:
     if _kind(other) is kind:
         wanted, given = kind.keys(tree), kind.keys(other)
         if wanted == given:

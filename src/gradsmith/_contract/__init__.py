@@ -14,6 +14,7 @@ from .._arguments import Argument
 from .._errors import GradientContractError, NotDifferentiableError
 from .causes import describe
 from .leaves import MisfitError, checked
+from .modes import transposing
 from .sharing import by_argument
 from .words import NotDifferentiable, not_differentiable, zero
 
@@ -25,6 +26,7 @@ __all__ = [
     "not_differentiable",
     "split_outputs",
     "split_variables",
+    "transposing",
     "wrong_parameters",
     "zero",
 ]

@@ -37,7 +37,7 @@ class Adapter(Protocol):
 
 
 # The oldest release whose interfaces the adapter uses.
-_OLDEST = {"tensorflow": (2, 18), "jax": (0, 7), "torch": (2, 7)}
+_OLDEST = {"tensorflow": (2, 18), "jax": (0, 10), "torch": (2, 7)}
 _adapters: dict[str, Adapter] = {"numpy": _numpy}
 
 

@@ -1,0 +1,80 @@
+"""The parts of JAX that it does not publish, all in one place.
+
+Where a release has moved one of them we do without it, more slowly; results don't
+change. What differentiates is built on `jax.custom_jvp` and on a primitive, which are
+public.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import jax
+from jax.api_util import debug_info
+from jax.extend.core import ClosedJaxpr
+from jax.extend.linear_util import wrap_init
+from jax.interpreters import ad
+
+# Eager differentiation without staging. Without it all operations are staged.
+try:
+    from jax._src.interpreters.ad import LinearizeTrace, primitive_linearizations
+
+    EAGER_TRACES: tuple[type, ...] = (LinearizeTrace, ad.JVPTrace)
+except ImportError:
+    EAGER_TRACES, primitive_linearizations = (), {}
+
+# Types that JAX's caches hold weakly. Without it they keep what an eager rule captured,
+# until it is their turn to be forgotten.
+try:
+    from jax._src.util import weakref_cache_key_types
+except ImportError:
+    weakref_cache_key_types = set()
+
+# Tracing. 100 us instead of 260 by jax.make_jaxpr, three times in each call
+try:
+    from jax.interpreters.partial_eval import trace_to_jaxpr_dynamic
+except ImportError:
+    trace_to_jaxpr_dynamic = None
+
+# The named axes of the vmaps and meshes around us. Without it a collective in a rule is
+# known only as long as they are active.
+try:
+    from jax._src.core import extend_axis_env_nd, get_axis_env, no_axis_name
+except ImportError:
+    extend_axis_env_nd = get_axis_env = no_axis_name = None
+
+
+def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:
+    """What a function that returns a list computes; what it captures are constants."""
+    if trace_to_jaxpr_dynamic is None:
+        return jax.make_jaxpr(fn)(*avals)
+    about = debug_info("gradsmith", fn, tuple(avals), {})
+    jaxpr, _, consts = trace_to_jaxpr_dynamic(wrap_init(fn, debug_info=about), avals)
+    return ClosedJaxpr(jaxpr, consts)
+
+
+def named_axes() -> list[tuple[Any, int]]:
+    """The named axes and their sizes."""
+    return [] if get_axis_env is None else [*get_axis_env().axis_sizes.items()]
+
+
+def naming(axes: Sequence[tuple[Any, int]]) -> AbstractContextManager[None]:
+    """The context in which there are these axes, if the vmap around it is gone."""
+    if extend_axis_env_nd is None or not axes:
+        return nullcontext()
+    return extend_axis_env_nd(axes)
+
+
+def axis_name(axis: Any) -> Any:
+    """The name of an axis that vmap maps over, None if it has no name."""
+    if no_axis_name is None:
+        return axis.name if isinstance(axis.name, str) else None
+    return None if axis.name is no_axis_name else axis.name
+
+
+def varying_axes(aval: Any) -> frozenset[Any]:
+    """The axes of a mesh over which a value varies, in shard_map."""
+    kind = getattr(aval, "mat", None)
+    return getattr(aval, "vma", frozenset()) if kind is None else kind.varying
