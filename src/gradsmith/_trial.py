@@ -33,7 +33,7 @@ def _made_up(spec: Spec, random: np.random.Generator, name: str) -> np.ndarray:
         )
     if spec.dtype.kind not in "fcV":
         return np.full(spec.shape, spec.dtype.kind == "b").astype(spec.dtype)
-    return (0.5 + random.random(spec.shape)).astype(spec.dtype)
+    return np.asarray(0.5 + random.random(spec.shape), spec.dtype)
 
 
 def try_rule(flat: Callable[..., Any], specs: Sequence[Spec]) -> None:
