@@ -1,11 +1,16 @@
-"""The command line: `python -m benchmarks NAME [--json] [--check] [--quick]`."""
+"""The command line: `python -m benchmarks NAME [--json] [--check] [--quick]`.
+
+`survival` also takes `--markdown`, and `--update FILE` for the tables in documents.
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
 import sys
+from collections.abc import Iterable
 from importlib import import_module
+from typing import Any
 
 from benchmarks._peers import PEERS
 from benchmarks._report import Options, Report
@@ -15,6 +20,8 @@ BENCHMARKS = {
     "overhead": ("overhead", "time per operation in a chain of 100 on 10 elements"),
     "lse": ("lse", "logsumexp and a chain of operations on large arrays; memory"),
     "import": ("import_time", "time to import the package"),
+    "wrap": ("wrap", "an operation of ours beside each framework's own mechanism"),
+    "survival": ("survival", "where each framework honours or drops a rule"),
 }
 
 
@@ -33,6 +40,15 @@ def parser() -> argparse.ArgumentParser:
     )
     parser.add_argument(
         "--quick", action="store_true", help="try it out: the figures mean nothing"
+    )
+    parser.add_argument(
+        "--markdown", action="store_true", help="survival: its tables in Markdown"
+    )
+    parser.add_argument(
+        "--update",
+        action="append",
+        metavar="FILE",
+        help="survival: put its tables between the marks in a document",
     )
     parser.add_argument(
         "--peers",
@@ -60,17 +76,29 @@ def main(argv: list[str] | None = None) -> int:
     if arguments.name is None:
         command.print_help()
         return 0
+    tables = arguments.markdown or arguments.update
+    if tables and arguments.name != "survival":
+        command.error("--markdown and --update are for survival")
     names = list(BENCHMARKS) if arguments.name == "all" else [arguments.name]
     options = Options(quick=arguments.quick, peers=arguments.peers)
     reports = []
     for name in names:
         report = import_module(f"benchmarks.{BENCHMARKS[name][0]}").run(options)
         reports.append(report)
-        if not arguments.json:
+        if tables:
+            _as_markdown(report, arguments.update or ())
+        elif not arguments.json:
             print(report.table(), flush=True)
-    if arguments.json:
+    if arguments.json and not tables:
         print(json.dumps(_as_json(arguments.name, reports), indent=2))
     return 1 if arguments.check and not all(report.ok for report in reports) else 0
+
+
+def _as_markdown(report: Any, paths: Iterable[str]) -> None:
+    content = report.markdown()
+    import_module("benchmarks.survival").update(paths, content)
+    if not paths:
+        print(content)
 
 
 def _as_json(name: str, reports: list[Report]) -> dict[str, object]:

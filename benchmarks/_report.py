@@ -46,6 +46,8 @@ class Report:
     options: Options
     rows: list[Row] = field(default_factory=list)
     skipped: list[str] = field(default_factory=list)
+    refused: list[str] = field(default_factory=list)  # what could not be measured
+    notes: list[str] = field(default_factory=list)
 
     def available(self, *names: str) -> list[str]:
         """The installed ones of these peers; the others are noted as skipped."""
@@ -55,7 +57,7 @@ class Report:
 
     @property
     def ok(self) -> bool:
-        return all(row.ok for row in self.rows)
+        return all(row.ok for row in self.rows) and not self.refused
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -66,6 +68,8 @@ class Report:
             "skipped": [
                 {"peer": name, "install": PEERS[name].install} for name in self.skipped
             ],
+            "refused": self.refused,
+            "notes": self.notes,
             "quick": self.options.quick,
             "machine": machine(),
         }
@@ -87,6 +91,7 @@ class Report:
             f"skipped: {PEERS[name].title} is not installed ({PEERS[name].install})"
             for name in self.skipped
         ]
+        notes += [f"refused: {what}" for what in self.refused] + self.notes
         if self.options.quick:
             notes.append("quick: these figures mean nothing")
         return "\n".join(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from importlib.util import find_spec
 from itertools import groupby
 from pathlib import Path
@@ -101,6 +102,52 @@ def test_a_missing_peer_is_told_with_its_install_command(monkeypatch, capsys):
     command.main(["lse", "--quick", "--json"])
     skipped = json.loads(capsys.readouterr().out)["skipped"]
     assert skipped == [{"peer": "autograd", "install": "pip install autograd"}]
+
+
+def test_wrap_compares_times_and_graphs(monkeypatch):
+    pytest.importorskip("jax")
+    from benchmarks import survival, wrap
+
+    monkeypatch.setattr(survival, "ours", survival.jax_custom_vjp)
+    report = wrap.run(Options(quick=True, peers=("jax",)))
+    assert report.refused == []
+    assert [row.target for row in report.rows] == [None, 1.05, None]
+    assert report.rows[2].ours == report.rows[2].peer > 0
+    assert report.notes == ["JAX, jax.jit: the graph is the same"]
+
+
+def test_wrap_tells_graphs_that_differ():
+    from benchmarks import wrap
+
+    report = Report("wrap", Options())
+    wrap._compare_graphs(wrap.CASES[0], Counter("aab"), Counter("abc"), report)
+    assert report.notes[0].endswith("differs by {'a': 1} more, {'c': 1} less")
+
+
+def test_what_is_refused_is_told_and_is_not_ok(monkeypatch):
+    pytest.importorskip("jax")
+    from benchmarks import survival, wrap
+
+    def refusing():
+        raise NotImplementedError("not in this framework\nsecond line")
+
+    monkeypatch.setattr(survival, "ours", refusing)
+    report = wrap.run(Options(quick=True, peers=("jax",)))
+    assert report.rows == []
+    assert not report.ok
+    line = "JAX, jax.jit: NotImplementedError: not in this framework"
+    assert line in report.as_dict()["refused"]
+    assert f"refused: {line}" in report.table()
+
+
+def test_a_wrong_gradient_is_not_timed(monkeypatch):
+    pytest.importorskip("jax")
+    from benchmarks import survival, wrap
+
+    monkeypatch.setattr(survival, "ours", lambda: lambda x: 3 * x)
+    report = wrap.run(Options(quick=True, peers=("jax",)))
+    assert report.rows == []
+    assert "AssertionError" in report.refused[0]
 
 
 def test_an_unknown_peer_is_refused(capsys):

@@ -1041,3 +1041,52 @@ def test_operations_forget_their_calls():
         tape.gradient(y, x)
     gc.collect()
     assert len(gc.get_objects()) - before < 20
+
+
+# --- altered copies ------------------------------------------------------------------
+
+
+def tenfold(rule):
+    @functools.wraps(rule)
+    def around(*args, **kwargs):
+        return 10 * rule(*args, **kwargs)
+
+    return around
+
+
+def rule_form(x):
+    return x**2
+
+
+ALTERED = {
+    "closure": lambda: gs.custom_gradient(lambda x: (x**2, lambda dy: 2 * x * dy)),
+    "as a list": lambda: gs.custom_gradient(lambda x: [x**2, lambda dy: 2 * x * dy]),
+    "vjp": lambda: gs.with_gradient(rule_form, lambda dy, y, x: 2 * x * dy),
+    "jvp": lambda: gs.with_gradient(rule_form, jvp=lambda dx, y, x: 2 * x * dx),
+}
+
+
+@pytest.mark.parametrize("make", ALTERED.values(), ids=ALTERED)
+def test_an_altered_copy_has_other_rules_and_leaves_the_operation_alone(make):
+    op = make()
+    altered = op.altered(tenfold)
+    assert float(gs.grad(altered)(3.0)) == 60.0
+    assert float(gs.jvp(altered, (3.0,), (1.0,))[1]) == 60.0
+    assert float(altered(3.0)) == 9.0
+    assert float(gs.grad(op)(3.0)) == 6.0
+
+
+def test_an_altered_copy_keeps_what_was_declared():
+    class Special(gs.Operation):
+        pass
+
+    op = Special(rule_form, closure=False, surrogate="words", linear=False)
+    op.vjp(lambda dy, y, x: dy)
+    op.told, op._cached = "this", "not that"
+    altered = op.altered(tenfold)
+    assert type(altered) is Special
+    assert (altered.name, altered.surrogate, altered.linear) == (
+        "rule_form", "words", False,
+    )  # fmt: skip
+    assert altered.told == "this"
+    assert not hasattr(altered, "_cached")

@@ -5,13 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
 import gradsmith as gs
 
 
 def test_all_is_the_truth():
-    public = {name for name in vars(gs) if not name.startswith("_")}
+    public = {name for name in dir(gs) if not name.startswith("_")}
     modules = {name for name in public if name in ("frameworks", "rules")}
-    assert public - modules == set(gs.__all__)
+    assert public - modules - {"TYPE_CHECKING"} == set(gs.__all__)
 
 
 def test_all_is_sorted_and_documented():
@@ -30,3 +32,20 @@ def test_import_loads_numpy_and_nothing_else():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert result.stdout.split() == ["gradsmith"]
+
+
+def test_what_is_seldom_needed_is_loaded_when_asked_for():
+    code = (
+        "import sys, gradsmith as gs; assert 'gradsmith._survival' not in sys.modules;"
+        "gs.survives; assert 'gradsmith._survival' in sys.modules;"
+        "print(*{'torch', 'jax', 'tensorflow'} & set(sys.modules))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+    assert result.stdout.split() == []
+
+
+def test_an_unknown_name_is_refused():
+    with pytest.raises(AttributeError, match="has no attribute 'survive'"):
+        gs.survive  # noqa: B018

@@ -3,6 +3,8 @@
 The public surface is this file; modules that start with an underscore are private.
 """
 
+from typing import TYPE_CHECKING
+
 from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
 from ._contract import not_differentiable, zero
 from ._cotangent import spec, unbroadcast
@@ -36,6 +38,25 @@ __version__ = "0.1.0"
 
 _scipy_hook.install()
 
+if TYPE_CHECKING:
+    from ._survival import survival_table, survives
+
+# Loaded when they are first asked for.
+_LAZY = {"survival_table": "_survival", "survives": "_survival"}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _LAZY:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
+    return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
+
+
 __all__ = [
     "ForwardAccumulator",
     "GradientContractError",
@@ -63,6 +84,8 @@ __all__ = [
     "release_memory",
     "spec",
     "stop_gradient",
+    "survival_table",
+    "survives",
     "unbroadcast",
     "value_and_grad",
     "vjp",

@@ -16,7 +16,7 @@ from ._errors import GradientContractError, GradsmithError
 from ._hosting import differentiable, has_tangent, hosted
 from ._parameters import Bound, Signature
 from ._tensor import unwrap
-from ._trial import Trials, made_up
+from ._trial import Trials, made_up, try_rule
 from .frameworks.numpy import gradients_of, tangents_of
 
 
@@ -78,10 +78,13 @@ class _Call:
             return gradients_of(self.operation, bound, outputs, y, dys, wanted)
 
         def specs(arrays: Sequence[Any]) -> list[Spec]:
-            self._try_gradients(flat, outputs, wanted)
+            if self.operation.spec is None:
+                # A broken contract is seen before anything is compiled.
+                run = lambda: try_rule(flat, [_spec_of(x) for x in arrays])
+                self.trials.once(tuple(wanted), self.described, run, self.name)
             return [self.specs[i] for i in wanted]
 
-        rule = differentiable(flat, f"the gradient of {self.name}", specs)
+        rule = self._differentiable(flat, "the gradient", specs)
         dys = [d for d in _tree.leaves(dy) if d is not None]
         found = rule(*dys, *_tree.leaves(y), *self.bound.leaves)
         by_place = dict(zip(wanted, found, strict=True))
@@ -101,10 +104,13 @@ class _Call:
             dxs = [by_place.get(i) for i in range(len(self.specs))]
             return tangents_of(self.operation, bound, outputs, y, dxs)
 
-        name = f"the tangent of {self.name}"
-        rule = differentiable(flat, name, lambda arrays: outputs.flat)
+        rule = self._differentiable(flat, "the tangent", lambda arrays: outputs.flat)
         found = rule(*dxs, *_tree.leaves(y), *self.bound.leaves)
         return outputs.structured(found)
+
+    def _differentiable(self, flat: Any, what: str, find: Any) -> Any:
+        name, trials = f"{what} of {self.name}", self.operation.spec is None
+        return differentiable(flat, name, find, trials=trials)
 
     # Between flat arrays and the call
 
@@ -158,28 +164,6 @@ class _Call:
             return _tree.map(spec_of, self._ran(made_up(self.specs, self.name)))
 
         return self.trials.once("outputs", self.described, run, self.name)
-
-    def _try_gradients(
-        self, flat: Any, outputs: OutputSpecs, wanted: Sequence[int]
-    ) -> None:
-        """Let a broken contract be seen before anything is compiled."""
-        is_open = any(s.shape is None or None in s.shape for s in self.specs)
-        if self.operation.spec is not None or is_open:
-            return
-
-        def run() -> None:
-            xs = made_up(self.specs, self.name)
-            ys = _tree.leaves(self._ran(xs))
-            try:
-                flat(*made_up(outputs.flat, self.name), *ys, *xs)
-            except GradsmithError:
-                raise
-            except Exception:
-                # Made-up values are not what the rule is for. If it fails with those
-                # that it is for, its error is raised then.
-                return
-
-        self.trials.once(tuple(wanted), self.described, run, self.name)
 
 
 def _spec_of(x: Any) -> Spec:

@@ -20,6 +20,7 @@ from ._gradient_tape import GradientTape
 from ._operation import Operation
 from ._tape import Traced
 from ._tensor import unwrap, wrap
+from ._trial import try_rule
 from .frameworks import adapter_of
 
 Flat = Callable[..., Sequence[Any]]
@@ -62,12 +63,20 @@ def hosted(
     return adapter_of(arrays, name).host(run, arrays, Specs(find), name)
 
 
-def differentiable(flat: Flat, name: str, find: Any) -> Operation:
+def differentiable(flat: Flat, name: str, find: Any, *, trials: bool) -> Operation:
     """A function of NumPy arrays as an operation; `find(arrays)` tells its outputs.
 
     The function must compute in NumPy's calls, so that the engine can follow it, if a
-    derivative is asked for.
+    derivative is asked for. With `trials` that is tried before anything is compiled.
     """
+
+    def derived(flat: Flat, what: str, find: Any) -> Operation:
+        def tried(arrays: Sequence[Any]) -> Sequence[Spec]:
+            if trials:
+                try_rule(flat, [_spec(x) for x in arrays])
+            return find(arrays)
+
+        return differentiable(flat, f"{what} of {name}", tried, trials=trials)
 
     def body(*arrays: Any) -> Any:
         return tuple(hosted(flat, arrays, lambda: find(arrays), name))
@@ -79,9 +88,9 @@ def differentiable(flat: Flat, name: str, find: Any) -> Operation:
             for i, (x, need) in enumerate(zip(arrays, needs.values(), strict=True))
             if need and has_tangent(_spec(x))
         ]
-        pull = differentiable(
+        pull = derived(
             _pullback(flat, given, wanted, name),
-            f"the gradient of {name}",
+            "the gradient",
             lambda arrays: [_spec(arrays[i - len(needs)]) for i in wanted],
         )
         found = pull(*(d for d in dy if d is not None), *arrays)
@@ -95,9 +104,9 @@ def differentiable(flat: Flat, name: str, find: Any) -> Operation:
             for i, (x, d) in enumerate(zip(arrays, dxs, strict=True))
             if d is not None and has_tangent(_spec(x))
         ]
-        push = differentiable(
+        push = derived(
             _pushforward(flat, moved, name),
-            f"the tangent of {name}",
+            "the tangent",
             lambda _: [spec for spec in map(_spec, y) if has_tangent(spec)],
         )
         found = iter(push(*(dxs[i] for i in moved), *arrays))

@@ -1,0 +1,133 @@
+"""The embedded engine: its transformations. Every operation in it is one of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import _transforms as transforms
+from .._forward import ForwardAccumulator
+from .._gradient_tape import GradientTape
+from .._tensor import Tensor
+from .row import GRADIENT, SECOND, TANGENT, Row
+from .subject import Subject
+
+version = np.__version__
+
+
+def array(x: Any) -> Any:
+    return x.numpy() if isinstance(x, Tensor) else np.asarray(x)
+
+
+def numpy(x: Any) -> np.ndarray:
+    x = array(x)
+    return x.astype(complex if np.iscomplexobj(x) else float)
+
+
+def number(x: np.ndarray, like: Any) -> Any:
+    return x.astype(np.promote_types(np.real(like).dtype, np.float32))
+
+
+def alike(x: np.ndarray, like: Any) -> Any:
+    return x.astype(like.dtype)
+
+
+def shifted(x: Any, t: Any, vs: Any) -> Any:
+    t = t.astype(x.dtype)
+    return x + t[0] * vs[0] + t[1] * vs[1]
+
+
+def terms(y: Any, scale: float, w: Any, c: float) -> Any:
+    parts = [np.real(y), np.imag(y)] if np.iscomplexobj(y) else [y]
+    u = joined([np.ravel(part).astype(w.dtype) for part in parts]) / scale
+    return w * (u + c * u * u)
+
+
+def stacked(arrays: Any) -> Any:
+    return np.stack(arrays)
+
+
+def joined(terms: Any) -> Any:
+    return np.concatenate(terms)
+
+
+def total(terms: Any) -> Any:
+    return np.sum(terms)
+
+
+# --- transformations -----------------------------------------------------------------
+
+
+def _tape(s: Any, persistent: bool = False) -> Any:
+    t = Tensor(s.t)
+    with GradientTape(persistent=persistent) as tape:
+        tape.watch(t)
+        y = s.phi(t)
+    return tape.gradient(y, t)
+
+
+def _nested_tapes(s: Any) -> Any:
+    t = Tensor(s.t)
+    with GradientTape() as outer:
+        outer.watch(t)
+        with GradientTape() as inner:
+            inner.watch(t)
+            y = s.phi(t)
+        slope = np.sum(inner.gradient(y, t) * s.dt)
+    return outer.gradient(slope, t)
+
+
+def _accumulator(s: Any) -> Any:
+    t = Tensor(s.t)
+    with ForwardAccumulator(t, s.dt) as accumulator:
+        y = s.phi(t)
+    return accumulator.jvp(y)
+
+
+def _forward_over_reverse(s: Any) -> Any:
+    t = Tensor(s.t)
+    with ForwardAccumulator(t, s.dt) as accumulator:
+        with GradientTape() as tape:
+            tape.watch(t)
+            y = s.phi(t)
+        gradient = tape.gradient(y, t)
+    return accumulator.jvp(gradient)
+
+
+def _vjp(s: Any) -> Any:
+    y, pull = transforms.vjp(s.phi, s.t)
+    return pull(np.ones_like(y))
+
+
+def _jvp(s: Any) -> Any:
+    return transforms.jvp(s.phi, (s.t,), (s.dt,))[1]
+
+
+def _hessian(s: Any) -> Any:
+    return np.tensordot(transforms.hessian(s.phi)(s.t), s.dt, s.dt.ndim)
+
+
+def _jacobian(s: Any) -> Any:
+    return np.sum(transforms.jacobian(s.vector)(s.t), 0)
+
+
+ROWS = [
+    Row("GradientTape", GRADIENT, _tape),
+    Row("persistent tape", GRADIENT, lambda s: _tape(s, persistent=True)),
+    Row("nested tapes", SECOND, _nested_tapes),
+    Row("ForwardAccumulator", TANGENT, _accumulator, forward=True),
+    Row("forward over reverse", SECOND, _forward_over_reverse),
+    Row("grad", GRADIENT, lambda s: transforms.grad(s.phi)(s.t)),
+    Row("vjp", GRADIENT, _vjp),
+    Row("jvp", TANGENT, _jvp, forward=True),
+    Row("jacobian", GRADIENT, _jacobian, full=True),
+    Row("hessian", SECOND, _hessian, full=True),
+    Row("hvp", SECOND, lambda s: transforms.hvp(s.phi, (s.t,), (s.dt,))),
+    Row("keyword call", GRADIENT, _tape, keyword=True),
+]
+
+
+def subject_of(op: Any) -> Subject | None:
+    """There are none but ours."""
+    return None

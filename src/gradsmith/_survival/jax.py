@@ -1,0 +1,122 @@
+"""JAX: its transformations."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import export, lax
+from jax.sharding import Mesh, PartitionSpec
+
+from .jax_marks import subject_of  # noqa: F401  (part of a kit)
+from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
+
+version = jax.__version__
+
+
+def array(x: Any) -> Any:
+    return jnp.asarray(x)
+
+
+def numpy(x: Any) -> np.ndarray:
+    return np.asarray(x).astype(complex if jnp.iscomplexobj(x) else float)
+
+
+def number(x: np.ndarray, like: Any) -> Any:
+    return jnp.asarray(x, jnp.promote_types(jnp.real(like).dtype, jnp.float32))
+
+
+def alike(x: np.ndarray, like: Any) -> Any:
+    return jnp.asarray(x, like.dtype)
+
+
+def shifted(x: Any, t: Any, vs: Any) -> Any:
+    t = t.astype(x.dtype)
+    return x + t[0] * vs[0] + t[1] * vs[1]
+
+
+def terms(y: Any, scale: float, w: Any, c: float) -> Any:
+    parts = [jnp.real(y), jnp.imag(y)] if jnp.iscomplexobj(y) else [y]
+    u = joined([jnp.ravel(part).astype(w.dtype) for part in parts]) / scale
+    return w * (u + c * u * u)
+
+
+def stacked(arrays: Any) -> Any:
+    return jnp.stack(arrays)
+
+
+def joined(terms: Any) -> Any:
+    return jnp.concatenate(terms)
+
+
+def total(terms: Any) -> Any:
+    return jnp.sum(terms)
+
+
+# --- transformations -----------------------------------------------------------------
+
+
+def _vjp(s: Any) -> Any:
+    y, pull = jax.vjp(s.phi, s.t)
+    return pull(jnp.ones_like(y))[0]
+
+
+def _hessian(s: Any) -> Any:
+    return jnp.tensordot(jax.hessian(s.phi)(s.t), s.dt, s.dt.ndim)
+
+
+def _second_by_reverse(s: Any) -> Any:
+    return jax.grad(lambda t: jnp.vdot(jax.grad(s.phi)(t), s.dt))(s.t)
+
+
+def _scan(s: Any) -> Any:
+    def total(points: Any) -> Any:
+        start = jnp.zeros((), points.dtype)
+        return lax.scan(lambda y, t: (y + s.phi(t), None), start, points)[0]
+
+    return jax.grad(total)(s.points)
+
+
+def _exported(s: Any) -> Any:
+    saved = export.export(jax.jit(s.phi))(s.t).serialize(vjp_order=1)
+    return jax.grad(export.deserialize(saved).call)(s.t)
+
+
+def _sharded(s: Any) -> Any:
+    mesh, axis = Mesh(np.array(jax.devices()[:1]), ("i",)), PartitionSpec("i")
+    each = jax.shard_map(
+        lambda ts: s.phi(ts[0])[None], mesh=mesh, in_specs=axis, out_specs=axis
+    )
+    return jax.jit(jax.grad(lambda t: jnp.sum(each(t[None]))))(s.t)  # eager: 4 s
+
+
+ROWS = [
+    Row("grad", GRADIENT, lambda s: jax.grad(s.phi)(s.t)),
+    Row("jit(grad)", GRADIENT, lambda s: jax.jit(jax.grad(s.phi))(s.t)),
+    Row("vjp", GRADIENT, _vjp),
+    Row("jvp", TANGENT, lambda s: jax.jvp(s.phi, (s.t,), (s.dt,))[1]),
+    Row("linearize", TANGENT, lambda s: jax.linearize(s.phi, s.t)[1](s.dt)),
+    Row("jacrev", GRADIENT, lambda s: jax.jacrev(s.vector)(s.t).sum(0), full=True),
+    Row("jacfwd", GRADIENT, lambda s: jax.jacfwd(s.vector)(s.t).sum(0), full=True),
+    Row("hessian", SECOND, _hessian, full=True),
+    Row("grad of grad", SECOND, _second_by_reverse),
+    Row("vmap(grad)", BATCH, lambda s: jax.vmap(jax.grad(s.phi))(s.points)),
+    Row(
+        "jit(vmap(grad))",
+        BATCH,
+        lambda s: jax.jit(jax.vmap(jax.grad(s.phi)))(s.points),
+    ),
+    Row("checkpoint", GRADIENT, lambda s: jax.grad(jax.checkpoint(s.phi))(s.t)),
+    Row("scan", BATCH, _scan),
+    Row("shard_map", GRADIENT, _sharded),
+    Row("export", GRADIENT, _exported),
+    Row("keyword call", GRADIENT, lambda s: jax.grad(s.phi)(s.t), keyword=True),
+    Row(
+        "keyword call in jit",
+        GRADIENT,
+        lambda s: jax.jit(jax.grad(s.phi))(s.t),
+        keyword=True,
+    ),
+]

@@ -1,0 +1,174 @@
+"""TensorFlow: its transformations."""
+
+from __future__ import annotations
+
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
+from .tensorflow_marks import subject_of  # noqa: F401  (part of a kit)
+
+version = tf.__version__
+
+
+def array(x: Any) -> Any:
+    return tf.convert_to_tensor(x)
+
+
+def numpy(x: Any) -> np.ndarray:
+    x = tf.convert_to_tensor(x)
+    return tf.cast(x, tf.complex128 if x.dtype.is_complex else tf.float64).numpy()
+
+
+def number(x: np.ndarray, like: Any) -> Any:
+    double = like.dtype in (tf.float64, tf.complex128)
+    return tf.constant(x, tf.float64 if double else tf.float32)
+
+
+def alike(x: np.ndarray, like: Any) -> Any:
+    return tf.cast(tf.constant(x), like.dtype)
+
+
+def shifted(x: Any, t: Any, vs: Any) -> Any:
+    t = tf.cast(t, x.dtype)
+    return x + t[0] * vs[0] + t[1] * vs[1]
+
+
+def terms(y: Any, scale: float, w: Any, c: float) -> Any:
+    parts = [tf.math.real(y), tf.math.imag(y)] if y.dtype.is_complex else [y]
+    u = joined([tf.cast(tf.reshape(part, [-1]), w.dtype) for part in parts]) / scale
+    return w * (u + c * u * u)
+
+
+def stacked(arrays: Any) -> Any:
+    return tf.stack(arrays)
+
+
+def joined(terms: Any) -> Any:
+    return tf.concat(terms, 0)
+
+
+def total(terms: Any) -> Any:
+    return tf.reduce_sum(terms)
+
+
+# --- transformations -----------------------------------------------------------------
+
+
+def gradient(phi: Any, t: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(t)
+        y = phi(t)
+    return tape.gradient(y, t)
+
+
+def tangent(phi: Any, s: Any) -> Any:
+    with tf.autodiff.ForwardAccumulator(s.t, s.dt) as accumulator:
+        y = phi(s.t)
+    return accumulator.jvp(y)
+
+
+def compiled(fn: Any, **options: Any) -> Any:
+    return tf.function(lambda t: fn(t), **options)
+
+
+def _nested_tapes(s: Any) -> Any:
+    def slope(t: Any) -> Any:
+        found = gradient(s.phi, t)
+        return None if found is None else tf.reduce_sum(found * s.dt)
+
+    return gradient(slope, s.t)
+
+
+def _jacobian(s: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(s.t)
+        y = s.vector(s.t)
+    found = tape.jacobian(y, s.t)
+    return None if found is None else tf.reduce_sum(found, 0)
+
+
+def _batch_jacobian(s: Any) -> Any:
+    with tf.GradientTape() as tape:
+        tape.watch(s.points)
+        y = tf.stack([s.vector(t) for t in tf.unstack(s.points)])
+    found = tape.batch_jacobian(y, s.points)
+    return None if found is None else tf.reduce_sum(found, 1)
+
+
+def _map_fn(s: Any) -> Any:
+    return gradient(lambda ts: tf.reduce_sum(tf.map_fn(s.phi, ts)), s.points)
+
+
+def _while_loop(s: Any) -> Any:
+    def mean(t: Any) -> Any:
+        start = (tf.constant(0), tf.zeros_like(s.weights[0][0]))
+        step = lambda i, y: (i + 1, y + s.phi(t) / 2)
+        return tf.while_loop(lambda i, _: i < 2, step, start)[1]
+
+    return compiled(lambda t: gradient(mean, t))(s.t)
+
+
+def _vectorized_map(s: Any) -> Any:
+    return tf.vectorized_map(lambda t: gradient(s.phi, t), s.points)
+
+
+def _saved_model(s: Any) -> Any:
+    module: Any = tf.Module()
+    signature = [tf.TensorSpec(s.t.shape, s.t.dtype)]
+    module.phi = compiled(s.phi, input_signature=signature)
+    with TemporaryDirectory() as folder:
+        tf.saved_model.save(module, folder)
+        return gradient(tf.saved_model.load(folder).phi, s.t)
+
+
+ROWS = [
+    Row("GradientTape", GRADIENT, lambda s: gradient(s.phi, s.t)),
+    Row("nested tapes", SECOND, _nested_tapes),
+    Row("ForwardAccumulator", TANGENT, lambda s: tangent(s.phi, s), forward=True),
+    Row(
+        "forward over reverse",
+        SECOND,
+        lambda s: tangent(lambda t: gradient(s.phi, t), s),
+    ),
+    Row("tape.jacobian", GRADIENT, _jacobian, full=True),
+    Row("tape.batch_jacobian", BATCH, _batch_jacobian, full=True),
+    Row("tf.function", GRADIENT, lambda s: gradient(compiled(s.phi), s.t)),
+    Row(
+        "tape in tf.function",
+        GRADIENT,
+        lambda s: compiled(lambda t: gradient(s.phi, t))(s.t),
+    ),
+    Row(
+        "tf.function(jit_compile)",
+        GRADIENT,
+        lambda s: compiled(lambda t: gradient(s.phi, t), jit_compile=True)(s.t),
+    ),
+    Row(
+        "ForwardAccumulator in tf.function",
+        TANGENT,
+        lambda s: compiled(lambda t: tangent(s.phi, s.at(t)))(s.t),
+        forward=True,
+    ),
+    Row(
+        "ForwardAccumulator over tf.function",
+        TANGENT,
+        lambda s: tangent(compiled(s.phi), s),
+        forward=True,
+    ),
+    Row("vectorized_map(gradient)", BATCH, _vectorized_map),
+    Row("map_fn", BATCH, _map_fn),
+    Row("while_loop", GRADIENT, _while_loop),
+    Row("recompute_grad", GRADIENT, lambda s: gradient(tf.recompute_grad(s.phi), s.t)),
+    Row("SavedModel", GRADIENT, _saved_model),
+    Row("keyword call", GRADIENT, lambda s: gradient(s.phi, s.t), keyword=True),
+    Row(
+        "keyword call in tf.function",
+        GRADIENT,
+        lambda s: compiled(lambda t: gradient(s.phi, t))(s.t),
+        keyword=True,
+    ),
+]

@@ -1,0 +1,179 @@
+"""PyTorch: its transformations."""
+
+from __future__ import annotations
+
+from itertools import count
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd import forward_ad
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
+from torch.utils.checkpoint import checkpoint
+
+from .row import BATCH, GRADIENT, SECOND, TANGENT, Noted, Row
+from .torch_marks import subject_of  # noqa: F401  (part of a kit)
+
+version = torch.__version__.partition("+")[0]
+_numbers = count()
+
+
+def array(x: Any) -> Any:
+    return x.detach().clone() if isinstance(x, torch.Tensor) else torch.tensor(x)
+
+
+def numpy(x: Any) -> np.ndarray:
+    double = torch.complex128 if x.is_complex() else torch.float64
+    return x.detach().to("cpu", double).numpy()
+
+
+def number(x: np.ndarray, like: Any) -> Any:
+    double = like.dtype in (torch.float64, torch.complex128)
+    dtype = torch.float64 if double else torch.float32
+    return torch.tensor(x, dtype=dtype, device=like.device)
+
+
+def alike(x: np.ndarray, like: Any) -> Any:
+    return torch.tensor(x, dtype=like.dtype, device=like.device)
+
+
+def shifted(x: Any, t: Any, vs: Any) -> Any:
+    t = t.to(x.dtype)
+    return x + t[0] * vs[0] + t[1] * vs[1]
+
+
+def terms(y: Any, scale: float, w: Any, c: float) -> Any:
+    parts = [y.real, y.imag] if y.is_complex() else [y]
+    u = joined([part.reshape(-1).to(w.dtype) for part in parts]) / scale
+    return w * (u + c * u * u)
+
+
+def stacked(arrays: Any) -> Any:
+    return torch.stack(arrays)
+
+
+def joined(terms: Any) -> Any:
+    return torch.cat(terms)
+
+
+def total(terms: Any) -> Any:
+    return torch.sum(terms)
+
+
+# --- transformations -----------------------------------------------------------------
+
+
+def backward(phi: Any, t: Any) -> Any:
+    t = t.clone().requires_grad_()
+    phi(t).backward()
+    return t.grad
+
+
+def _vjp(s: Any) -> Any:
+    y, pull, *_ = vjp(s.phi, s.t)
+    return pull(torch.ones_like(y))[0]
+
+
+def _hessian(s: Any) -> Any:
+    return torch.tensordot(hessian(s.phi)(s.t), s.dt, s.dt.ndim)
+
+
+def _double_backward(s: Any) -> Any:
+    t = s.t.clone().requires_grad_()
+    (first,) = torch.autograd.grad(s.phi(t), t, create_graph=True)
+    return torch.autograd.grad(torch.sum(first * s.dt), t)[0]
+
+
+def _dual_numbers(s: Any) -> Any:
+    with forward_ad.dual_level():
+        y = s.phi(forward_ad.make_dual(s.t, s.dt))
+        return forward_ad.unpack_dual(y).tangent
+
+
+def compiled(fn: Any, use: Any) -> Any:
+    """The result of using a compiled function, whole or else in pieces."""
+    try:
+        return use(_compile(fn, fullgraph=True))
+    except Exception:
+        return Noted(use(_compile(fn, fullgraph=False)), "with a graph break")
+
+
+def _compile(fn: Any, *, fullgraph: bool) -> Any:
+    """Compile with all that traces and differentiates, and without generating code.
+
+    Compiled code is kept with a function's code, so each gets its own; resetting the
+    compiler would take away what the caller compiled.
+    """
+
+    def call(t: Any) -> Any:
+        return fn(t)
+
+    code = call.__code__.replace(co_name=f"probe_{next(_numbers)}")
+    fresh = FunctionType(code, globals(), closure=call.__closure__)
+    return torch.compile(fresh, backend="aot_eager", fullgraph=fullgraph)
+
+
+class _Module(torch.nn.Module):
+    def __init__(self, phi: Any) -> None:
+        super().__init__()
+        self.phi = phi
+
+    def forward(self, t: Any) -> Any:
+        return self.phi(t)
+
+
+def _exported(s: Any) -> Any:
+    return backward(torch.export.export(_Module(s.phi), (s.t,)).module(), s.t)
+
+
+def _tangent(phi: Any, s: Any) -> Any:
+    return jvp(phi, (s.t,), (s.dt,))[1]
+
+
+ROWS = [
+    Row("backward", GRADIENT, lambda s: backward(s.phi, s.t)),
+    Row("double backward", SECOND, _double_backward),
+    Row("func.grad", GRADIENT, lambda s: grad(s.phi)(s.t)),
+    Row("func.vjp", GRADIENT, _vjp),
+    Row("func.jvp", TANGENT, lambda s: _tangent(s.phi, s), forward=True),
+    Row("dual numbers", TANGENT, _dual_numbers, forward=True),
+    Row("func.vmap(grad)", BATCH, lambda s: vmap(grad(s.phi))(s.points)),
+    Row("func.jacrev", GRADIENT, lambda s: jacrev(s.vector)(s.t).sum(0), full=True),
+    Row(
+        "func.jacfwd",
+        GRADIENT,
+        lambda s: jacfwd(s.vector)(s.t).sum(0),
+        forward=True,
+        full=True,
+    ),
+    Row("func.hessian", SECOND, _hessian, full=True),
+    Row(
+        "compile, then backward",
+        GRADIENT,
+        lambda s: compiled(s.phi, lambda phi: backward(phi, s.t)),
+    ),
+    Row(
+        "compile(func.grad)",
+        GRADIENT,
+        lambda s: compiled(grad(s.phi), lambda fn: fn(s.t)),
+    ),
+    Row(
+        "compile(func.jvp)",
+        TANGENT,
+        lambda s: compiled(lambda t: _tangent(s.phi, s.at(t)), lambda fn: fn(s.t)),
+        forward=True,
+    ),
+    Row(
+        "compile(func.vmap(grad))",
+        BATCH,
+        lambda s: compiled(vmap(grad(s.phi)), lambda fn: fn(s.points)),
+    ),
+    Row("export, then backward", GRADIENT, _exported),
+    Row(
+        "checkpoint",
+        GRADIENT,
+        lambda s: backward(lambda t: checkpoint(s.phi, t, use_reentrant=False), s.t),
+    ),
+    Row("keyword call", GRADIENT, lambda s: backward(s.phi, s.t), keyword=True),
+]
