@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.experimental.jet import jet
 
 import gradsmith as gs
 
@@ -268,6 +269,11 @@ def test_the_transpose_of_a_rule_honours_operations_in_it():
 def test_linear_transpose_would_drop_the_rule_and_is_refused():
     with pytest.raises(gs.UnsupportedOperationError, match=r"jax\.vjp"):
         jax.linear_transpose(clipping, X)(X)
+
+
+def test_taylor_mode_is_refused():
+    with pytest.raises(gs.UnsupportedOperationError, match="nest"):
+        jet(wrong_vjp, (X,), ((1.0, 0.0),))
 
 
 def test_a_body_in_plain_python_works_where_jax_is_eager():

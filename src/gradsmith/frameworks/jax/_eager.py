@@ -48,7 +48,8 @@ def _run(*leaves: Any, call: Call, runs: list[Ran]) -> Sequence[Any]:
     ran = call.run(leaves)
     operation = call.operation
     rules = (ran.grad, operation.vjp_rule, operation.jvp_rule)
-    static = ran.bound.values if operation.closure is False else ()
+    takes_arguments = not operation.closure or operation.jvp_rule is not None
+    static = ran.bound.values if takes_arguments else ()
     if tracers_in(*rules, *static, *ran.ys):
         raise CapturedError
     runs.append(ran)

@@ -8,7 +8,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
 
@@ -61,13 +60,16 @@ def conjugate(x: Any) -> Any:
 
 
 def fitted(dx: Any, like: Any) -> Any:
-    """A gradient as an array of a type: of its dtype, and in shard_map of its axes.
+    """A gradient as an array of a type: its dtype, and where it is on the devices.
 
-    What is one value on all devices collects the gradients of all of them.
+    In shard_map, what is one value on all devices collects the gradients of all.
     """
     if not isinstance(dx, jax.Array):
         dx = jnp.asarray(dx, like.dtype)
-    got, expected = varying_axes(jax.typeof(dx)), varying_axes(like)
+    aval = jax.typeof(dx)
+    if aval.sharding != like.sharding and like.sharding.mesh.explicit_axes:
+        dx = jax.sharding.reshard(dx, like.sharding)
+    got, expected = varying_axes(aval), varying_axes(like)
     if got == expected:
         return dx
     if got - expected:
@@ -77,11 +79,11 @@ def fitted(dx: Any, like: Any) -> Any:
 
 def ones(aval: Any) -> Any:
     """Where a rule is transposed; at zeros the user's code may take shortcuts."""
-    return fitted(np.ones(aval.shape, aval.dtype), aval)
+    return fitted(jax.lax.full_like(zeros(aval), 1), aval)
 
 
 def zeros(aval: Any) -> Any:
-    return fitted(np.zeros(aval.shape, aval.dtype), aval)
+    return ad.instantiate_zeros(ad.Zero(aval))  # sharded as the type says
 
 
 def no_tangent(spec: Spec) -> Any:

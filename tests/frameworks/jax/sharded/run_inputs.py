@@ -54,6 +54,28 @@ def check_sharded_inputs(op):
         same(jax.jit(gradient)(x, W), expected)
 
 
+def check_silent_gradients():
+    @gs.custom_gradient
+    def silent(x, w):
+        return x * w, lambda dy: (None, gs.zero)
+
+    loss = lambda x, w: jnp.sum(silent(x, w) ** 2)
+    constant = gs.with_gradient(lambda x: x * 2, lambda dy, y, x: jnp.full(16, 10.0))
+    with jax.set_mesh(mesh(AxisType.Explicit)):
+        x, w = jax.device_put(X, P("i")), jax.device_put(X, P("i"))
+        for wrap in (lambda f: f, jax.jit):
+            f = wrap(jax.grad(lambda x: jnp.sum(constant(x))))
+            same(f(x), jnp.full(16, 10.0))
+        for f in (loss, jax.jit(loss)):
+            same(jax.grad(f, (0, 1))(x, w), (0 * X, 0 * X))
+            same(jax.jvp(f, (x, w), (x, w))[1], 0.0)
+    mapped = jax.shard_map(
+        silent, mesh=mesh(), in_specs=(P("i"), P()), out_specs=P("i")
+    )
+    total = jax.jit(jax.grad(lambda x, w: jnp.sum(mapped(x, w)), (0, 1)))
+    same(total(X, W), (0 * X, 0.0))
+
+
 def check_shard_map(op, check_vma):
     def local(x, w):
         return op(x, w)
@@ -112,6 +134,7 @@ def main():
         check_shard_map(op, check_vma=False)
         check_gradient_inside(op)
     check_collectives()
+    check_silent_gradients()
     sys.stdout.write("done\n")
 
 
