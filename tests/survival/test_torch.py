@@ -172,6 +172,20 @@ def test_dtypes(dtype):
     assert survival.count("honoured") == 2, str(survival)
 
 
+def test_an_argument_that_is_not_used_does_not_break_the_export():
+    @torch.library.custom_op("gradsmith_tests::first", mutates_args=())
+    def first(x: torch.Tensor, index: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    first.register_fake(lambda x, index: torch.empty_like(x))
+    first.register_autograd(
+        lambda ctx, dy: (2 * ctx.saved_tensors[0] * dy, None),
+        setup_context=lambda ctx, inputs, output: ctx.save_for_backward(inputs[0]),
+    )
+    survival = gs.survives(first, X, np.array([1]), only="export, then backward")
+    assert survival["export, then backward"].verdict == "honoured", str(survival)
+
+
 # --- library.custom_op ---------------------------------------------------------------
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import count
 from types import FunctionType
 from typing import Any
@@ -12,6 +13,7 @@ from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 
+from .. import _tree
 from .row import BATCH, GRADIENT, SECOND, TANGENT, Noted, Row
 from .torch_marks import subject_of  # noqa: F401  (part of a kit)
 
@@ -115,16 +117,28 @@ def _compile(fn: Any, *, fullgraph: bool) -> Any:
 
 
 class _Module(torch.nn.Module):
-    def __init__(self, phi: Any) -> None:
+    """phi with its arrays as buffers: as constants, unused ones break the export."""
+
+    def __init__(self, s: Any) -> None:
         super().__init__()
-        self.phi = phi
+        self.s = s
+        for i, x in enumerate(_tree.leaves(self.parts())):
+            if isinstance(x, torch.Tensor):
+                self.register_buffer(f"x{i}", x)
+
+    def parts(self) -> Any:
+        return self.s.args, self.s.kwargs, self.s.directions, self.s.weights
 
     def forward(self, t: Any) -> Any:
-        return self.phi(t)
+        leaves = enumerate(_tree.leaves(self.parts()))
+        found = [getattr(self, f"x{i}", x) for i, x in leaves]
+        args, kwargs, vs, ws = _tree.unflatten(self.parts(), found)
+        new = {"args": args, "kwargs": kwargs, "directions": vs, "weights": ws}
+        return replace(self.s, **new).phi(t)
 
 
 def _exported(s: Any) -> Any:
-    return backward(torch.export.export(_Module(s.phi), (s.t,)).module(), s.t)
+    return backward(torch.export.export(_Module(s), (s.t,)).module(), s.t)
 
 
 def _tangent(phi: Any, s: Any) -> Any:
