@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import count
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -13,12 +10,11 @@ from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 
-from .. import _tree
-from .row import BATCH, GRADIENT, SECOND, TANGENT, Noted, Row
+from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
+from .torch_compiled import Module, compiled
 from .torch_marks import subject_of  # noqa: F401  (part of a kit)
 
 version = torch.__version__.partition("+")[0]
-_numbers = count()
 
 
 def array(x: Any) -> Any:
@@ -93,52 +89,8 @@ def _dual_numbers(s: Any) -> Any:
         return forward_ad.unpack_dual(y).tangent
 
 
-def compiled(fn: Any, use: Any) -> Any:
-    """The result of using a compiled function, whole or else in pieces."""
-    try:
-        return use(_compile(fn, fullgraph=True))
-    except Exception:
-        return Noted(use(_compile(fn, fullgraph=False)), "with a graph break")
-
-
-def _compile(fn: Any, *, fullgraph: bool) -> Any:
-    """Compile with all that traces and differentiates, and without generating code.
-
-    Compiled code is kept with a function's code, so each gets its own; resetting the
-    compiler would take away what the caller compiled.
-    """
-
-    def call(t: Any) -> Any:
-        return fn(t)
-
-    code = call.__code__.replace(co_name=f"probe_{next(_numbers)}")
-    fresh = FunctionType(code, globals(), closure=call.__closure__)
-    return torch.compile(fresh, backend="aot_eager", fullgraph=fullgraph)
-
-
-class _Module(torch.nn.Module):
-    """phi with its arrays as buffers: as constants, unused ones break the export."""
-
-    def __init__(self, s: Any) -> None:
-        super().__init__()
-        self.s = s
-        for i, x in enumerate(_tree.leaves(self.parts())):
-            if isinstance(x, torch.Tensor):
-                self.register_buffer(f"x{i}", x)
-
-    def parts(self) -> Any:
-        return self.s.args, self.s.kwargs, self.s.directions, self.s.weights
-
-    def forward(self, t: Any) -> Any:
-        leaves = enumerate(_tree.leaves(self.parts()))
-        found = [getattr(self, f"x{i}", x) for i, x in leaves]
-        args, kwargs, vs, ws = _tree.unflatten(self.parts(), found)
-        new = {"args": args, "kwargs": kwargs, "directions": vs, "weights": ws}
-        return replace(self.s, **new).phi(t)
-
-
 def _exported(s: Any) -> Any:
-    return backward(torch.export.export(_Module(s), (s.t,)).module(), s.t)
+    return backward(torch.export.export(Module(s), (s.t,)).module(), s.t)
 
 
 def _tangent(phi: Any, s: Any) -> Any:
