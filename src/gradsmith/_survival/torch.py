@@ -77,6 +77,10 @@ def _hessian(s: Any) -> Any:
     return torch.tensordot(hessian(s.phi)(s.t), s.dt, s.dt.ndim)
 
 
+def _grad_of_vmap(s: Any) -> Any:
+    return grad(lambda points: vmap(s.phi)(points).sum())(s.points)
+
+
 def _double_backward(s: Any) -> Any:
     t = s.t.clone().requires_grad_()
     (first,) = torch.autograd.grad(s.phi(t), t, create_graph=True)
@@ -105,6 +109,7 @@ ROWS = [
     Row("func.jvp", TANGENT, lambda s: _tangent(s.phi, s), forward=True),
     Row("dual numbers", TANGENT, _dual_numbers, forward=True),
     Row("func.vmap(grad)", BATCH, lambda s: vmap(grad(s.phi))(s.points)),
+    Row("func.grad(vmap)", BATCH, _grad_of_vmap),
     Row("func.jacrev", GRADIENT, lambda s: jacrev(s.vector)(s.t).sum(0), full=True),
     Row(
         "func.jacfwd",
