@@ -308,3 +308,39 @@ def test_a_gradient_that_is_not_finite_tells_nothing():
     op = gs.custom_gradient(lambda x: (x * x, lambda dy: dy / np.zeros_like(x)))
     with np.errstate(all="ignore"), pytest.raises(gs.GradsmithError, match="finite"):
         gs.survives(op, X)
+
+
+def test_arguments_without_a_gradient_are_left_alone():
+    @gs.custom_gradient
+    def loss(labels, logits):
+        def grad(dy):
+            return gs.not_differentiable("they are data"), dy * (logits - labels)
+
+        return np.sum((logits - labels) ** 2) / 2, grad
+
+    survival = gs.survives(loss, np.array([1.0, 0.0]), np.array([0.7, 0.2]))
+    assert verdicts(survival) == {Verdict.HONOURED}, str(survival)
+
+
+def test_none_for_the_first_argument():
+    op = gs.custom_gradient(lambda a, x: (a * x, lambda dy: (None, dy * a)))
+    assert verdicts(gs.survives(op, X, X + 3)) == {Verdict.HONOURED}
+
+
+def test_nothing_is_differentiable():
+    op = gs.custom_gradient(lambda x: (x, lambda dy: gs.not_differentiable("no")))
+    assert verdicts(gs.survives(op, X)) == {Verdict.REFUSED}
+
+
+def test_methods():
+    class Scale:
+        factor = 3.0
+
+        @gs.custom_gradient
+        def scaled(self, x):
+            return self.factor * x, lambda dy: self.factor * dy
+
+    survival = gs.survives(Scale().scaled, X)
+    assert survival.operation == "scaled"
+    assert not survival.note
+    assert verdicts(survival) == {Verdict.HONOURED}

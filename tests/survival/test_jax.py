@@ -57,7 +57,7 @@ def test_custom_vjp_refuses_forward_mode_and_honours_the_rest():
 
 def test_custom_jvp_honours_all():
     survival = column("custom_jvp")
-    assert survival.count("honoured") == len(survival.outcomes) == 17
+    assert survival.count("honoured") == len(survival.outcomes) == 18
 
 
 def test_custom_gradient_refuses_keywords_too():

@@ -7,10 +7,10 @@ from typing import Any
 
 from .._arrays import NAMES
 from .._errors import GradsmithError
+from .choice import scalar_of
 from .door import chosen, framework_for, kit_for, prepared, subject_of
 from .result import Outcome, Survival, SurvivalTable, Verdict
 from .run import outcomes
-from .scalar import scalar_of
 from .subject import names_of
 
 __all__ = [

@@ -11,7 +11,6 @@ from typing import Any
 from .. import _tree
 from .._arrays import NAMES, common_framework, is_array
 from .._errors import GradsmithError
-from .._operation import Operation
 from .._tensor import Tensor
 from .row import Row
 from .subject import Subject, is_floating, of_function, of_operation
@@ -27,7 +26,7 @@ def framework_for(op: Any, inputs: Any, asked: str | None) -> str:
         raise GradsmithError(
             f"framework={asked!r} is unknown: it is one of {', '.join(NAMES)}"
         )
-    own = None if isinstance(op, Operation) else _framework_of_native(op)
+    own = None if of_operation(op) else _framework_of_native(op)
     arrays = [x for x in _tree.leaves(inputs) if is_array(x)]
     found = common_framework(arrays, "survives()") if arrays else "numpy"
     name = asked or own or found
@@ -82,9 +81,7 @@ def kit_for(name: str) -> Any:
 
 
 def subject_of(op: Any, kit: Any) -> Subject:
-    if isinstance(op, Operation):
-        return of_operation(op)
-    return kit.subject_of(op) or of_function(op)
+    return of_operation(op) or kit.subject_of(op) or of_function(op)
 
 
 def prepared(name: str, kit: Any, inputs: Any) -> Any:

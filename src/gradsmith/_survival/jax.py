@@ -67,6 +67,10 @@ def _hessian(s: Any) -> Any:
     return jnp.tensordot(jax.hessian(s.phi)(s.t), s.dt, s.dt.ndim)
 
 
+def _grad_of_vmap(s: Any) -> Any:
+    return jax.grad(lambda points: jax.vmap(s.phi)(points).sum())(s.points)
+
+
 def _second_by_reverse(s: Any) -> Any:
     return jax.grad(lambda t: jnp.vdot(jax.grad(s.phi)(t), s.dt))(s.t)
 
@@ -103,6 +107,7 @@ ROWS = [
     Row("hessian", SECOND, _hessian, full=True),
     Row("grad of grad", SECOND, _second_by_reverse),
     Row("vmap(grad)", BATCH, lambda s: jax.vmap(jax.grad(s.phi))(s.points)),
+    Row("grad(vmap)", BATCH, _grad_of_vmap),
     Row(
         "jit(vmap(grad))",
         BATCH,

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
+import numpy as np
+
+from .._errors import NotDifferentiableError
 from .probe import Probe
 from .quiet import Progress, quiet
 from .result import Outcome, Verdict
@@ -40,11 +44,10 @@ def outcomes(
 ) -> tuple[Outcome, ...]:
     """Run the rows; `plain` is the one that gives the eager gradient."""
     progress = Progress(subject.name, len(rows))
-    itself = scalar.differentiated_itself()
     found = []
     try:
         with quiet():
-            ways = [Probe(subject, way, plain) for way in (scalar, itself) if way]
+            ways = [Probe(subject, way, plain) for way in _ways(scalar, plain)]
             for row in rows:
                 progress(row.name)
                 each = [way.outcome(row) for way in ways if way.can_run(row)]
@@ -52,3 +55,30 @@ def outcomes(
     finally:
         progress.close()
     return tuple(found)
+
+
+def _ways(scalar: Scalar, plain: Row) -> list[Scalar]:
+    """Inside of a larger function, and by the first argument that shows something.
+
+    Arguments that a rule declares not to be differentiable stay as they are.
+    """
+    slopes = [_slope(scalar.moving_only(i), plain) for i in range(scalar.count)]
+    moved = [i for i, slope in enumerate(slopes) if slope is not None]
+    if not moved:
+        return [scalar]  # the table will say why
+    pairs = zip(scalar.directions, slopes, strict=True)
+    kept = [None if slope is None else vs for vs, slope in pairs]
+    scalar = replace(scalar, directions=kept)
+    itself = scalar.differentiated_itself(max(moved, key=lambda i: bool(slopes[i])))
+    return [scalar, itself] if itself else [scalar]
+
+
+def _slope(scalar: Scalar, plain: Row) -> float | None:
+    """How large the gradient is; None where the rule says that there is none."""
+    try:
+        found = scalar.contracted(plain.run(scalar), plain.kind)
+    except NotDifferentiableError:
+        return None
+    except Exception:
+        return 0.0  # the table will tell
+    return 0.0 if found is None else float(np.max(np.abs(found)))

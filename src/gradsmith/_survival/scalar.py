@@ -11,14 +11,13 @@ since some transformations treat them differently:
 
     inside   x = x0 + t_0 v_0 + t_1 v_1 with random directions v in all floating
              arguments: the operation is a part of a larger function
-    itself   the first floating argument is t itself
+    itself   one of the arguments is t itself
 
 All results are contracted with the directions, so that they are two numbers or four.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,9 +26,8 @@ import numpy as np
 
 from .. import _tree
 from .._arrays import is_array
-from .._errors import GradsmithError, annotate
 from .row import TANGENT
-from .subject import Subject, is_floating
+from .subject import is_floating
 
 CURVATURE = 0.3819  # so that the derivative 1 + 2 c u is zero for no simple u
 DIRECTION = np.array([0.75, 1.25])
@@ -45,7 +43,7 @@ class Scalar:
     op: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
-    directions: list[Any]  # two for each floating array among the arguments
+    directions: list[Any]  # two for each floating argument; None: it stays as it is
     scales: list[float]  # one for each floating output
     weights: list[Any]
     tolerance: float  # relative, of the least precise array
@@ -74,10 +72,25 @@ class Scalar:
                 return x
             vs = next(rest)
             if self.itself:
-                return t if vs is self.directions[0] else x
-            return self.kit.shifted(x, t, vs)
+                return t if vs is self.first else x
+            return x if vs is None else self.kit.shifted(x, t, vs)
 
         return _tree.map(moved, (self.args, self.kwargs))
+
+    @property
+    def count(self) -> int:
+        """How many floating arguments there are."""
+        return len(self.directions)
+
+    @property
+    def first(self) -> Any:
+        """The directions of the first argument that is moved."""
+        return next(vs for vs in self.directions if vs is not None)
+
+    def moving_only(self, i: int) -> Scalar:
+        """The same as a function of one of the arguments alone."""
+        one = [vs if i == k else None for k, vs in enumerate(self.directions)]
+        return replace(self, directions=one)
 
     def with_op(self, op: Callable[..., Any]) -> Scalar:
         return replace(self, op=op)
@@ -88,8 +101,8 @@ class Scalar:
     def at_point(self, t: np.ndarray) -> Scalar:
         """At a point that is given by its coordinates along the directions."""
         if self.itself:
-            vs = self.directions[0]
-            return self.at(self.kit.shifted(self.t, self.kit.number(t, self.t), vs))
+            t = self.kit.number(t, self.t)
+            return self.at(self.kit.shifted(self.t, t, self.first))
         return self.at(self.kit.number(t, self.t))
 
     def contracted(self, result: Any, kind: str) -> np.ndarray | None:
@@ -99,7 +112,7 @@ class Scalar:
         found = self.kit.numpy(result)
         if not self.itself or kind == TANGENT:
             return found
-        vs = np.array([self.kit.numpy(v) for v in self.directions[0]])
+        vs = np.array([self.kit.numpy(v) for v in self.first])
         dims = vs.ndim - 1
         return np.tensordot(found, np.moveaxis(vs, 0, -1), dims)
 
@@ -108,52 +121,20 @@ class Scalar:
         kwargs = {**dict(zip(names, self.args, strict=False)), **self.kwargs}
         return replace(self, args=self.args[len(names) :], kwargs=kwargs)
 
-    def differentiated_itself(self) -> Scalar | None:
-        """The same as a function of the first argument; None if that is complex."""
-        x = floating((self.args, self.kwargs))[0]
+    def differentiated_itself(self, i: int) -> Scalar | None:
+        """The same as a function of an argument itself; None if that is complex."""
+        x, vs = floating((self.args, self.kwargs))[i], self.directions[i]
         if np.iscomplexobj(self.kit.numpy(x)):
             return None
-        vs = self.directions[0]
         at = [self.kit.shifted(x, self.kit.number(p, x), vs) for p in POINTS]
         zero = self.kit.alike(np.zeros(tuple(x.shape)), x)
         return replace(
-            self,
+            self.moving_only(i),
             itself=True,
             t=x,
             dt=self.kit.shifted(zero, self.kit.number(DIRECTION, x), vs),
             points=self.kit.stacked(at),
         )
-
-
-def scalar_of(
-    kit: Any, subject: Subject, args: tuple[Any, ...], kwargs: dict[str, Any]
-) -> Scalar:
-    """Choose directions and weights; runs the operation once."""
-    random = np.random.default_rng(0)
-    with annotate(f"raised by {subject.name} itself, called with the given inputs"):
-        returned = subject.call(*args, **kwargs)
-    xs, ys = floating((args, kwargs)), outputs(returned)
-    if not ys:
-        raise GradsmithError(
-            f"{subject.name} has no output with a gradient: it returned "
-            f"{type(returned).__name__}, without any array of floating numbers"
-        )
-    values = [kit.numpy(y) for y in ys]
-    sizes = [y.size * (1 + np.iscomplexobj(y)) for y in values]
-    return Scalar(
-        kit,
-        subject.call,
-        args,
-        kwargs,
-        directions=[_directions(kit, x, random) for x in xs],
-        scales=[_size(y) for y in values],
-        weights=[kit.number(random.uniform(0.5, 1.5, n), xs[0]) for n in sizes],
-        tolerance=max(_tolerance(x) for x in (*xs, *ys)),
-        itself=False,
-        t=kit.number(POINTS[0], xs[0]),
-        dt=kit.number(DIRECTION, xs[0]),
-        points=kit.number(POINTS, xs[0]),
-    )
 
 
 def floating(tree: Any) -> list[Any]:
@@ -164,29 +145,3 @@ def floating(tree: Any) -> list[Any]:
 def outputs(tree: Any) -> list[Any]:
     """The outputs with a gradient; NumPy gives numbers for arrays without axes."""
     return [y for y in _tree.leaves(tree) if is_floating(y)]
-
-
-def _directions(kit: Any, x: Any, random: np.random.Generator) -> list[Any]:
-    value = kit.numpy(x)
-    parts = (1, 1j) if np.iscomplexobj(value) else (1,)
-
-    def direction() -> Any:
-        return sum(part * random.uniform(0.5, 1.5, value.shape) for part in parts)
-
-    return [kit.alike(_size(value) * direction(), x) for _ in range(2)]
-
-
-def _size(x: np.ndarray) -> float:
-    """The mean of the absolute values, or 1 if there is none to go by."""
-    size = float(np.mean(np.abs(x))) if x.size else 0.0
-    return size if 0 < size < np.inf else 1.0
-
-
-_DIGITS = {"float64": 52, "complex128": 52, "float32": 23, "complex64": 23}
-_DIGITS |= {"float16": 10, "bfloat16": 7}
-
-
-def _tolerance(x: Any) -> float:
-    """Half of a dtype's binary digits."""
-    name = re.search(r"\w*(float|complex)\w+", str(getattr(x, "dtype", "float64")))
-    return max(1e-6, 2.0 ** (-_DIGITS.get(name[0] if name else "", 4) / 2))

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial, wraps
+from types import MethodType
 from typing import Any
 
 from .. import _tree
@@ -39,14 +40,23 @@ class Subject:
     own_forward: bool = False  # it has a forward rule beside the reverse one
 
 
-def of_operation(operation: Operation) -> Subject:
-    """An operation of ours."""
+def of_operation(op: Any) -> Subject | None:
+    """An operation of ours, or a method that is one."""
+    operation = op.__func__ if isinstance(op, MethodType) else op
+    if not isinstance(operation, Operation):
+        return None
+
+    def mark(factor: float) -> Any:
+        marked = operation.altered(partial(scaled, factor=factor))
+        method = isinstance(op, MethodType)
+        return nullcontext(MethodType(marked, op.__self__) if method else marked)
+
     both = operation.closure or operation.vjp_rule is not None
     return Subject(
         operation.name,
-        operation,
-        signature_of(operation),
-        lambda factor: nullcontext(operation.altered(partial(scaled, factor=factor))),
+        op,
+        signature_of(op),
+        mark,
         own_forward=both and operation.jvp_rule is not None,
     )
 

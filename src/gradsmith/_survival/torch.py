@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -12,11 +10,11 @@ from torch.autograd import forward_ad
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 
-from .row import BATCH, GRADIENT, SECOND, TANGENT, Noted, Row
+from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
+from .torch_compiled import Module, compiled
 from .torch_marks import subject_of  # noqa: F401  (part of a kit)
 
 version = torch.__version__.partition("+")[0]
-_numbers = count()
 
 
 def array(x: Any) -> Any:
@@ -79,6 +77,10 @@ def _hessian(s: Any) -> Any:
     return torch.tensordot(hessian(s.phi)(s.t), s.dt, s.dt.ndim)
 
 
+def _grad_of_vmap(s: Any) -> Any:
+    return grad(lambda points: vmap(s.phi)(points).sum())(s.points)
+
+
 def _double_backward(s: Any) -> Any:
     t = s.t.clone().requires_grad_()
     (first,) = torch.autograd.grad(s.phi(t), t, create_graph=True)
@@ -91,40 +93,8 @@ def _dual_numbers(s: Any) -> Any:
         return forward_ad.unpack_dual(y).tangent
 
 
-def compiled(fn: Any, use: Any) -> Any:
-    """The result of using a compiled function, whole or else in pieces."""
-    try:
-        return use(_compile(fn, fullgraph=True))
-    except Exception:
-        return Noted(use(_compile(fn, fullgraph=False)), "with a graph break")
-
-
-def _compile(fn: Any, *, fullgraph: bool) -> Any:
-    """Compile with all that traces and differentiates, and without generating code.
-
-    Compiled code is kept with a function's code, so each gets its own; resetting the
-    compiler would take away what the caller compiled.
-    """
-
-    def call(t: Any) -> Any:
-        return fn(t)
-
-    code = call.__code__.replace(co_name=f"probe_{next(_numbers)}")
-    fresh = FunctionType(code, globals(), closure=call.__closure__)
-    return torch.compile(fresh, backend="aot_eager", fullgraph=fullgraph)
-
-
-class _Module(torch.nn.Module):
-    def __init__(self, phi: Any) -> None:
-        super().__init__()
-        self.phi = phi
-
-    def forward(self, t: Any) -> Any:
-        return self.phi(t)
-
-
 def _exported(s: Any) -> Any:
-    return backward(torch.export.export(_Module(s.phi), (s.t,)).module(), s.t)
+    return backward(torch.export.export(Module(s), (s.t,)).module(), s.t)
 
 
 def _tangent(phi: Any, s: Any) -> Any:
@@ -139,6 +109,7 @@ ROWS = [
     Row("func.jvp", TANGENT, lambda s: _tangent(s.phi, s), forward=True),
     Row("dual numbers", TANGENT, _dual_numbers, forward=True),
     Row("func.vmap(grad)", BATCH, lambda s: vmap(grad(s.phi))(s.points)),
+    Row("func.grad(vmap)", BATCH, _grad_of_vmap),
     Row("func.jacrev", GRADIENT, lambda s: jacrev(s.vector)(s.t).sum(0), full=True),
     Row(
         "func.jacfwd",
