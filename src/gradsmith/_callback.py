@@ -38,7 +38,9 @@ class Callbacks:
         return self._call(args, kwargs).tangents(dx, y)
 
     def _call(self, args: Any, kwargs: Any) -> _Call:
-        return _Call(self.operation, self.signature.bind(args, kwargs), self.trials)
+        # A rule is told the defaults too, which not every body takes (a ufunc's)
+        bound = self.signature.bind(args, kwargs).without_defaults()
+        return _Call(self.operation, bound, self.trials)
 
 
 class _Call:

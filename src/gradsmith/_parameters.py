@@ -118,6 +118,15 @@ class Bound:
             )
         return Bound(self.signature, values, self.stop, self.given, leaves, self.places)
 
+    def without_defaults(self) -> Bound:
+        """The same call, as if nobody had given what is the default anyway."""
+        pairs = zip(self.signature.parameters, self.values, strict=True)
+        kept = [p.name for p, value in pairs if value is not p.default]
+        names = self.signature.names[: self.stop]
+        stop = max((i + 1 for i, name in enumerate(names) if name in kept), default=0)
+        given = [name for name in self.given if name in kept]
+        return Bound(self.signature, self.values, stop, given, self.leaves, self.places)
+
     def arguments(self) -> Iterator[tuple[str, Any]]:
         """Each argument with its name; of *args and **kwargs each that was given."""
         static = self.signature.static
