@@ -1,0 +1,236 @@
+"""New arrays, beside another (`like=`) or in its likeness; dtypes and their limits.
+
+`like=` says whose array is made, and where: it is on that array's device. The dtype is
+NumPy's default as ever: say `dtype=x.dtype` for that of x.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._arrays import common_framework, framework_of
+from . import _dtypes
+from ._dispatch import NUMPY, converted, is_array, kernels_of, kind_of, portable
+from ._dtypes import kind_of_value, name_of, real_of
+from ._shaping import shape_of
+
+_Float = np.float64
+
+
+def _kernels(name: str, *args: Any) -> Any:
+    K = kernels_of(name, args)
+    return None if K is NUMPY else K
+
+
+def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
+    """An array of numbers, lists or a NumPy array, of the framework of `like`.
+
+    An array of a framework stays what it is; one of another than `like`'s raises.
+
+    >>> asarray([1, 2], float)
+    array([1., 2.])
+    """
+    found = framework_of(x)
+    if found not in (None, NUMPY) and like is not None:
+        common_framework([x, like], "gnp.asarray")  # raises if they differ
+    K = _kernels("asarray", x if like is None else like)
+    if K is not None:
+        name = K.result_type(kind_of(K, x)) if dtype is None else name_of(dtype)
+        return converted(K, x, name, like)
+    if found is None:
+        return np.asarray(x, dtype)
+    return x if dtype is None else np.astype(x, np.dtype(dtype), copy=False)
+
+
+def zeros(shape: Any, dtype: Any = _Float, *, like: Any = None) -> Any:
+    """An array of zeros.
+
+    >>> zeros(2)
+    array([0., 0.])
+    """
+    return full(shape, 0, dtype, like=like)
+
+
+def ones(shape: Any, dtype: Any = _Float, *, like: Any = None) -> Any:
+    """An array of ones.
+
+    >>> ones(2)
+    array([1., 1.])
+    """
+    return full(shape, 1, dtype, like=like)
+
+
+def full(shape: Any, fill_value: Any, dtype: Any = None, *, like: Any = None) -> Any:
+    """An array of one value.
+
+    >>> full(2, 3)
+    array([3, 3])
+    """
+    K = _kernels("full", like, shape, fill_value)
+    if K is None:
+        dtype = dtype if dtype is None else np.dtype(name_of(dtype))
+        return np.full(shape, fill_value, dtype)
+    name = K.result_type(kind_of(K, fill_value)) if dtype is None else name_of(dtype)
+    value = converted(K, fill_value, name, like)
+    return K.broadcast_to(value, shape_of(shape))
+
+
+def arange(
+    start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, like: Any = None
+) -> Any:
+    """Numbers at equal distances: from start (or 0) up to stop, without it.
+
+    >>> arange(3)
+    array([0, 1, 2])
+    """
+    if stop is None:
+        start, stop = 0, start
+    K = _kernels("arange", like, start, stop, step)
+    if K is not None and any(is_array(K, x) for x in (start, stop, step)):
+        kinds = [kind_of(K, x) for x in (start, stop, step)]
+        kinds = ["int64" if str(k).startswith("int") else k for k in kinds]
+        name = K.result_type(*kinds) if dtype is None else name_of(dtype)
+        return K.arange(start, stop, step, name)
+    return _placed(K, np.arange(start, stop, step), dtype, like)
+
+
+def eye(
+    N: int, M: int | None = None, k: int = 0, dtype: Any = _Float, *, like: Any = None
+) -> Any:
+    """A matrix with ones on its k-th diagonal, and zeros elsewhere.
+
+    >>> eye(2)
+    array([[1., 0.],
+           [0., 1.]])
+    """
+    return _placed(_kernels("eye", like), np.eye(N, M, k), dtype, like)
+
+
+def linspace(
+    start: Any,
+    stop: Any,
+    num: int = 50,
+    *,
+    endpoint: bool = True,
+    dtype: Any = None,
+    like: Any = None,
+) -> Any:
+    """So many numbers at equal distances, from start to stop.
+
+    >>> linspace(0, 1, 3)
+    array([0. , 0.5, 1. ])
+    """
+    K = _kernels("linspace", start, stop, like)
+    if K is None:
+        return np.linspace(start, stop, num, endpoint, dtype=dtype)
+    if not (is_array(K, start) or is_array(K, stop)):
+        return _placed(K, np.linspace(start, stop, num, endpoint), dtype, like)
+    kinds = [kind_of(K, start), kind_of(K, stop), "float64"]
+    name = K.result_type(*kinds) if dtype is None else name_of(dtype)
+    beside = start if is_array(K, start) else stop
+    start, stop = (converted(K, x, name, beside) for x in (start, stop))
+    steps = K.constant(np.linspace(0, 1, num, endpoint), name, beside)
+    far = K.ndim(start) if K.ndim(start) > K.ndim(stop) else K.ndim(stop)
+    steps = K.reshape(steps, (num, *(1,) * far))
+    return start + (stop - start) * steps
+
+
+def _placed(K: Any, x: Any, dtype: Any, like: Any) -> Any:
+    name = x.dtype.name if dtype is None else name_of(dtype)
+    return x.astype(name, copy=False) if K is None else K.constant(x, name, like)
+
+
+def _full_like(numpy: Any, value: int, words: str) -> Any:
+    def definition(K: Any, x: Any, /, dtype: Any = None) -> Any:
+        return full_like(x, value, dtype)
+
+    definition.__name__ = definition.__qualname__ = numpy.__name__
+    definition.__doc__ = f"{words}, in the shape, dtype and place of x."
+    return portable(numpy)(definition)
+
+
+zeros_like = _full_like(np.zeros_like, 0, "Zeros")
+ones_like = _full_like(np.ones_like, 1, "Ones")
+empty_like = _full_like(np.empty_like, 0, "Elements of no matter")
+
+
+@portable(np.full_like)
+def full_like(K: Any, x: Any, /, fill_value: Any, dtype: Any = None) -> Any:
+    """One value in the shape, dtype and place of x.
+
+    >>> full_like(np.zeros(2), 3)
+    array([3., 3.])
+    """
+    name = K.result_type(K.kind(x)) if dtype is None else name_of(dtype)
+    return K.broadcast_to(converted(K, fill_value, name, x), K.shape(x))
+
+
+def _astype(x: Any, dtype: Any) -> Any:
+    name = name_of(dtype)
+    x = x if framework_of(x) else np.asarray(x)
+    return x if x.dtype.name == name else np.astype(x, np.dtype(name))
+
+
+@portable(_astype)
+def astype(K: Any, x: Any, dtype: Any, /) -> Any:
+    """The elements in another dtype: NumPy's, its name, or any framework's.
+
+    >>> astype(np.array([1.7]), "int32")
+    array([1], dtype=int32)
+    """
+    return K.cast(x, name_of(dtype))
+
+
+def result_type(*arrays_and_dtypes: Any) -> Any:
+    """The dtype that NumPy promotes all of these to, as the framework's dtype.
+
+    >>> result_type(np.ones(2, np.float32), 1.0), result_type("int32", "float32")
+    (dtype('float32'), dtype('float64'))
+    """
+    K = _kernels("result_type", *arrays_and_dtypes)
+    if K is not None:
+        return K.dtype_of(K.result_type(*[_kind(K, x) for x in arrays_and_dtypes]))
+    return np.dtype(_dtypes.result_type(*[_kind(NUMPY, x) for x in arrays_and_dtypes]))
+
+
+def _kind(K: Any, x: Any) -> Any:
+    if isinstance(x, (bool, int, float, complex, np.generic, list)):
+        return kind_of_value(x)
+    if framework_of(x) == NUMPY:
+        return x.dtype.name
+    return kind_of(K, x) if is_array(K, x) else name_of(x)
+
+
+@dataclass(frozen=True)
+class FloatInfo:
+    """The limits of a floating dtype, as Python numbers, which don't promote."""
+
+    dtype: str
+    bits: int
+    eps: float
+    max: float
+    min: float
+    smallest_normal: float
+
+    @property
+    def tiny(self) -> float:
+        return self.smallest_normal
+
+
+def finfo(x: Any, /) -> FloatInfo:
+    """The limits of a floating dtype, or of the dtype of an array.
+
+    >>> finfo("float32").eps
+    1.1920928955078125e-07
+    """
+    dtype = x if isinstance(x, (str, type)) else getattr(x, "dtype", x)
+    name = real_of(name_of(dtype))
+    if name == "bfloat16":  # 8 bits of mantissa, and float32's exponents
+        top = (2 - 2.0**-7) * 2.0**127
+        return FloatInfo(name, 16, 2.0**-7, top, -top, 2.0**-126)
+    info = np.finfo(name)
+    limits = (info.eps, info.max, info.min, info.smallest_normal)
+    return FloatInfo(name, info.bits, *map(float, limits))

@@ -1,0 +1,193 @@
+"""Whose arrays a call was given, and what then runs.
+
+A portable function has one definition for the three frameworks. Its first parameter is
+the framework's kernels, the module here that has the framework's name: native calls
+whose dtypes and axes are settled. For NumPy's arrays and the engine's tensors the
+function of NumPy itself runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from functools import update_wrapper
+from importlib import import_module
+from inspect import Parameter, signature
+from typing import Any, Concatenate, ParamSpec
+
+import numpy as np
+
+from .._arrays import common_framework, framework_of
+from .._errors import UnsupportedOperationError
+from ._dtypes import kind_of_value
+
+P = ParamSpec("P")
+
+_INSIDE = "look inside"  # stands for the kernels of a list
+NUMPY = "numpy"  # and this for those of NumPy, which needs none
+
+# The kernels of each type of argument that was seen; None for what has no say. A look
+# at it takes 40 ns, and framework_of 110 ns.
+_by_type: dict[type, Any] = {
+    **dict.fromkeys((int, float, complex, bool, str, type(None), slice, range)),
+    np.ndarray: NUMPY,
+    list: _INSIDE,
+    tuple: _INSIDE,
+}
+
+
+def kernels_of(name: str, args: Iterable[Any]) -> Any:
+    """The kernels of the framework whose arrays these are; None if none is an array.
+
+    Dispatch costs 0.3 us for one argument and 0.4 us for two (Python 3.12).
+    """
+    found = None
+    for x in args:
+        cls = type(x)
+        kernels = _by_type[cls] if cls in _by_type else _kernels_of_new(x)
+        if kernels is _INSIDE:
+            kernels = kernels_of(name, x)
+        if kernels is not None and kernels is not found:
+            if found is not None:
+                common_framework(arrays_in(args), f"gnp.{name}")  # raises
+            found = kernels
+    return found
+
+
+def _kernels_of_new(x: Any) -> Any:
+    if isinstance(x, (list, tuple)):
+        found = _INSIDE
+    else:
+        name = framework_of(x) or _framework_by_protocol(type(x))
+        found = name if name in (None, NUMPY) else load(name)
+    _by_type[type(x)] = found
+    return found
+
+
+def load(framework: str) -> Any:
+    """The kernels of a framework; its arrays were seen, so it is imported already."""
+    return import_module(f"{__package__}._{framework}")
+
+
+def _framework_by_protocol(cls: type) -> str | None:
+    """Whose array something becomes that is none: a Keras variable, for example."""
+    protocols = {"__tf_tensor__": "tensorflow", "__jax_array__": "jax"}
+    return next((protocols[p] for p in protocols if hasattr(cls, p)), None)
+
+
+def arrays_in(args: Iterable[Any]) -> Iterator[Any]:
+    for x in args:
+        if isinstance(x, (list, tuple)):
+            yield from arrays_in(x)
+        elif framework_of(x) is not None:
+            yield x
+
+
+def portable(
+    numpy: Callable[..., Any],
+) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Any]]:
+    """Make a public function of a definition and of NumPy's own function."""
+
+    def make(definition: Callable[Concatenate[Any, P], Any]) -> Callable[P, Any]:
+        name = definition.__name__
+        positional, options = _parameters(definition)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            kernels = kernels_of(name, args)
+            if kwargs:
+                for option in kwargs:
+                    if option not in options:
+                        raise _unknown(name, option, options)
+                if kernels is None:
+                    kernels = kernels_of(name, kwargs.values())
+                elif kernels_of(name, kwargs.values()) not in (None, kernels):
+                    kernels_of(name, (args, *kwargs.values()))  # raises
+            if len(args) > positional:
+                raise _too_many(name, positional, options)
+            if kernels is None or kernels is NUMPY:
+                return numpy(*args, **kwargs)
+            return definition(kernels, *args, **kwargs)
+
+        return published(call, definition)
+
+    return make
+
+
+def published(call: Any, definition: Callable[..., Any]) -> Any:
+    """Dress a public function as its definition without the kernels."""
+    update_wrapper(call, definition)
+    del call.__wrapped__
+    full = signature(definition)
+    call.__signature__ = full.replace(parameters=[*full.parameters.values()][1:])
+    # TensorFlow's AutoGraph would rewrite what bears no such mark, at 5 ms a function.
+    call.autograph_info__ = {}
+    return call
+
+
+def _parameters(definition: Any) -> tuple[float, tuple[str, ...]]:
+    """How many arguments go by position, and the names of the others."""
+    parameters = [*signature(definition).parameters.values()][1:]
+    kinds = [p.kind for p in parameters]
+    named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+    positional = sum(kind is not Parameter.KEYWORD_ONLY for kind in kinds)
+    many = Parameter.VAR_POSITIONAL in kinds
+    options = tuple(p.name for p in parameters if p.kind in named)
+    return (float("inf") if many else positional), options
+
+
+def _unknown(name: str, option: str, options: tuple[str, ...]) -> TypeError:
+    known = ", ".join(options) or "none"
+    return TypeError(
+        f"gnp.{name} has no option {option}=, for not every framework can do it; "
+        f"its options: {known}"
+    )
+
+
+def _too_many(name: str, positional: float, options: tuple[str, ...]) -> TypeError:
+    known = ", ".join(options) or "none"
+    return TypeError(
+        f"gnp.{name} takes at most {positional} arguments by position; its options: "
+        f"{known}"
+    )
+
+
+def is_array(K: Any, x: Any) -> bool:
+    """Whether an argument is an array of these kernels' framework."""
+    return _by_type.get(type(x)) is K
+
+
+def kind_of(K: Any, x: Any) -> Any:
+    """The dtype of an operand, as promotion sees it."""
+    if is_array(K, x):
+        return K.kind(x)
+    if isinstance(x, (list, tuple)) and any(True for _ in arrays_in(x)):
+        raise UnsupportedOperationError(
+            "a list of arrays is no array here: make one of it first with "
+            "gnp.stack(list)"
+        )
+    return kind_of_value(x)
+
+
+def converted(K: Any, x: Any, name: str, like: Any = None) -> Any:
+    """An operand as an array of a dtype."""
+    return K.cast(x, name) if is_array(K, x) else K.constant(x, name, like)
+
+
+def promoted(K: Any, *xs: Any) -> list[Any]:
+    """Operands as arrays of the one dtype that NumPy would promote them to."""
+    name = K.result_type(*[kind_of(K, x) for x in xs])
+    like = first_array(K, xs)
+    return [converted(K, x, name, like) for x in xs]
+
+
+def first_array(K: Any, xs: Iterable[Any]) -> Any:
+    for x in xs:
+        if is_array(K, x):
+            return x
+    return None
+
+
+def operand(K: Any, x: Any, like: Any = None) -> Any:
+    """An argument as an array of its own dtype."""
+    if is_array(K, x):
+        return x
+    return K.constant(x, K.result_type(kind_of(K, x)), like)

@@ -1,0 +1,83 @@
+"""JAX's arrays: dtypes, constants, shapes.
+
+Without JAX's 64-bit mode (`jax_enable_x64`) a 64-bit dtype is what JAX makes of it, the
+32-bit one; so NumPy's dtype is asked for, and JAX's is what comes.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import Array
+
+from .. import _dtypes
+from .._creation import finfo as finfo
+
+_PYTHON = {"i": int, "u": int, "f": float, "c": complex}
+loop, result_type = _dtypes.loop, _dtypes.result_type
+
+
+def constant_of(fn: Any) -> Any:
+    return fn
+
+
+def is_float(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.floating)
+
+
+def are_floats(name: str, x1: Any, x2: Any) -> bool:
+    if type(x2) is float or type(x2) is int:
+        return is_float(x1)
+    if type(x1) is float or type(x1) is int:
+        return is_float(x2)
+    dtype = getattr(x1, "dtype", None)
+    return dtype == getattr(x2, "dtype", None) and is_float(x1)
+
+
+def kind(x: Any) -> Any:
+    """The dtype's name; a Python number that jit made an array of is still a number."""
+    return x.dtype.name
+
+
+def dtype_of(name: str) -> Any:
+    return jax.dtypes.canonicalize_dtype(jnp.bfloat16 if name == "bfloat16" else name)
+
+
+def cast(x: Array, name: str) -> Array:
+    dtype = dtype_of(name)
+    if x.dtype == dtype:
+        return x
+    if x.dtype.kind == "c" and dtype.kind in "iuf":
+        x = jnp.real(x)
+    return x.astype(dtype)
+
+
+def constant(x: Any, name: str, like: Any) -> Array:
+    return jnp.asarray(np.asarray(x), dtype=dtype_of(name))
+
+
+stop_gradient = jax.lax.stop_gradient
+ndim, shape = jnp.ndim, jnp.shape
+zeros_like, ones_like = jnp.zeros_like, jnp.ones_like
+
+
+def broadcast_shape(shapes: Any) -> tuple[int, ...]:
+    return jnp.broadcast_shapes(*shapes)
+
+
+def degrees_of_freedom(x: Array, axes: Any, ddof: float) -> float:
+    n = 1
+    for i in axes:
+        n = n * x.shape[i]
+    return max(n - ddof, 0)
+
+
+def eye(n: int, like: Array) -> Array:
+    return jnp.eye(n, dtype=like.dtype)
+
+
+def arange(start: Any, stop: Any, step: Any, name: str) -> Array:
+    return jnp.arange(start, stop, step, dtype=dtype_of(name))

@@ -1,0 +1,267 @@
+"""Reductions: many elements to one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from . import _elementwise as e
+from ._axes import axes_of
+from ._choosing import as_bool, where
+from ._dispatch import operand, portable, promoted
+from ._dtypes import inexact_of, is_inexact, name_of, real_of, total_of
+
+
+def _sum(K: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    axes = axes_of(axis, K.ndim(x))
+    return K.sum(x, axes, keepdims) if axes else x
+
+
+@portable(np.sum)
+def sum(
+    K: Any, x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
+) -> Any:
+    """The sum along axes; whole numbers add up in 64 bits.
+
+    >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1)
+    array([3., 7.])
+    """
+    x = operand(K, x)
+    name = total_of(K.kind(x)) if dtype is None else name_of(dtype)
+    return _sum(K, K.cast(x, name), axis, keepdims)
+
+
+@portable(np.prod)
+def prod(
+    K: Any, x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
+) -> Any:
+    """The product along axes; whole numbers multiply in 64 bits.
+
+    >>> float(prod(np.array([2.0, 3.0])))
+    6.0
+    """
+    x = operand(K, x)
+    x = K.cast(x, total_of(K.kind(x)) if dtype is None else name_of(dtype))
+    axes = axes_of(axis, K.ndim(x))
+    return K.prod(x, axes, keepdims) if axes else x
+
+
+@portable(np.mean)
+def mean(
+    K: Any, x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
+) -> Any:
+    """The mean along axes; of whole numbers in float64.
+
+    >>> float(mean(np.array([1, 2])))
+    1.5
+    """
+    x = operand(K, x)
+    x = K.cast(x, inexact_of(K.kind(x)) if dtype is None else name_of(dtype))
+    axes = axes_of(axis, K.ndim(x))
+    return K.mean(x, axes, keepdims) if axes else x
+
+
+@portable(np.var)
+def var(
+    K: Any,
+    x: Any,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: float = 0,
+    keepdims: bool = False,
+    correction: float | None = None,
+) -> Any:
+    """The variance along axes: the sum of squares over n - ddof.
+
+    >>> float(var(np.array([1.0, 3.0]), correction=1))
+    2.0
+    """
+    if correction is not None:
+        if ddof != 0:
+            raise ValueError("ddof and correction are two names of one option")
+        ddof = correction
+    x = operand(K, x)
+    x = K.cast(x, inexact_of(K.kind(x)) if dtype is None else name_of(dtype))
+    axes = axes_of(axis, K.ndim(x))
+    off = e.subtract(x, mean(x, axes, keepdims=True))
+    if K.kind(x).startswith("complex"):
+        off = e.absolute(off)
+    squares = _sum(K, e.square(off), axes, keepdims)
+    return e.divide(squares, K.degrees_of_freedom(x, axes, ddof))
+
+
+@portable(np.std)
+def std(
+    K: Any,
+    x: Any,
+    /,
+    axis: Any = None,
+    dtype: Any = None,
+    *,
+    ddof: float = 0,
+    keepdims: bool = False,
+    correction: float | None = None,
+) -> Any:
+    """The standard deviation along axes: the root of the variance.
+
+    >>> float(std(np.array([1.0, 3.0])))
+    1.0
+    """
+    options: Any = {"ddof": ddof, "keepdims": keepdims, "correction": correction}
+    return e.sqrt(var(x, axis, dtype, **options))
+
+
+@portable(np.max)
+def max(K: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """The greatest along axes; NaN if there is one.
+
+    >>> max(np.array([[1.0, 2.0], [3.0, 0.0]]), axis=0)
+    array([3., 2.])
+    """
+    x = operand(K, x)
+    axes = axes_of(axis, K.ndim(x))
+    return K.max(x, axes, keepdims) if axes else x
+
+
+@portable(np.min)
+def min(K: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """The least along axes; NaN if there is one.
+
+    >>> float(min(np.array([2.0, 1.0])))
+    1.0
+    """
+    x = operand(K, x)
+    axes = axes_of(axis, K.ndim(x))
+    return K.min(x, axes, keepdims) if axes else x
+
+
+amax, amin = max, min
+
+
+@portable(np.ptp)
+def ptp(K: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """The greatest minus the least along axes.
+
+    >>> float(ptp(np.array([2.0, 5.0])))
+    3.0
+    """
+    return e.subtract(max(x, axis, keepdims=keepdims), min(x, axis, keepdims=keepdims))
+
+
+@portable(np.any)
+def any(K: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Whether an element along the axes is not 0.
+
+    >>> bool(any(np.array([0, 1])))
+    True
+    """
+    x = as_bool(K, x)
+    axes = axes_of(axis, K.ndim(x))
+    return K.any(x, axes, keepdims) if axes else x
+
+
+@portable(np.all)
+def all(K: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
+    """Whether no element along the axes is 0.
+
+    >>> bool(all(np.array([0, 1])))
+    False
+    """
+    x = as_bool(K, x)
+    axes = axes_of(axis, K.ndim(x))
+    return K.all(x, axes, keepdims) if axes else x
+
+
+@portable(np.count_nonzero)
+def count_nonzero(
+    K: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False
+) -> Any:
+    """How many elements along the axes are not 0.
+
+    >>> int(count_nonzero(np.array([0, 1, 2])))
+    2
+    """
+    return sum(as_bool(K, x), axis, keepdims=keepdims)
+
+
+def _average(x: Any, axis: Any = None, weights: Any = None, **options: Any) -> Any:
+    return np.average(x, axis, weights, **options)
+
+
+@portable(_average)
+def average(
+    K: Any,
+    x: Any,
+    /,
+    axis: Any = None,
+    weights: Any = None,
+    *,
+    keepdims: bool = False,
+) -> Any:
+    """The mean with weights, of x's shape or, along one axis, of its length.
+
+    >>> float(average(np.array([1.0, 4.0]), weights=np.array([2.0, 1.0])))
+    2.0
+    """
+    if weights is None:
+        return mean(x, axis, keepdims=keepdims)
+    x, weights = promoted(K, x, weights)
+    name = inexact_of(K.kind(x))
+    x, weights = K.cast(x, name), K.cast(weights, name)
+    ndim = K.ndim(x)
+    if K.ndim(weights) != ndim:
+        axes = axes_of(axis, ndim)
+        if K.ndim(weights) != 1 or len(axes) != 1:
+            raise ValueError("weights has the shape of x, or that of x along one axis")
+        shape = [1] * ndim
+        shape[axes[0]] = -1
+        weights = K.reshape(weights, tuple(shape))
+    total = sum(e.multiply(weights, K.ones_like(x)), axis, keepdims=keepdims)
+    return e.divide(sum(e.multiply(x, weights), axis, keepdims=keepdims), total)
+
+
+def _without_nan(K: Any, x: Any, fill: float) -> Any:
+    return where(e.isnan(x), fill, x) if is_inexact(K.kind(x)) else x
+
+
+@portable(np.nansum)
+def nansum(
+    K: Any, x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
+) -> Any:
+    """The sum along axes of what is not NaN.
+
+    >>> float(nansum(np.array([1.0, np.nan])))
+    1.0
+    """
+    return sum(_without_nan(K, x, 0), axis, dtype, keepdims=keepdims)
+
+
+@portable(np.nanprod)
+def nanprod(
+    K: Any, x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
+) -> Any:
+    """The product along axes of what is not NaN.
+
+    >>> float(nanprod(np.array([2.0, np.nan])))
+    2.0
+    """
+    return prod(_without_nan(K, x, 1), axis, dtype, keepdims=keepdims)
+
+
+@portable(np.nanmean)
+def nanmean(
+    K: Any, x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
+) -> Any:
+    """The mean along axes of what is not NaN.
+
+    >>> float(nanmean(np.array([2.0, np.nan])))
+    2.0
+    """
+    if not is_inexact(K.kind(x)):
+        return mean(x, axis, dtype, keepdims=keepdims)
+    total = nansum(x, axis, dtype, keepdims=keepdims)
+    n = count_nonzero(e.logical_not(e.isnan(x)), axis, keepdims=keepdims)
+    return e.divide(total, K.cast(n, real_of(K.kind(total))))

@@ -1,0 +1,279 @@
+"""Shapes: other views of the same elements, and repetitions of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ._axes import axes_of, one_axis
+from ._dispatch import arrays_in, is_array, operand, portable
+
+
+def shape_of(shape: Any) -> Any:
+    """A shape as a tuple; a framework's own shape object becomes one too."""
+    if isinstance(shape, tuple):
+        return shape
+    if hasattr(shape, "as_list"):
+        return tuple(shape.as_list())
+    return tuple(shape) if isinstance(shape, list) else (shape,)
+
+
+@portable(np.shape)
+def shape(K: Any, x: Any, /) -> tuple[Any, ...]:
+    """The lengths of the axes.
+
+    Whole numbers, but for an axis whose length a TensorFlow graph leaves open: there a
+    scalar tensor stands, which the functions here take as a length.
+
+    >>> shape(np.ones((2, 3)))
+    (2, 3)
+    """
+    return K.shape(x)
+
+
+@portable(np.ndim)
+def ndim(K: Any, x: Any, /) -> int:
+    """How many axes there are.
+
+    >>> ndim(np.ones((2, 3)))
+    2
+    """
+    return K.ndim(x)
+
+
+@portable(np.size)
+def size(K: Any, x: Any, /, axis: int | None = None) -> Any:
+    """How many elements there are, or how many along an axis.
+
+    >>> size(np.ones((2, 3))), size(np.ones((2, 3)), 1)
+    (6, 3)
+    """
+    lengths = K.shape(x)
+    if axis is not None:
+        return lengths[one_axis(axis, len(lengths))]
+    n = 1
+    for length in lengths:
+        n = n * length
+    return n
+
+
+@portable(np.reshape)
+def reshape(K: Any, x: Any, /, shape: Any) -> Any:
+    """The same elements, row by row, in another shape; one length may be -1.
+
+    >>> reshape(np.arange(4), (2, -1))
+    array([[0, 1],
+           [2, 3]])
+    """
+    return K.reshape(x, shape_of(shape))
+
+
+@portable(np.ravel)
+def ravel(K: Any, x: Any, /) -> Any:
+    """The elements in a row.
+
+    >>> ravel(np.ones((2, 1)))
+    array([1., 1.])
+    """
+    return K.reshape(x, (-1,))
+
+
+@portable(np.transpose)
+def transpose(K: Any, x: Any, /, axes: Any = None) -> Any:
+    """The axes in another order; in reverse if none is given.
+
+    >>> transpose(np.ones((2, 3, 4)), (0, 2, 1)).shape
+    (2, 4, 3)
+    """
+    n = K.ndim(x)
+    order = tuple(reversed(range(n))) if axes is None else axes_of(tuple(axes), n)
+    if len(order) != n:
+        raise ValueError(f"axes={axes!r} doesn't name each of {n} axes once")
+    return K.transpose(x, order)
+
+
+permute_dims = transpose
+
+
+@portable(np.matrix_transpose)
+def matrix_transpose(K: Any, x: Any, /) -> Any:
+    """The last two axes swapped.
+
+    >>> matrix_transpose(np.ones((2, 3, 4))).shape
+    (2, 4, 3)
+    """
+    return swapaxes(x, -1, -2)
+
+
+@portable(np.swapaxes)
+def swapaxes(K: Any, x: Any, /, axis1: int, axis2: int) -> Any:
+    """Two axes swapped.
+
+    >>> swapaxes(np.ones((2, 3, 4)), 0, 2).shape
+    (4, 3, 2)
+    """
+    order = list(range(K.ndim(x)))
+    i, j = one_axis(axis1, len(order)), one_axis(axis2, len(order))
+    order[i], order[j] = order[j], order[i]
+    return K.transpose(x, tuple(order))
+
+
+@portable(np.moveaxis)
+def moveaxis(K: Any, x: Any, /, source: Any, destination: Any) -> Any:
+    """Axes moved to other places; the others keep their order.
+
+    >>> moveaxis(np.ones((2, 3, 4)), 0, -1).shape
+    (3, 4, 2)
+    """
+    n = K.ndim(x)
+    origin, goal = axes_of(source, n), axes_of(destination, n)
+    if len(origin) != len(goal):
+        raise ValueError("source and destination name the same number of axes")
+    order = [i for i in range(n) if i not in origin]
+    for to, from_ in sorted(zip(goal, origin, strict=True)):
+        order.insert(to, from_)
+    return K.transpose(x, tuple(order))
+
+
+@portable(np.expand_dims)
+def expand_dims(K: Any, x: Any, /, axis: Any) -> Any:
+    """New axes of length 1 at these places of the result.
+
+    >>> expand_dims(np.ones(2), (0, 2)).shape
+    (1, 2, 1)
+    """
+    places = axis if isinstance(axis, (tuple, list)) else (axis,)
+    for i in sorted(axes_of(tuple(places), K.ndim(x) + len(places))):
+        x = K.expand_dims(x, i)
+    return x
+
+
+@portable(np.squeeze)
+def squeeze(K: Any, x: Any, /, axis: Any = None) -> Any:
+    """Without axes of length 1: those named, or all.
+
+    >>> squeeze(np.ones((1, 2, 1)), 0).shape
+    (2, 1)
+    """
+    lengths = K.shape(x)
+    if axis is None:
+        return K.squeeze(x, tuple([i for i, n in enumerate(lengths) if is_one(n)]))
+    axes = axes_of(axis, len(lengths))
+    for i in axes:
+        if isinstance(lengths[i], int) and lengths[i] != 1:
+            raise ValueError(f"axis {i} has length {lengths[i]}, and 1 was expected")
+    return K.squeeze(x, axes)
+
+
+def is_one(length: Any) -> bool:
+    if not isinstance(length, int):
+        raise ValueError(
+            "squeeze can't know which axes have length 1, since the graph leaves a "
+            "length open: name them with axis="
+        )
+    return length == 1
+
+
+@portable(np.broadcast_to)
+def broadcast_to(K: Any, x: Any, /, shape: Any) -> Any:
+    """The array repeated along new axes and along those of length 1.
+
+    >>> broadcast_to(np.arange(2), (2, 2))
+    array([[0, 1],
+           [0, 1]])
+    """
+    x = operand(K, x, next(arrays_in((shape,)), None))
+    return K.broadcast_to(x, shape_of(shape))
+
+
+@portable(np.broadcast_arrays)
+def broadcast_arrays(K: Any, /, *arrays: Any) -> tuple[Any, ...]:
+    """The arrays, all in the shape that they have together.
+
+    >>> [x.shape for x in broadcast_arrays(np.ones(2), np.ones((3, 1)))]
+    [(3, 2), (3, 2)]
+    """
+    xs = [operand(K, x, next(arrays_in(arrays))) for x in arrays]
+    shape = K.broadcast_shape([K.shape(x) for x in xs])
+    return tuple([K.broadcast_to(x, shape) for x in xs])
+
+
+@portable(np.flip)
+def flip(K: Any, x: Any, /, axis: Any = None) -> Any:
+    """The elements in reverse along axes.
+
+    >>> flip(np.array([1, 2, 3]))
+    array([3, 2, 1])
+    """
+    return K.flip(x, axes_of(axis, K.ndim(x)))
+
+
+@portable(np.roll)
+def roll(K: Any, x: Any, /, shift: Any, axis: Any = None) -> Any:
+    """The elements moved along axes; what leaves at the end comes in at the start.
+
+    >>> roll(np.array([1, 2, 3]), 1)
+    array([3, 1, 2])
+    """
+    if axis is None:
+        total = np.sum(shift) if isinstance(shift, (tuple, list)) else shift
+        return K.reshape(K.roll(K.reshape(x, (-1,)), (total,), (0,)), K.shape(x))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = tuple([one_axis(i, K.ndim(x)) for i in axes])
+    shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
+    if len(axes) == 1 and len(shifts) > 1:
+        axes = axes * len(shifts)
+    return K.roll(x, shifts, axes)
+
+
+@portable(np.tile)
+def tile(K: Any, x: Any, /, repetitions: Any) -> Any:
+    """The whole array, so many times along each axis.
+
+    >>> tile(np.array([1, 2]), 2)
+    array([1, 2, 1, 2])
+    """
+    times = shape_of(repetitions)
+    n = K.ndim(x)
+    times = (1,) * (n - len(times)) + times
+    if len(times) > n:
+        x = K.reshape(x, (1,) * (len(times) - n) + K.shape(x))
+    return K.tile(x, times)
+
+
+@portable(np.repeat)
+def repeat(K: Any, x: Any, /, repeats: Any, axis: int | None = None) -> Any:
+    """Each element so many times, one after the other.
+
+    >>> repeat(np.array([1, 2]), 2)
+    array([1, 1, 2, 2])
+    """
+    if axis is None:
+        x, axis = K.reshape(x, (-1,)), 0
+    if not isinstance(repeats, int) and not is_array(K, repeats):
+        repeats = K.constant(repeats, "int64", x)
+    return K.repeat(x, repeats, one_axis(axis, K.ndim(x)))
+
+
+def _atleast(numpy: Any, widen: Any) -> Any:
+    def definition(K: Any, /, *arrays: Any) -> Any:
+        like = next(arrays_in(arrays))
+        xs = [operand(K, x, like) for x in arrays]
+        ys = tuple([K.reshape(x, widen(K.shape(x))) for x in xs])
+        return ys if len(ys) > 1 else ys[0]
+
+    definition.__name__ = definition.__qualname__ = numpy.__name__
+    axes = numpy.__name__[-2]
+    definition.__doc__ = (
+        f"Each array with at least {axes} ax{'i' if axes == '1' else 'e'}s."
+    )
+    return portable(numpy)(definition)
+
+
+atleast_1d = _atleast(np.atleast_1d, lambda s: s or (1,))
+atleast_2d = _atleast(np.atleast_2d, lambda s: (1,) * (2 - len(s)) + s)
+atleast_3d = _atleast(
+    np.atleast_3d,
+    lambda s: {0: (1, 1, 1), 1: (1, *s, 1), 2: (*s, 1)}.get(len(s), s),
+)

@@ -1,0 +1,128 @@
+"""TensorFlow's arrays: dtypes, constants, shapes that a graph may leave open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from .. import _dtypes
+from .._creation import finfo as finfo
+
+_NAMES = (
+    "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+    "bfloat16", "float16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+_DTYPES = {name: tf.as_dtype(name) for name in _NAMES}
+_FLOATS = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
+loop, result_type = _dtypes.loop, _dtypes.result_type
+
+
+def constant_of(fn: Any) -> Any:
+    return fn
+
+
+def is_float(x: Any) -> bool:
+    return x.dtype in _FLOATS
+
+
+def are_floats(name: str, x1: Any, x2: Any) -> bool:
+    if type(x2) is float or type(x2) is int:
+        return is_float(x1)
+    if type(x1) is float or type(x1) is int:
+        return is_float(x2)
+    dtype = getattr(x1, "dtype", None)
+    return dtype in _FLOATS and dtype == getattr(x2, "dtype", None)
+
+
+def kind(x: Any) -> str:
+    return tf.as_dtype(x.dtype).name
+
+
+def dtype_of(name: str) -> tf.DType:
+    if name not in _DTYPES:
+        raise TypeError(f"TensorFlow has no dtype {name}")
+    return _DTYPES[name]
+
+
+def cast(x: Any, name: str) -> tf.Tensor:
+    x = tf.convert_to_tensor(x)
+    dtype = dtype_of(name)
+    if x.dtype == dtype:
+        return x
+    if x.dtype.is_complex and not dtype.is_complex and dtype != tf.bool:
+        x = tf.math.real(x)
+    return tf.cast(x, dtype)
+
+
+def constant(x: Any, name: str, like: Any) -> tf.Tensor:
+    dtype = dtype_of(name)
+    if isinstance(x, (bool, int, float, complex)) and name != "bfloat16":
+        return tf.constant(np.dtype(name).type(x), dtype)
+    return tf.cast(tf.constant(np.asarray(x)), dtype)
+
+
+stop_gradient = tf.stop_gradient
+
+
+def ndim(x: Any) -> int:
+    rank = x.shape.rank
+    if rank is None:
+        raise ValueError(
+            "the graph doesn't know how many axes this tensor has: say so with "
+            "tf.ensure_shape(x, [None, None])"
+        )
+    return rank
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    """The lengths: whole numbers where the graph knows them, else scalar tensors."""
+    known = x.shape.as_list() if x.shape.rank is not None else [None] * ndim(x)
+    if None not in known:
+        return tuple(known)
+    lengths = tf.shape(x)
+    return tuple(lengths[i] if n is None else n for i, n in enumerate(known))
+
+
+def is_known(shape: Any) -> bool:
+    return all(isinstance(n, int) for n in shape)
+
+
+def broadcast_shape(shapes: Any) -> Any:
+    if all(map(is_known, shapes)):
+        return np.broadcast_shapes(*shapes)
+    total = lengths_of(shapes[0])
+    for each in shapes[1:]:
+        total = tf.broadcast_dynamic_shape(total, lengths_of(each))
+    return total
+
+
+def lengths_of(shape: Any) -> tf.Tensor:
+    """A shape as one tensor."""
+    if not isinstance(shape, tuple):
+        return shape
+    if len(shape) == 1 and getattr(shape[0], "shape", None) == (1,):
+        return shape[0]
+    return tf.convert_to_tensor([tf.cast(n, tf.int32) for n in shape] or [], tf.int32)
+
+
+def degrees_of_freedom(x: Any, axes: Any, ddof: float) -> Any:
+    lengths = [shape(x)[i] for i in axes]
+    if is_known(lengths):
+        return max(int(np.prod(lengths)) - ddof, 0)
+    real = x.dtype.real_dtype
+    n = tf.reduce_prod([tf.cast(each, real) for each in lengths])
+    return tf.maximum(n - ddof, 0)
+
+
+zeros_like, ones_like = tf.zeros_like, tf.ones_like
+
+
+def eye(n: int, like: Any) -> tf.Tensor:
+    return tf.eye(n, dtype=like.dtype)
+
+
+def arange(start: Any, stop: Any, step: Any, name: str) -> tf.Tensor:
+    bounds = [tf.cast(x, dtype_of(name)) for x in (start, stop, step)]
+    return tf.range(*bounds)
