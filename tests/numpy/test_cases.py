@@ -39,3 +39,15 @@ def test_numpy_is_numpy(case):
     with np.errstate(all="ignore"):
         xs = arrays((case.args, case.options))
         compare(case, call(case, find(case.name), xs), "numpy")
+
+
+@each_framework
+@pytest.mark.parametrize("case", [c for c in CASES if c.slope], ids=str)
+def test_gradient_is_the_engines(case, framework):
+    with np.errstate(all="ignore"):
+        wanted = engine_gradient(case)
+    with jax.enable_x64(True):
+        found = GRADIENT[framework](case)
+    assert len(found) == len(wanted) == len(sources(case))
+    for dx, want in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(plain(dx), want, rtol=1e-8, atol=1e-10)

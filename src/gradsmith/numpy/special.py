@@ -1,8 +1,9 @@
 """Special functions: SciPy's names in every framework.
 
 For NumPy's arrays SciPy does the work, and `pip install "gradsmith[special]"` brings
-it; the functions of exponentials and logarithms run without it. Elements are computed
-in float32 or float64 as SciPy does; a bfloat16 stays one.
+it; the functions of exponentials and logarithms run without it. Floats of every width
+stay what they are, also beside a Python number, and whole numbers become float64 (in
+SciPy that differs from function to function).
 """
 
 from __future__ import annotations
@@ -16,9 +17,9 @@ import numpy as np
 from . import _elementwise as e
 from ._axes import axes_of, one_axis
 from ._choosing import where
+from ._creation import astype
 from ._dispatch import converted, first_array, kind_of, operand, portable
-from ._dtypes import inexact_of, is_inexact
-from ._dtypes import result_type as _result_type
+from ._dtypes import inexact_of, kind_of_value, result_type
 from ._reductions import max, sum
 from ._shaping import squeeze
 from ._stopping import stop_gradient
@@ -46,13 +47,6 @@ __all__ = [
 ]
 
 
-def _scipy(name: str) -> Callable[..., Any]:
-    def call(*args: Any) -> Any:
-        return _found(name)(*args)
-
-    return call
-
-
 @cache
 def _found(name: str) -> Any:
     try:
@@ -65,94 +59,98 @@ def _found(name: str) -> Any:
     return getattr(scipy.special, name)
 
 
-_SINGLE = ("bool", "int8", "uint8", "int16", "uint16", "float16", "float32")
+def _scipy(name: str) -> Callable[..., Any]:
+    """SciPy's function, in the dtype of this namespace."""
+
+    def call(*xs: Any) -> Any:
+        kinds = [x.dtype.name if hasattr(x, "dtype") else kind_of_value(x) for x in xs]
+        dtype = inexact_of(result_type(*kinds))
+        wide = _WIDE.get(dtype, dtype)
+        return astype(_found(name)(*[astype(x, wide) for x in xs]), dtype)
+
+    return call
 
 
-@cache
-def computed_in(*kinds: Any) -> str:
-    """The dtype that SciPy computes in, which has loops for single and double."""
-    name = _result_type(*kinds)
-    if name in ("bfloat16", "complex64", "complex128"):
-        return name
-    if all(kind in _SINGLE for kind in kinds if isinstance(kind, str)):
-        weak = [kind for kind in kinds if not isinstance(kind, str)]
-        whole = not any(is_inexact(kind) for kind in kinds if isinstance(kind, str))
-        return "float64" if float in weak and whole else "float32"
-    return "float64"
+_WIDE = {"float16": "float32", "bfloat16": "float32"}  # 16 bits are computed in 32
 
 
-def _floats(K: Any, *xs: Any) -> list[Any]:
-    name = K.constant_of(computed_in)(*[kind_of(K, x) for x in xs])
-    like = first_array(K, xs)
-    return [converted(K, x, name, like) for x in xs]
+def _run(K: Any, kernel: Any, *xs: Any) -> Any:
+    name = inexact_of(K.result_type(*[kind_of(K, x) for x in xs]))
+    like, wide = first_array(K, xs), _WIDE.get(name, name)
+    return K.cast(kernel(*[converted(K, x, wide, like) for x in xs]), name)
 
 
-def _ruled(name: str, doc: str) -> Callable[[Any], Any]:
-    """A function of one argument that is SciPy's, and every framework's kernel."""
+def _special(name: str, doc: str, own: Any = None, *, n: int = 1) -> Any:
+    """A function that is SciPy's for NumPy, and for others a kernel or our own."""
 
-    def definition(K: Any, x: Any, /) -> Any:
-        return K.SPECIAL[name](*_floats(K, x))
+    def unary(K: Any, x: Any, /) -> Any:
+        return _run(K, K.SPECIAL.get(name, own), x)
 
+    def binary(K: Any, x1: Any, x2: Any, /) -> Any:
+        return _run(K, K.SPECIAL.get(name, own), x1, x2)
+
+    definition = unary if n == 1 else binary
     definition.__name__ = definition.__qualname__ = name
     definition.__doc__ = doc
-    return portable(_scipy(name))(definition)
+    without_scipy = own if name in _WITHOUT_SCIPY else None
+    return portable(_scipy_or(name, without_scipy))(definition)
 
 
-erf = _ruled("erf", "The error function: 2/sqrt(pi) times the integral of exp(-t**2).")
-erfc = _ruled("erfc", "1 - erf(x), precise for large x.")
-erfinv = _ruled("erfinv", "The x with this erf(x).")
-gammaln = _ruled("gammaln", "The logarithm of the size of the gamma function.")
-digamma = _ruled("digamma", "The derivative of gammaln.")
-psi = digamma
-ndtr = _ruled("ndtr", "The share of the normal distribution below x.")
-ndtri = _ruled("ndtri", "The x below which this share of the normal distribution is.")
-log_ndtr = _ruled("log_ndtr", "log(ndtr(x)), precise far below 0.")
+_WITHOUT_SCIPY = ("expit", "log_expit", "logit")
 
 
-@portable(_scipy("betaln"))
-def betaln(K: Any, x1: Any, x2: Any, /) -> Any:
-    """The logarithm of the size of the beta function."""
-    x1, x2 = _floats(K, x1, x2)
+def _scipy_or(name: str, own: Any) -> Callable[..., Any]:
+    """SciPy's function if it is there, for it knows every corner; else our own."""
+    scipy = _scipy(name)
+
+    def call(*xs: Any) -> Any:
+        try:
+            _found(name)
+        except ImportError:
+            if own is None:
+                raise
+            return own(*xs)
+        return scipy(*xs)
+
+    return call
+
+
+erf = _special("erf", "2/sqrt(pi) times the integral of exp(-t**2) from 0 to x.")
+erfc = _special("erfc", "1 - erf(x), precise for large x.")
+erfinv = _special("erfinv", "The x with this erf(x).")
+gammaln = _special("gammaln", "The logarithm of the size of the gamma function.")
+digamma = psi = _special("digamma", "The derivative of gammaln.")
+ndtr = _special("ndtr", "The share of the normal distribution below x.")
+ndtri = _special("ndtri", "The x below which this share of the normal distribution is.")
+log_ndtr = _special("log_ndtr", "log(ndtr(x)), precise far below 0.")
+
+
+def _betaln(x1: Any, x2: Any) -> Any:
     return e.subtract(e.add(gammaln(x1), gammaln(x2)), gammaln(e.add(x1, x2)))
 
 
-@portable(_scipy("entr"))
-def entr(K: Any, x: Any, /) -> Any:
-    """-x log(x), which is 0 at 0, and minus infinity below."""
-    (x,) = _floats(K, x)
-    return where(e.less(x, 0), float("-inf"), e.negative(xlogy(x, x)))
-
-
-def _xlog(name: str, log: Any, words: str) -> Any:
-    def definition(K: Any, x1: Any, x2: Any, /) -> Any:
-        x1, x2 = _floats(K, x1, x2)
+def _xlog(log: Any) -> Any:
+    def own(x1: Any, x2: Any) -> Any:
         gone = e.logical_and(e.equal(x1, 0), e.logical_not(e.isnan(x2)))
         inside = where(gone, 1, x2)  # where no logarithm is asked for, a harmless one
         return where(gone, e.multiply(x1, 0), e.multiply(x1, log(inside)))
 
-    definition.__name__ = definition.__qualname__ = name
-    definition.__doc__ = words
-    return portable(_scipy(name))(definition)
+    return own
 
 
-xlogy = _xlog("xlogy", e.log, "x1 * log(x2), which is 0 where x1 is.")
-xlog1py = _xlog("xlog1py", e.log1p, "x1 * log(1 + x2), which is 0 where x1 is.")
+def _entr(x: Any) -> Any:
+    return where(e.less(x, 0), float("-inf"), e.negative(xlogy(x, x)))
+
+
+betaln = _special("betaln", "The logarithm of the beta function's size.", _betaln, n=2)
+xlogy = _special("xlogy", "x1 * log(x2), which is 0 where x1 is.", _xlog(e.log), n=2)
+xlog1py = _special(
+    "xlog1py", "x1 * log(1 + x2), which is 0 where x1 is.", _xlog(e.log1p), n=2
+)
+entr = _special("entr", "-x log(x); 0 at 0, and minus infinity below.", _entr)
 
 
 # The functions of exponentials and logarithms, which NumPy alone can do.
-
-
-def _scipy_or(name: str, own: Callable[..., Any]) -> Callable[..., Any]:
-    """SciPy's function if it is there, for it knows every corner; else our own."""
-
-    def call(*args: Any, **options: Any) -> Any:
-        try:
-            fn = _found(name)
-        except ImportError:
-            fn = own
-        return fn(*args, **options)
-
-    return call
 
 
 def _expit(x: Any) -> Any:
@@ -168,20 +166,9 @@ def _logit(x: Any) -> Any:
     return e.subtract(e.log(x), e.log1p(e.negative(x)))
 
 
-def _sigmoidal(name: str, own: Any, doc: str) -> Callable[[Any], Any]:
-    def definition(K: Any, x: Any, /) -> Any:
-        x = operand(K, x)
-        x = K.cast(x, K.loop("exp", K.kind(x))[-1])
-        return K.SPECIAL[name](x) if name in K.SPECIAL else own(x)
-
-    definition.__name__ = definition.__qualname__ = name
-    definition.__doc__ = doc
-    return portable(_scipy_or(name, own))(definition)
-
-
-expit = _sigmoidal("expit", _expit, "The logistic sigmoid, 1 / (1 + exp(-x)).")
-log_expit = _sigmoidal("log_expit", _log_expit, "log(expit(x)) without underflow.")
-logit = _sigmoidal("logit", _logit, "The inverse of expit: log(x / (1 - x)).")
+expit = _special("expit", "The logistic sigmoid, 1 / (1 + exp(-x)).", _expit)
+log_expit = _special("log_expit", "log(expit(x)) without underflow.", _log_expit)
+logit = _special("logit", "The inverse of expit: log(x / (1 - x)).", _logit)
 
 
 def _greatest(x: Any, axis: Any) -> Any:
@@ -217,7 +204,7 @@ def _inexact(K: Any, x: Any) -> Any:
     return K.cast(x, inexact_of(K.kind(x)))
 
 
-@portable(_scipy_or("logsumexp", _logsumexp))
+@portable(_logsumexp)
 def logsumexp(
     K: Any, x: Any, /, axis: Any = None, b: Any = None, *, keepdims: bool = False
 ) -> Any:
@@ -233,7 +220,7 @@ def logsumexp(
     return K.logsumexp(x, axes, keepdims) if axes else x
 
 
-@portable(_scipy_or("softmax", _softmax))
+@portable(_softmax)
 def softmax(K: Any, x: Any, /, axis: Any = None) -> Any:
     """exp(x) as shares of its sum along axes; of all elements if axis is None.
 
@@ -246,7 +233,7 @@ def softmax(K: Any, x: Any, /, axis: Any = None) -> Any:
     return _softmax(x, axis)
 
 
-@portable(_scipy_or("log_softmax", _log_softmax))
+@portable(_log_softmax)
 def log_softmax(K: Any, x: Any, /, axis: Any = None) -> Any:
     """log(softmax(x)) without underflow.
 

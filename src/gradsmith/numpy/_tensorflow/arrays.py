@@ -28,12 +28,19 @@ def is_float(x: Any) -> bool:
 
 
 def are_floats(name: str, x1: Any, x2: Any) -> bool:
+    """Whether a kernel takes its operands as they are."""
     if type(x2) is float or type(x2) is int:
-        return is_float(x1)
+        return name in _TAKE_NUMBERS and x1.dtype in _FLOATS
     if type(x1) is float or type(x1) is int:
-        return is_float(x2)
+        return False
     dtype = getattr(x1, "dtype", None)
     return dtype in _FLOATS and dtype == getattr(x2, "dtype", None)
+
+
+_TAKE_NUMBERS = (
+    "add", "subtract", "multiply", "divide", "power", "remainder", "equal",
+    "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum",
+)  # fmt: skip
 
 
 def kind(x: Any) -> str:

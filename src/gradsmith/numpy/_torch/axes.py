@@ -10,6 +10,18 @@ from torch import Tensor
 Axes = tuple[int, ...]
 
 
+def _by_int64(kernel: Any) -> Any:
+    """PyTorch adds and multiplies no uint64; the bits of int64 are the same."""
+
+    def run(x: Tensor, *options: Any) -> Tensor:
+        if x.dtype is torch.uint64:
+            return kernel(x.to(torch.int64), *options).to(torch.uint64)
+        return kernel(x, *options)
+
+    return run
+
+
+@_by_int64
 def sum(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     return torch.sum(x, axes, keepdim=keepdims, dtype=x.dtype)
 
@@ -18,6 +30,7 @@ def mean(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     return torch.mean(x, axes, keepdim=keepdims)
 
 
+@_by_int64
 def prod(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     for i in sorted(axes, reverse=True):  # PyTorch's takes one axis
         x = torch.prod(x, i, keepdim=keepdims, dtype=x.dtype)
@@ -59,10 +72,12 @@ def argmin(x: Tensor, axis: int) -> Tensor:
     return torch.argmin(_orderable(x), axis)
 
 
+@_by_int64
 def cumsum(x: Tensor, axis: int) -> Tensor:
     return torch.cumsum(x, axis, dtype=x.dtype)
 
 
+@_by_int64
 def cumprod(x: Tensor, axis: int) -> Tensor:
     return torch.cumprod(x, axis, dtype=x.dtype)
 
