@@ -5,7 +5,6 @@ The public surface is this file; modules that start with an underscore are priva
 
 from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
 from ._contract import not_differentiable, zero
-from ._cotangent import unbroadcast
 from ._errors import (
     GradientContractError,
     GradsmithError,
@@ -18,6 +17,7 @@ from ._gradient_tape import GradientTape
 from ._module import Module
 from ._operation import Operation, custom_gradient, operation, with_gradient
 from ._pool import release_memory
+from ._portable import stop_gradient, unbroadcast
 from ._tensor import Tensor, Variable, constant
 from ._transforms import (
     grad,
@@ -25,7 +25,6 @@ from ._transforms import (
     hvp,
     jacobian,
     jvp,
-    stop_gradient,
     value_and_grad,
     vjp,
 )

@@ -23,8 +23,8 @@ def linalg() -> Iterator[Case]:
         yield smooth(f"linalg.{name}", A)
         yield case(f"linalg.{name}", A[0].astype(np.float32))
     yield case("linalg.det", ints(0, 5, 3, 3))
-    yield case("linalg.cholesky", SPD)
-    yield case("linalg.cholesky", SPD, upper=True)
+    yield smooth("linalg.cholesky", SPD)
+    yield smooth("linalg.cholesky", SPD, upper=True)
     yield case("linalg.cholesky", np.tril(SPD))
     yield smooth("linalg.eigvalsh", SPD)
     yield Case("linalg.eigh", (SPD,), sizes=True)
@@ -38,6 +38,8 @@ def linalg() -> Iterator[Case]:
     yield smooth("linalg.pinv", TALL)
     for n in (0, 1, 3, -2):
         yield Case("linalg.matrix_power", (A, n), slope=n != 0)
+    for name in ("linalg.matmul", "linalg.outer", "linalg.vecdot"):
+        yield case(name, A[0, 0], A[0, 1])
     yield smooth("linalg.diagonal", A)
     yield case("linalg.diagonal", A, offset=1)
     yield smooth("linalg.trace", A)

@@ -47,7 +47,7 @@ def reference(name: str) -> Any:
 
 
 def in_double(fn: Any) -> Any:
-    """SciPy's function in float64; a float stays what it is, whole numbers become it."""
+    """SciPy's function in float64; the result is of the floats' dtype."""
 
     def run(*args: Any, **options: Any) -> Any:
         dtype = np.result_type(*args)
@@ -145,7 +145,10 @@ def check_values(y: Any, want: Any, dtype: np.dtype) -> None:
     np.testing.assert_allclose(y, want, rtol=200 * eps, atol=50 * eps * scale)
 
 
-# Gradients
+# Gradients. A rule for a symmetric matrix may put the gradient into one triangle or
+# both: what is compared is that of a matrix made symmetric.
+
+_SYMMETRIC = ("linalg.cholesky", "linalg.eigvalsh")
 
 
 def sources(case: Case) -> list[int]:
@@ -161,6 +164,8 @@ def weights(case: Case) -> list[np.ndarray]:
 
 def weighed(case: Case, xs: Any, framework: str) -> Any:
     """A number whose gradient is that of each result by a weight of its own."""
+    if case.name in _SYMMETRIC:
+        xs = [(x + gnp.matrix_transpose(x)) / 2 for x in xs]
     ys = call(case, find(case.name), xs)
     total = 0
     for y, w in zip(ys, weights(case), strict=True):
@@ -181,12 +186,8 @@ def tensorflow_gradient(case: Case) -> list[Any]:
     with tf.GradientTape() as tape:
         tape.watch(chosen)
         y = weighed(case, xs, "tensorflow")
-    return tape.gradient(y, chosen, unconnected_gradients="zero")
-
-
-def jax_gradient(case: Case) -> list[Any]:
-    xs = native_args(case, "jax")
-    return jax.grad(lambda *xs: weighed(case, xs, "jax"), sources(case))(*xs)
+    found = tape.gradient(y, chosen, unconnected_gradients="zero")
+    return [tf.convert_to_tensor(dx) for dx in found]
 
 
 def torch_gradient(case: Case) -> list[Any]:
@@ -198,8 +199,68 @@ def torch_gradient(case: Case) -> list[Any]:
     return list(torch.autograd.grad(y, chosen, materialize_grads=True))
 
 
-GRADIENT = {
-    "tensorflow": tensorflow_gradient,
-    "jax": jax_gradient,
-    "torch": torch_gradient,
+# Tracing, many cases at once: one trace of a hundred costs what ten of one do.
+
+
+def noted(case: Case, run: Callable[..., Any], *args: Any) -> Any:
+    """Run it; an error tells the case."""
+    try:
+        return run(*args)
+    except Exception as error:
+        error.add_note(f"in the case {case}")
+        raise
+
+
+def chunks(cases: list[Case]) -> list[list[Case]]:
+    return [cases[i : i + 100] for i in range(0, len(cases), 100)]
+
+
+def tensorflow_traced(cases: list[Case], *, open_lengths: bool) -> list[list[Any]]:
+    """The results of a graph, which may not know the length of any axis."""
+    xs = [native_args(case, "tensorflow") for case in cases]
+    specs = [
+        [tf.TensorSpec([None] * x.shape.rank if open_lengths else x.shape, x.dtype)
+         for x in each] for each in xs
+    ]  # fmt: skip
+
+    @tf.function(input_signature=[specs])
+    def run(xs: Any) -> Any:
+        return [
+            noted(case, call, case, find(case.name), x)
+            for case, x in zip(cases, xs, strict=True)
+        ]
+
+    return run(xs)
+
+
+_QUICK = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
 }
+
+
+def jax_compiled(run: Any, *args: Any) -> Any:
+    return jax.jit(run).lower(*args).compile(_QUICK)(*args)
+
+
+def jax_traced(cases: list[Case]) -> list[list[Any]]:
+    def run(xs: Any) -> Any:
+        return [
+            noted(case, call, case, find(case.name), x)
+            for case, x in zip(cases, xs, strict=True)
+        ]
+
+    return jax_compiled(run, [native_args(case, "jax") for case in cases])
+
+
+def jax_gradients(cases: list[Case]) -> list[list[Any]]:
+    def gradient(case: Case, xs: Any) -> Any:
+        return jax.grad(lambda *xs: weighed(case, xs, "jax"), sources(case))(*xs)
+
+    def run(xs: Any) -> Any:
+        return [
+            noted(case, gradient, case, x) for case, x in zip(cases, xs, strict=True)
+        ]
+
+    with jax.enable_x64(True):
+        return jax_compiled(run, [native_args(case, "jax") for case in cases])

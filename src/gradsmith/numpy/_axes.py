@@ -28,6 +28,8 @@ def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(ndim))
+    if type(axis) is int and -ndim <= axis < ndim:
+        return (axis + ndim if axis < 0 else axis,)
     if not isinstance(axis, (tuple, list)):
         return (one_axis(axis, ndim),)
     found = tuple([one_axis(each, ndim) for each in axis])

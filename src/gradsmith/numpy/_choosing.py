@@ -19,15 +19,20 @@ def where(K: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     >>> where(np.array([True, False]), 1.0, 2.0)
     array([1., 2.])
     """
-    name = K.result_type(kind_of(K, x1), kind_of(K, x2))
-    like = first_array(K, (condition, x1, x2))
-    x1, x2 = converted(K, x1, name, like), converted(K, x2, name, like)
-    return K.where(as_bool(K, condition, like), x1, x2)
+    like = first_array(K, (x1, x2, condition))
+    floats = None if like is condition else K.as_floats("where", x1, x2)
+    if floats is None:
+        name = K.result_type(kind_of(K, x1), kind_of(K, x2))
+        floats = converted(K, x1, name, like), converted(K, x2, name, like)
+    return K.where(as_bool(K, condition, like), *floats)
 
 
 def as_bool(K: Any, x: Any, like: Any = None) -> Any:
     x = operand(K, x, like)
     return x if K.kind(x) == "bool" else K.ELEMENTWISE["not_equal"](x, 0)
+
+
+_BOUNDS = (int, float, type(None))
 
 
 def _clip(x: Any, min: Any = None, max: Any = None) -> Any:
@@ -41,6 +46,9 @@ def clip(K: Any, x: Any, /, min: Any = None, max: Any = None) -> Any:
     >>> clip(np.array([-2.0, 0.5, 2.0]), 0, 1)
     array([0. , 0.5, 1. ])
     """
+    if K.is_float(x) and type(min) in _BOUNDS and type(max) in _BOUNDS:
+        y = x if min is None else e.maximum(x, min)  # 4 us less in PyTorch
+        return y if max is None else e.minimum(y, max)
     given = [each for each in (x, min, max) if each is not None]
     name = K.result_type(*[kind_of(K, each) for each in given])
     like = first_array(K, given)

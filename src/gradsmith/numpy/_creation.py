@@ -13,8 +13,16 @@ import numpy as np
 
 from .._arrays import common_framework, framework_of
 from . import _dtypes
-from ._dispatch import NUMPY, converted, is_array, kernels_of, kind_of, portable
-from ._dtypes import kind_of_value, name_of, real_of
+from ._dispatch import (
+    NUMPY,
+    converted,
+    first_array,
+    is_array,
+    kernels_of,
+    kind_of,
+    portable,
+)
+from ._dtypes import is_inexact, kind_of_value, name_of, real_of
 from ._shaping import shape_of
 
 _Float = np.float64
@@ -89,12 +97,14 @@ def arange(
     if stop is None:
         start, stop = 0, start
     K = _kernels("arange", like, start, stop, step)
-    if K is not None and any(is_array(K, x) for x in (start, stop, step)):
-        kinds = [kind_of(K, x) for x in (start, stop, step)]
-        kinds = ["int64" if str(k).startswith("int") else k for k in kinds]
-        name = K.result_type(*kinds) if dtype is None else name_of(dtype)
-        return K.arange(start, stop, step, name)
-    return _placed(K, np.arange(start, stop, step), dtype, like)
+    if K is None:
+        return np.arange(start, stop, step, None if dtype is None else name_of(dtype))
+    beside = first_array(K, (like, start, stop, step))
+    kinds = [kind_of(K, x) for x in (start, stop, step)]
+    if dtype is None:  # a 32-bit length of a TensorFlow graph counts as a number
+        whole = not any(is_inexact(K.result_type(kind)) for kind in kinds)
+        dtype = "int64" if whole else K.result_type(*kinds)
+    return K.arange(start, stop, step, name_of(dtype), beside)
 
 
 def eye(
@@ -106,7 +116,13 @@ def eye(
     array([[1., 0.],
            [0., 1.]])
     """
-    return _placed(_kernels("eye", like), np.eye(N, M, k), dtype, like)
+    K = _kernels("eye", like)
+    if K is None:
+        return np.eye(N, M, k, np.dtype(name_of(dtype)))
+    rows = K.arange(0, N, 1, "int64", like)
+    columns = K.arange(0, N if M is None else M, 1, "int64", like)
+    distance = K.expand_dims(columns, 0) - K.expand_dims(rows, 1)
+    return K.cast(distance == k, name_of(dtype))
 
 
 def linspace(
@@ -126,21 +142,14 @@ def linspace(
     K = _kernels("linspace", start, stop, like)
     if K is None:
         return np.linspace(start, stop, num, endpoint, dtype=dtype)
-    if not (is_array(K, start) or is_array(K, stop)):
-        return _placed(K, np.linspace(start, stop, num, endpoint), dtype, like)
-    kinds = [kind_of(K, start), kind_of(K, stop), "float64"]
-    name = K.result_type(*kinds) if dtype is None else name_of(dtype)
-    beside = start if is_array(K, start) else stop
-    start, stop = (converted(K, x, name, beside) for x in (start, stop))
-    steps = K.constant(np.linspace(0, 1, num, endpoint), name, beside)
+    beside = first_array(K, (start, stop, like))
+    name = K.result_type(kind_of(K, start), kind_of(K, stop), "float64")
+    start, stop = converted(K, start, name, beside), converted(K, stop, name, beside)
+    parts = num - 1 if endpoint else num
+    steps = K.arange(0, num, 1, name, beside) / (parts or 1)
     far = K.ndim(start) if K.ndim(start) > K.ndim(stop) else K.ndim(stop)
-    steps = K.reshape(steps, (num, *(1,) * far))
-    return start + (stop - start) * steps
-
-
-def _placed(K: Any, x: Any, dtype: Any, like: Any) -> Any:
-    name = x.dtype.name if dtype is None else name_of(dtype)
-    return x.astype(name, copy=False) if K is None else K.constant(x, name, like)
+    y = start + (stop - start) * K.reshape(steps, (num,) + (1,) * far)
+    return y if dtype is None else K.cast(y, name_of(dtype))
 
 
 def _full_like(numpy: Any, value: int, words: str) -> Any:

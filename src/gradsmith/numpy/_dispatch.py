@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from functools import update_wrapper
-from importlib import import_module
 from inspect import Parameter, signature
 from typing import Any, Concatenate, ParamSpec
 
@@ -18,7 +17,7 @@ import numpy as np
 
 from .._arrays import common_framework, framework_of
 from .._errors import UnsupportedOperationError
-from ._dtypes import kind_of_value
+from ._dtypes import NUMBERS, kind_of_value
 
 P = ParamSpec("P")
 
@@ -65,7 +64,14 @@ def _kernels_of_new(x: Any) -> Any:
 
 def load(framework: str) -> Any:
     """The kernels of a framework; its arrays were seen, so it is imported already."""
-    return import_module(f"{__package__}._{framework}")
+    # Statements, since torch.compile traces no importlib.
+    if framework == "torch":
+        from . import _torch as kernels
+    elif framework == "jax":
+        from . import _jax as kernels
+    else:
+        from . import _tensorflow as kernels
+    return kernels
 
 
 def _framework_by_protocol(cls: type) -> str | None:
@@ -82,6 +88,9 @@ def arrays_in(args: Iterable[Any]) -> Iterator[Any]:
             yield x
 
 
+_NO_ARRAYS = ("axis", "keepdims", "dtype", "ddof", "correction", "ord")
+
+
 def portable(
     numpy: Callable[..., Any],
 ) -> Callable[[Callable[Concatenate[Any, P], Any]], Callable[P, Any]]:
@@ -93,14 +102,12 @@ def portable(
 
         def call(*args: Any, **kwargs: Any) -> Any:
             kernels = kernels_of(name, args)
-            if kwargs:
-                for option in kwargs:
-                    if option not in options:
-                        raise _unknown(name, option, options)
-                if kernels is None:
-                    kernels = kernels_of(name, kwargs.values())
-                elif kernels_of(name, kwargs.values()) not in (None, kernels):
-                    kernels_of(name, (args, *kwargs.values()))  # raises
+            for option in kwargs:
+                if option in _NO_ARRAYS and option in options:
+                    continue
+                if option not in options:
+                    raise _unknown(name, option, options)
+                kernels = kernels_of(name, (args, *kwargs.values()))
             if len(args) > positional:
                 raise _too_many(name, positional, options)
             if kernels is None or kernels is NUMPY:
@@ -158,13 +165,14 @@ def is_array(K: Any, x: Any) -> bool:
 def kind_of(K: Any, x: Any) -> Any:
     """The dtype of an operand, as promotion sees it."""
     if is_array(K, x):
-        return K.kind(x)
+        return K.operand_kind(x)
     if isinstance(x, (list, tuple)) and any(True for _ in arrays_in(x)):
         raise UnsupportedOperationError(
             "a list of arrays is no array here: make one of it first with "
             "gnp.stack(list)"
         )
-    return kind_of_value(x)
+    cls = type(x)
+    return cls if cls in NUMBERS else K.evaluated(kind_of_value, x)
 
 
 def converted(K: Any, x: Any, name: str, like: Any = None) -> Any:

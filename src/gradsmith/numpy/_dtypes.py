@@ -18,6 +18,7 @@ import numpy as np
 # the dtypes of arrays.
 Kind = str | type
 
+NUMBERS = (int, float, complex)
 _ZEROS: dict[Kind, Any] = {int: 0, float: 0.0, complex: 0j}
 
 
@@ -39,10 +40,7 @@ def name_of(dtype: Any) -> str:
 
 def kind_of_value(x: Any) -> Kind:
     """The kind of an operand that is no array: a number, or a list of numbers."""
-    cls = type(x)
-    if cls in _ZEROS:
-        return cls
-    return np.asarray(x).dtype.name
+    return type(x) if type(x) in NUMBERS else np.asarray(x).dtype.name
 
 
 @cache
@@ -94,7 +92,7 @@ def is_inexact(name: str) -> bool:
 
 def total_of(name: str) -> str:
     """The dtype in which NumPy adds up: whole numbers in 64 bits."""
-    if name == "bool" or (name.startswith("int")):
+    if name == "bool" or name.startswith("int"):
         return "int64"
     return "uint64" if name.startswith("uint") else name
 

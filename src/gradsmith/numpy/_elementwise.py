@@ -50,8 +50,9 @@ def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
         K = kernels_of(name, (x1, x2))
         if K is None or K is NUMPY:
             return ufunc(x1, x2)
-        if K.are_floats(name, x1, x2):  # of one dtype, in which it is computed
-            return K.ELEMENTWISE[name](x1, x2)
+        floats = K.as_floats(name, x1, x2)  # of one dtype, in which it is computed
+        if floats is not None:
+            return K.ELEMENTWISE[name](*floats)
         return in_loop(K, name, (x1, x2))
 
     return _published(call, name, doc)

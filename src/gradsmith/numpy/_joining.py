@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -77,7 +78,7 @@ def split(K: Any, x: Any, /, indices_or_sections: Any, axis: int = 0) -> list[An
         return K.split(x, indices_or_sections, i)
     cuts = [0, *indices_or_sections, n]
     before = (slice(None),) * i
-    return [x[(*before, slice(a, b))] for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
+    return [x[(*before, slice(a, b))] for a, b in pairwise(cuts)]
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> Any:
@@ -121,7 +122,7 @@ def pad(
     array([0, 1, 2, 0, 0])
     """
     n = K.ndim(x)
-    widths = [tuple(map(int, w)) for w in np.broadcast_to(pad_width, (n, 2))]
+    widths = K.evaluated(_widths, pad_width, n)
     if mode == "constant":
         value = converted(K, constant_values, K.kind(x), x)
         if K.ndim(value):
@@ -130,9 +131,22 @@ def pad(
     if mode not in _BY_INDEX:
         raise ValueError(f"mode is 'constant' or one of {_BY_INDEX}, not {mode!r}")
     for i, width in enumerate(widths):
-        places: Any = np.pad(np.arange(K.shape(x)[i]), width, mode=mode)
+        if not isinstance(K.shape(x)[i], int):
+            raise ValueError(
+                f"pad(mode={mode!r}) wants lengths that the graph knows, and that of "
+                f"axis {i} is open: say it with tf.ensure_shape"
+            )
+        places = K.evaluated(_padded, K.shape(x)[i], width, mode)
         x = K.take(x, K.constant(places, "int64", x), i)
     return x
+
+
+def _widths(pad_width: Any, n: int) -> list[tuple[int, ...]]:
+    return [tuple(map(int, width)) for width in np.broadcast_to(pad_width, (n, 2))]
+
+
+def _padded(n: int, width: Any, mode: Any) -> list[int]:
+    return np.pad(np.arange(n), width, mode=mode).tolist()
 
 
 @portable(np.take)

@@ -126,7 +126,8 @@ def cross(K: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     """
     x1, x2 = promoted(K, x1, x2)
     for x in (x1, x2):
-        if K.shape(x)[one_axis(axis, K.ndim(x))] != 3:
+        n = K.shape(x)[one_axis(axis, K.ndim(x))]
+        if isinstance(n, int) and n != 3:
             raise ValueError("cross wants vectors of length 3")
     ahead = e.multiply(roll(x1, -1, axis), roll(x2, -2, axis))
     return e.subtract(ahead, e.multiply(roll(x1, -2, axis), roll(x2, -1, axis)))

@@ -251,9 +251,18 @@ def repeat(K: Any, x: Any, /, repeats: Any, axis: int | None = None) -> Any:
     """
     if axis is None:
         x, axis = K.reshape(x, (-1,)), 0
-    if not isinstance(repeats, int) and not is_array(K, repeats):
-        repeats = K.constant(repeats, "int64", x)
-    return K.repeat(x, repeats, one_axis(axis, K.ndim(x)))
+    i = one_axis(axis, K.ndim(x))
+    if isinstance(repeats, int) or is_array(K, repeats):
+        return K.repeat(x, repeats, i)
+    n = K.shape(x)[i]
+    if not isinstance(n, int):
+        return K.repeat(x, K.constant(repeats, "int64", x), i)
+    places = K.evaluated(_repeated, n, repeats)  # so that a compiler knows how many
+    return K.take(x, K.constant(places, "int64", x), i)
+
+
+def _repeated(n: int, repeats: Any) -> list[int]:
+    return np.repeat(np.arange(n), repeats).tolist()
 
 
 def _atleast(numpy: Any, widen: Any) -> Any:

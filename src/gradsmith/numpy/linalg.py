@@ -12,6 +12,7 @@ import numpy as np
 from . import _elementwise as e
 from ._axes import axes_of
 from ._choosing import where
+from ._creation import eye
 from ._dispatch import operand, portable, promoted
 from ._dtypes import inexact_of
 from ._products import cross, matmul, outer, tensordot, vecdot
@@ -222,7 +223,7 @@ def matrix_power(K: Any, A: Any, n: int, /) -> Any:
            [0., 8.]])
     """
     if n == 0:
-        return K.broadcast_to(K.eye(K.shape(A)[-1], A), K.shape(A))
+        return K.broadcast_to(eye(K.shape(A)[-1], dtype=A.dtype, like=A), K.shape(A))
     if n < 0:
         return matrix_power(inv(A), -n)
     half = matrix_power(A, n // 2) if n > 1 else None

@@ -4,7 +4,7 @@ from .arrays import (
     arange as arange,
 )
 from .arrays import (
-    are_floats as are_floats,
+    as_floats as as_floats,
 )
 from .arrays import (
     broadcast_shape as broadcast_shape,
@@ -16,16 +16,13 @@ from .arrays import (
     constant as constant,
 )
 from .arrays import (
-    constant_of as constant_of,
-)
-from .arrays import (
     degrees_of_freedom as degrees_of_freedom,
 )
 from .arrays import (
     dtype_of as dtype_of,
 )
 from .arrays import (
-    eye as eye,
+    evaluated as evaluated,
 )
 from .arrays import (
     finfo as finfo,
@@ -44,6 +41,9 @@ from .arrays import (
 )
 from .arrays import (
     ones_like as ones_like,
+)
+from .arrays import (
+    operand_kind as operand_kind,
 )
 from .arrays import (
     result_type as result_type,

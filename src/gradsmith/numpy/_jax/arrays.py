@@ -16,29 +16,39 @@ from jax import Array
 from .. import _dtypes
 from .._creation import finfo as finfo
 
+_FLOATS = tuple(map(jnp.dtype, (jnp.float32, jnp.float64, jnp.bfloat16, jnp.float16)))
 _PYTHON = {"i": int, "u": int, "f": float, "c": complex}
 loop, result_type = _dtypes.loop, _dtypes.result_type
 
 
-def constant_of(fn: Any) -> Any:
-    return fn
+def evaluated(fn: Any, *args: Any) -> Any:
+    return fn(*args)
 
 
 def is_float(x: Any) -> bool:
-    return jnp.issubdtype(x.dtype, jnp.floating)
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and dtype in _FLOATS  # NumPy's float64 equals None
 
 
-def are_floats(name: str, x1: Any, x2: Any) -> bool:
+def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
+    """Operands of one floating dtype as a kernel takes them; None for others."""
     if type(x2) is float or type(x2) is int:
-        return is_float(x1)
+        return (x1, x2) if is_float(x1) else None
     if type(x1) is float or type(x1) is int:
-        return is_float(x2)
-    dtype = getattr(x1, "dtype", None)
-    return dtype == getattr(x2, "dtype", None) and is_float(x1)
+        return (x1, x2) if is_float(x2) else None
+    if is_float(x1) and is_float(x2) and x1.dtype == x2.dtype:
+        return x1, x2
+    return None
 
 
-def kind(x: Any) -> Any:
-    """The dtype's name; a Python number that jit made an array of is still a number."""
+def kind(x: Any) -> str:
+    return x.dtype.name
+
+
+def operand_kind(x: Any) -> Any:
+    """The kind in promotion: a Python number that jit made an array of still is one."""
+    if getattr(x, "weak_type", False):
+        return _PYTHON.get(x.dtype.kind, "bool")
     return x.dtype.name
 
 
@@ -75,9 +85,5 @@ def degrees_of_freedom(x: Array, axes: Any, ddof: float) -> float:
     return max(n - ddof, 0)
 
 
-def eye(n: int, like: Array) -> Array:
-    return jnp.eye(n, dtype=like.dtype)
-
-
-def arange(start: Any, stop: Any, step: Any, name: str) -> Array:
+def arange(start: Any, stop: Any, step: Any, name: str, like: Any) -> Array:
     return jnp.arange(start, stop, step, dtype=dtype_of(name))

@@ -19,32 +19,30 @@ _FLOATS = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
 loop, result_type = _dtypes.loop, _dtypes.result_type
 
 
-def constant_of(fn: Any) -> Any:
-    return fn
+def evaluated(fn: Any, *args: Any) -> Any:
+    return fn(*args)
 
 
 def is_float(x: Any) -> bool:
-    return x.dtype in _FLOATS
+    return getattr(x, "dtype", None) in _FLOATS
 
 
-def are_floats(name: str, x1: Any, x2: Any) -> bool:
-    """Whether a kernel takes its operands as they are."""
+def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
+    """Operands of one floating dtype as a kernel takes them; None for others."""
     if type(x2) is float or type(x2) is int:
-        return name in _TAKE_NUMBERS and x1.dtype in _FLOATS
+        return (x1, tf.constant(x2, x1.dtype)) if is_float(x1) else None
     if type(x1) is float or type(x1) is int:
-        return False
-    dtype = getattr(x1, "dtype", None)
-    return dtype in _FLOATS and dtype == getattr(x2, "dtype", None)
-
-
-_TAKE_NUMBERS = (
-    "add", "subtract", "multiply", "divide", "power", "remainder", "equal",
-    "not_equal", "less", "less_equal", "greater", "greater_equal", "maximum", "minimum",
-)  # fmt: skip
+        return (tf.constant(x1, x2.dtype), x2) if is_float(x2) else None
+    if is_float(x1) and is_float(x2) and x1.dtype == x2.dtype:
+        return x1, x2
+    return None
 
 
 def kind(x: Any) -> str:
     return tf.as_dtype(x.dtype).name
+
+
+operand_kind = kind
 
 
 def dtype_of(name: str) -> tf.DType:
@@ -102,15 +100,13 @@ def broadcast_shape(shapes: Any) -> Any:
     total = lengths_of(shapes[0])
     for each in shapes[1:]:
         total = tf.broadcast_dynamic_shape(total, lengths_of(each))
-    return total
+    return (total,)
 
 
 def lengths_of(shape: Any) -> tf.Tensor:
     """A shape as one tensor."""
-    if not isinstance(shape, tuple):
-        return shape
-    if len(shape) == 1 and getattr(shape[0], "shape", None) == (1,):
-        return shape[0]
+    if len(shape) == 1 and tf.is_tensor(shape[0]) and shape[0].shape.rank == 1:
+        return shape[0]  # it was one
     return tf.convert_to_tensor([tf.cast(n, tf.int32) for n in shape] or [], tf.int32)
 
 
@@ -126,10 +122,11 @@ def degrees_of_freedom(x: Any, axes: Any, ddof: float) -> Any:
 zeros_like, ones_like = tf.zeros_like, tf.ones_like
 
 
-def eye(n: int, like: Any) -> tf.Tensor:
-    return tf.eye(n, dtype=like.dtype)
+def arange(start: Any, stop: Any, step: Any, name: str, like: Any) -> tf.Tensor:
+    """By way of 32 or 64 bits, for TensorFlow counts in no others."""
+    wide = name if name in _COUNTED else "float64" if "float" in name else "int64"
+    bounds = [tf.cast(x, dtype_of(wide)) for x in (start, stop, step)]
+    return tf.cast(tf.range(*bounds), dtype_of(name))
 
 
-def arange(start: Any, stop: Any, step: Any, name: str) -> tf.Tensor:
-    bounds = [tf.cast(x, dtype_of(name)) for x in (start, stop, step)]
-    return tf.range(*bounds)
+_COUNTED = ("int32", "int64", "float32", "float64")

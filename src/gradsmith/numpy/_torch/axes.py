@@ -11,7 +11,7 @@ Axes = tuple[int, ...]
 
 
 def _by_int64(kernel: Any) -> Any:
-    """PyTorch adds and multiplies no uint64; the bits of int64 are the same."""
+    """PyTorch multiplies no uint64; the bits of int64 are the same."""
 
     def run(x: Tensor, *options: Any) -> Tensor:
         if x.dtype is torch.uint64:
@@ -21,9 +21,10 @@ def _by_int64(kernel: Any) -> Any:
     return run
 
 
-@_by_int64
 def sum(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
-    return torch.sum(x, axes, keepdim=keepdims, dtype=x.dtype)
+    if x.dtype is torch.uint64:
+        return torch.sum(x.to(torch.int64), axes, keepdims).to(torch.uint64)
+    return torch.sum(x, axes, keepdims, dtype=x.dtype)
 
 
 def mean(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
