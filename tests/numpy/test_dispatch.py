@@ -166,7 +166,7 @@ def test_kernels_of_all_frameworks_have_the_same_names():
     assert _torch.ELEMENTWISE.keys() <= _jax.ELEMENTWISE.keys()
 
 
-_MODULES = {"arrays", "axes", "elementwise", "linalg", "special"}
+_MODULES = {"arrays", "axes", "elementwise", "formulas", "linalg", "special"}
 
 
 def run(code: str) -> str:

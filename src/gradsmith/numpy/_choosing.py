@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from . import _elementwise as e
-from ._dispatch import converted, first_array, is_array, kind_of, operand, portable
+from ._dispatch import portable
 from ._dtypes import real_of
+from ._operands import converted, first_array, is_array, kind_of, operand
 
 
 @portable(np.where)

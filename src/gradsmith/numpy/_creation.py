@@ -6,31 +6,17 @@ NumPy's default as ever: say `dtype=x.dtype` for that of x.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .._arrays import common_framework, framework_of
-from . import _dtypes
-from ._dispatch import (
-    NUMPY,
-    converted,
-    first_array,
-    is_array,
-    kernels_of,
-    kind_of,
-    portable,
-)
-from ._dtypes import is_inexact, kind_of_value, name_of, real_of
+from ._dispatch import NUMPY, foreign_kernels, portable
+from ._dtypes import is_inexact, name_of
+from ._operands import converted, first_array, kind_of
 from ._shaping import shape_of
 
 _Float = np.float64
-
-
-def _kernels(name: str, *args: Any) -> Any:
-    K = kernels_of(name, args)
-    return None if K is NUMPY else K
 
 
 def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
@@ -44,7 +30,7 @@ def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
     found = framework_of(x)
     if found not in (None, NUMPY) and like is not None:
         common_framework([x, like], "gnp.asarray")  # raises if they differ
-    K = _kernels("asarray", x if like is None else like)
+    K = foreign_kernels("asarray", x if like is None else like)
     if K is not None:
         name = K.result_type(kind_of(K, x)) if dtype is None else name_of(dtype)
         return converted(K, x, name, like)
@@ -77,7 +63,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, like: Any = None) ->
     >>> full(2, 3)
     array([3, 3])
     """
-    K = _kernels("full", like, shape, fill_value)
+    K = foreign_kernels("full", like, shape, fill_value)
     if K is None:
         dtype = dtype if dtype is None else np.dtype(name_of(dtype))
         return np.full(shape, fill_value, dtype)
@@ -96,9 +82,10 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    K = _kernels("arange", like, start, stop, step)
+    K = foreign_kernels("arange", like, start, stop, step)
     if K is None:
-        return np.arange(start, stop, step, None if dtype is None else name_of(dtype))
+        x: Any = np.arange(start, stop, step)
+        return x if dtype is None else x.astype(name_of(dtype))
     beside = first_array(K, (like, start, stop, step))
     kinds = [kind_of(K, x) for x in (start, stop, step)]
     if dtype is None:  # a 32-bit length of a TensorFlow graph counts as a number
@@ -116,7 +103,7 @@ def eye(
     array([[1., 0.],
            [0., 1.]])
     """
-    K = _kernels("eye", like)
+    K = foreign_kernels("eye", like)
     if K is None:
         return np.eye(N, M, k, np.dtype(name_of(dtype)))
     rows = K.arange(0, N, 1, "int64", like)
@@ -139,7 +126,7 @@ def linspace(
     >>> linspace(0, 1, 3)
     array([0. , 0.5, 1. ])
     """
-    K = _kernels("linspace", start, stop, like)
+    K = foreign_kernels("linspace", start, stop, like)
     if K is None:
         return np.linspace(start, stop, num, endpoint, dtype=dtype)
     beside = first_array(K, (start, stop, like))
@@ -175,71 +162,3 @@ def full_like(K: Any, x: Any, /, fill_value: Any, dtype: Any = None) -> Any:
     """
     name = K.result_type(K.kind(x)) if dtype is None else name_of(dtype)
     return K.broadcast_to(converted(K, fill_value, name, x), K.shape(x))
-
-
-def _astype(x: Any, dtype: Any) -> Any:
-    name = name_of(dtype)
-    x = x if framework_of(x) else np.asarray(x)
-    return x if x.dtype.name == name else np.astype(x, np.dtype(name))
-
-
-@portable(_astype)
-def astype(K: Any, x: Any, dtype: Any, /) -> Any:
-    """The elements in another dtype: NumPy's, its name, or any framework's.
-
-    >>> astype(np.array([1.7]), "int32")
-    array([1], dtype=int32)
-    """
-    return K.cast(x, name_of(dtype))
-
-
-def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The dtype that NumPy promotes all of these to, as the framework's dtype.
-
-    >>> result_type(np.ones(2, np.float32), 1.0), result_type("int32", "float32")
-    (dtype('float32'), dtype('float64'))
-    """
-    K = _kernels("result_type", *arrays_and_dtypes)
-    if K is not None:
-        return K.dtype_of(K.result_type(*[_kind(K, x) for x in arrays_and_dtypes]))
-    return np.dtype(_dtypes.result_type(*[_kind(NUMPY, x) for x in arrays_and_dtypes]))
-
-
-def _kind(K: Any, x: Any) -> Any:
-    if isinstance(x, (bool, int, float, complex, np.generic, list)):
-        return kind_of_value(x)
-    if framework_of(x) == NUMPY:
-        return x.dtype.name
-    return kind_of(K, x) if is_array(K, x) else name_of(x)
-
-
-@dataclass(frozen=True)
-class FloatInfo:
-    """The limits of a floating dtype, as Python numbers, which don't promote."""
-
-    dtype: str
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-
-    @property
-    def tiny(self) -> float:
-        return self.smallest_normal
-
-
-def finfo(x: Any, /) -> FloatInfo:
-    """The limits of a floating dtype, or of the dtype of an array.
-
-    >>> finfo("float32").eps
-    1.1920928955078125e-07
-    """
-    dtype = x if isinstance(x, (str, type)) else getattr(x, "dtype", x)
-    name = real_of(name_of(dtype))
-    if name == "bfloat16":  # 8 bits of mantissa, and float32's exponents
-        top = (2 - 2.0**-7) * 2.0**127
-        return FloatInfo(name, 16, 2.0**-7, top, -top, 2.0**-126)
-    info = np.finfo(name)
-    limits = (info.eps, info.max, info.min, info.smallest_normal)
-    return FloatInfo(name, info.bits, *map(float, limits))

@@ -53,11 +53,11 @@ def loop(ufunc: str, *kinds: Kind) -> tuple[str, ...]:
     (('float32', 'float32', 'float32'), ('complex64', 'float32'))
     """
     asked, back = _without_bfloat16(kinds)
+    if all(kind in _ZEROS for kind in asked):  # numbers alone are NumPy's defaults
+        asked = [np.result_type(_ZEROS[kind]).name for kind in asked]
     given = [np.dtype(kind) if isinstance(kind, str) else kind for kind in asked]
-    if all(kind in _ZEROS for kind in given):  # numbers alone are NumPy's defaults
-        given = [np.result_type(_ZEROS[kind]) for kind in given]
-    found = getattr(np, ufunc).resolve_dtypes((*given, None))
-    return tuple(back.get(dtype.name, dtype.name) for dtype in found)
+    found: Any = getattr(np, ufunc).resolve_dtypes((*given, None))
+    return tuple([back.get(dtype.name) or dtype.name for dtype in found])
 
 
 @cache
@@ -87,7 +87,8 @@ def _without_bfloat16(kinds: Sequence[Kind]) -> tuple[list[Kind], dict[str, str]
 
 
 def is_inexact(name: str) -> bool:
-    return name.startswith(("float", "bfloat", "complex"))
+    """Whether numbers of this dtype have fractions; objects are taken to."""
+    return name.startswith(("float", "bfloat", "complex", "object"))
 
 
 def total_of(name: str) -> str:

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ._dispatch import NUMPY, converted, first_array, kernels_of, kind_of
+from ._dispatch import NUMPY, kernels_of
 from ._dtypes import is_inexact
+from ._operands import converted, first_array, kind_of
 
 
 def in_loop(K: Any, name: str, xs: tuple[Any, ...]) -> Any:

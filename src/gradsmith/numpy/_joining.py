@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ._axes import one_axis
-from ._dispatch import converted, operand, portable, promoted
+from ._dispatch import portable
 from ._dtypes import name_of
+from ._operands import converted, operand, promoted
 from ._shaping import broadcast_arrays, moveaxis, reshape
 
 

@@ -9,8 +9,9 @@ import numpy as np
 from . import _elementwise as e
 from ._axes import one_axis
 from ._choosing import where
-from ._dispatch import operand, portable, promoted
+from ._dispatch import portable
 from ._dtypes import inexact_of, is_inexact, name_of, total_of
+from ._operands import operand, promoted
 from ._reductions import any, mean
 
 

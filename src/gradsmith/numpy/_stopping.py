@@ -6,7 +6,8 @@ from typing import Any
 
 from .. import _cotangent, _transforms, _tree
 from .._errors import GradsmithError
-from ._dispatch import NUMPY, is_array, kernels_of, portable
+from ._dispatch import NUMPY, kernels_of, portable
+from ._operands import is_array
 from ._shaping import shape_of
 
 

@@ -10,16 +10,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import _elementwise as e
-from ._axes import axes_of
-from ._choosing import where
 from ._creation import eye
-from ._dispatch import operand, portable, promoted
-from ._dtypes import inexact_of
+from ._diagonals import diagonal as _diagonal
+from ._diagonals import trace as _trace
+from ._dispatch import portable
+from ._norms import inexact, matrix_norm, norm, vector_norm
+from ._operands import promoted
 from ._products import cross, matmul, outer, tensordot, vecdot
-from ._products import diagonal as _diagonal
-from ._products import trace as _trace
-from ._reductions import count_nonzero, max, min, sum
-from ._shaping import matrix_transpose, reshape, squeeze
+from ._shaping import matrix_transpose, squeeze
 
 __all__ = [
     "cholesky",
@@ -77,11 +75,6 @@ class Slogdet(NamedTuple):
     logabsdet: Any
 
 
-def _inexact(K: Any, x: Any) -> Any:
-    x = operand(K, x)
-    return K.cast(x, inexact_of(K.kind(x)))
-
-
 def _adjoint(x: Any) -> Any:
     return e.conjugate(matrix_transpose(x))
 
@@ -93,7 +86,7 @@ def solve(K: Any, A: Any, b: Any, /) -> Any:
     >>> solve(2 * np.eye(2), np.ones(2))
     array([0.5, 0.5])
     """
-    A, b = (_inexact(K, x) for x in promoted(K, A, b))
+    A, b = (inexact(K, x) for x in promoted(K, A, b))
     if K.ndim(b) == 1:
         return squeeze(K.solve(A, K.expand_dims(b, 1)), -1)
     return K.solve(A, b)
@@ -107,7 +100,7 @@ def inv(K: Any, A: Any, /) -> Any:
     array([[0.5, 0. ],
            [0. , 0.5]])
     """
-    return K.inv(_inexact(K, A))
+    return K.inv(inexact(K, A))
 
 
 @portable(np.linalg.det)
@@ -117,7 +110,7 @@ def det(K: Any, A: Any, /) -> Any:
     >>> float(det(2 * np.eye(2)))
     4.0
     """
-    return K.det(_inexact(K, A))
+    return K.det(inexact(K, A))
 
 
 @portable(np.linalg.slogdet)
@@ -127,7 +120,7 @@ def slogdet(K: Any, A: Any, /) -> Any:
     >>> slogdet(np.eye(2)).logabsdet
     np.float64(0.0)
     """
-    return Slogdet(*K.slogdet(_inexact(K, A)))
+    return Slogdet(*K.slogdet(inexact(K, A)))
 
 
 @portable(np.linalg.cholesky)
@@ -140,7 +133,7 @@ def cholesky(K: Any, A: Any, /, *, upper: bool = False) -> Any:
     array([[2., 0.],
            [0., 2.]])
     """
-    A = _inexact(K, A)
+    A = inexact(K, A)
     if upper:
         return _adjoint(K.cholesky(_adjoint(A)))
     return K.cholesky(A)
@@ -155,7 +148,7 @@ def eigh(K: Any, A: Any, /) -> Any:
     >>> eigh(np.eye(2)).eigenvalues
     array([1., 1.])
     """
-    return Eigh(*K.eigh(_inexact(K, A)))
+    return Eigh(*K.eigh(inexact(K, A)))
 
 
 @portable(np.linalg.eigvalsh)
@@ -165,7 +158,7 @@ def eigvalsh(K: Any, A: Any, /) -> Any:
     >>> eigvalsh(np.eye(2))
     array([1., 1.])
     """
-    return K.eigvalsh(_inexact(K, A))
+    return K.eigvalsh(inexact(K, A))
 
 
 @portable(np.linalg.svd)
@@ -175,7 +168,7 @@ def svd(K: Any, A: Any, /, full_matrices: bool = True) -> Any:
     >>> svd(np.eye(2)).S
     array([1., 1.])
     """
-    return SVD(*K.svd(_inexact(K, A), full_matrices))
+    return SVD(*K.svd(inexact(K, A), full_matrices))
 
 
 @portable(np.linalg.svdvals)
@@ -185,7 +178,7 @@ def svdvals(K: Any, A: Any, /) -> Any:
     >>> svdvals(np.eye(2))
     array([1., 1.])
     """
-    return K.svdvals(_inexact(K, A))
+    return K.svdvals(inexact(K, A))
 
 
 @portable(np.linalg.qr)
@@ -200,7 +193,7 @@ def qr(K: Any, A: Any, /, mode: str = "reduced") -> Any:
     """
     if mode not in ("reduced", "complete", "r"):
         raise ValueError(f"mode is 'reduced', 'complete' or 'r', not {mode!r}")
-    Q, R = K.qr(_inexact(K, A), mode == "complete")
+    Q, R = K.qr(inexact(K, A), mode == "complete")
     return R if mode == "r" else QR(Q, R)
 
 
@@ -211,7 +204,7 @@ def pinv(K: Any, A: Any, /, rcond: float = 1e-15) -> Any:
     >>> pinv(np.array([[2.0]]))
     array([[0.5]])
     """
-    return K.pinv(_inexact(K, A), rcond)
+    return K.pinv(inexact(K, A), rcond)
 
 
 @portable(np.linalg.matrix_power)
@@ -249,96 +242,3 @@ def trace(K: Any, A: Any, /, *, offset: int = 0, dtype: Any = None) -> Any:
     2.0
     """
     return _trace(A, offset, -2, -1, dtype)
-
-
-@portable(np.linalg.norm)
-def norm(
-    K: Any, x: Any, /, ord: Any = None, axis: Any = None, keepdims: bool = False
-) -> Any:
-    """The length of vectors (one axis) or of matrices (two), by NumPy's `ord`.
-
-    Without `ord` and `axis` it is the length of all elements in a row.
-
-    >>> float(norm(np.array([3.0, 4.0])))
-    5.0
-    """
-    x = _inexact(K, x)
-    ndim = K.ndim(x)
-    axes = axes_of(axis, ndim)
-    if axis is None and ord is None:
-        return _vector_norm(K, x, 2, axes, keepdims)
-    if len(axes) == 1:
-        if isinstance(ord, str):
-            raise ValueError(f"a vector has no norm {ord!r}: ord is a number")
-        return _vector_norm(K, x, 2 if ord is None else ord, axes, keepdims)
-    if len(axes) == 2:
-        return _matrix_norm(K, x, "fro" if ord is None else ord, axes, keepdims)
-    raise ValueError(f"a norm with ord={ord!r} has one axis or two, not {len(axes)}")
-
-
-@portable(np.linalg.vector_norm)
-def vector_norm(
-    K: Any, x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2
-) -> Any:
-    """The length of vectors, along one axis, several or all.
-
-    >>> float(vector_norm(np.array([[3.0, 4.0]])))
-    5.0
-    """
-    x = _inexact(K, x)
-    return _vector_norm(K, x, ord, axes_of(axis, K.ndim(x)), keepdims)
-
-
-@portable(np.linalg.matrix_norm)
-def matrix_norm(K: Any, x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The length of the matrices in the last two axes.
-
-    >>> float(matrix_norm(np.array([[3.0, 4.0]])))
-    5.0
-    """
-    x = _inexact(K, x)
-    return _matrix_norm(K, x, ord, axes_of((-2, -1), K.ndim(x)), keepdims)
-
-
-def _vector_norm(K: Any, x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
-    size = e.absolute(x)
-    if ord == 2:
-        return _root(sum(e.square(size), axes, keepdims=keepdims))
-    if ord == np.inf:
-        return max(size, axes, keepdims=keepdims)
-    if ord == -np.inf:
-        return min(size, axes, keepdims=keepdims)
-    if ord == 0:
-        n = count_nonzero(size, axes, keepdims=keepdims)
-        return K.cast(n, K.kind(size))
-    if ord == 1:
-        return sum(size, axes, keepdims=keepdims)
-    total = sum(e.power(size, ord), axes, keepdims=keepdims)
-    return e.power(total, 1 / ord)
-
-
-def _root(x: Any) -> Any:
-    """The square root, whose derivative at 0 is 0: as everywhere along the way."""
-    zero = e.equal(x, 0)
-    return where(zero, 0, e.sqrt(where(zero, 1, x)))
-
-
-def _matrix_norm(K: Any, x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
-    if ord == "fro":
-        return _vector_norm(K, x, 2, axes, keepdims)
-    rows, columns = axes
-    if ord in (1, -1, np.inf, -np.inf):
-        first = rows if ord in (1, -1) else columns
-        second = columns if ord in (1, -1) else rows
-        choose = max if ord > 0 else min
-        y = choose(sum(e.absolute(x), first, keepdims=True), second, keepdims=True)
-    elif ord in (2, -2, "nuc"):
-        others = [i for i in range(K.ndim(x)) if i not in axes]
-        s = K.svdvals(K.transpose(x, (*others, rows, columns)))
-        choose = {2: max, -2: min, "nuc": sum}[ord]
-        y = choose(s, -1)
-        kept = tuple([1 if i in axes else n for i, n in enumerate(K.shape(x))])
-        y = reshape(y, kept)
-    else:
-        raise ValueError(f"a matrix has no norm {ord!r}")
-    return y if keepdims else K.squeeze(y, axes)

@@ -12,17 +12,13 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-import numpy as np
-
 from . import _elementwise as e
-from ._axes import axes_of, one_axis
 from ._choosing import where
-from ._creation import astype
-from ._dispatch import converted, first_array, kind_of, operand, portable
+from ._dispatch import portable
 from ._dtypes import inexact_of, kind_of_value, result_type
-from ._reductions import max, sum
-from ._shaping import squeeze
-from ._stopping import stop_gradient
+from ._exponentials import log_softmax, logsumexp, softmax
+from ._operands import converted, first_array, kind_of
+from ._types import astype
 
 __all__ = [
     "betaln",
@@ -89,7 +85,7 @@ def _special(name: str, doc: str, own: Any = None, *, n: int = 1) -> Any:
     def binary(K: Any, x1: Any, x2: Any, /) -> Any:
         return _run(K, K.SPECIAL.get(name, own), x1, x2)
 
-    definition = unary if n == 1 else binary
+    definition: Any = unary if n == 1 else binary
     definition.__name__ = definition.__qualname__ = name
     definition.__doc__ = doc
     without_scipy = own if name in _WITHOUT_SCIPY else None
@@ -169,78 +165,3 @@ def _logit(x: Any) -> Any:
 expit = _special("expit", "The logistic sigmoid, 1 / (1 + exp(-x)).", _expit)
 log_expit = _special("log_expit", "log(expit(x)) without underflow.", _log_expit)
 logit = _special("logit", "The inverse of expit: log(x / (1 - x)).", _logit)
-
-
-def _greatest(x: Any, axis: Any) -> Any:
-    """The greatest as a constant that cancels; 0 where it is infinite."""
-    top = stop_gradient(max(x, axis, keepdims=True))
-    return where(e.isfinite(top), top, 0)
-
-
-def _logsumexp(
-    x: Any, axis: Any = None, b: Any = None, *, keepdims: bool = False
-) -> Any:
-    top = _greatest(x, axis)
-    terms = e.exp(e.subtract(x, top))
-    total = sum(terms if b is None else e.multiply(b, terms), axis, keepdims=True)
-    y = e.add(e.log(total), top)
-    if keepdims:
-        return y
-    return squeeze(y, tuple(range(np.ndim(y))) if axis is None else axis)
-
-
-def _softmax(x: Any, axis: Any = None) -> Any:
-    terms = e.exp(e.subtract(x, _greatest(x, axis)))
-    return e.divide(terms, sum(terms, axis, keepdims=True))
-
-
-def _log_softmax(x: Any, axis: Any = None) -> Any:
-    off = e.subtract(x, _greatest(x, axis))
-    return e.subtract(off, e.log(sum(e.exp(off), axis, keepdims=True)))
-
-
-def _inexact(K: Any, x: Any) -> Any:
-    x = operand(K, x)
-    return K.cast(x, inexact_of(K.kind(x)))
-
-
-@portable(_logsumexp)
-def logsumexp(
-    K: Any, x: Any, /, axis: Any = None, b: Any = None, *, keepdims: bool = False
-) -> Any:
-    """log(sum(b * exp(x))) along axes without overflow.
-
-    >>> float(logsumexp(np.array([1000.0, 1000.0]))) - 1000
-    0.693147180559...
-    """
-    if b is not None:
-        return _logsumexp(_inexact(K, x), axis, b, keepdims=keepdims)
-    x = _inexact(K, x)
-    axes = axes_of(axis, K.ndim(x))
-    return K.logsumexp(x, axes, keepdims) if axes else x
-
-
-@portable(_softmax)
-def softmax(K: Any, x: Any, /, axis: Any = None) -> Any:
-    """exp(x) as shares of its sum along axes; of all elements if axis is None.
-
-    >>> softmax(np.array([1000.0, 1000.0]))
-    array([0.5, 0.5])
-    """
-    x = _inexact(K, x)
-    if isinstance(axis, int):
-        return K.softmax(x, one_axis(axis, K.ndim(x)))
-    return _softmax(x, axis)
-
-
-@portable(_log_softmax)
-def log_softmax(K: Any, x: Any, /, axis: Any = None) -> Any:
-    """log(softmax(x)) without underflow.
-
-    >>> log_softmax(np.array([0.0, 0.0]))
-    array([-0.69314718, -0.69314718])
-    """
-    x = _inexact(K, x)
-    if isinstance(axis, int):
-        return K.log_softmax(x, one_axis(axis, K.ndim(x)))
-    return _log_softmax(x, axis)

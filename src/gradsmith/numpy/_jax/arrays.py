@@ -14,7 +14,7 @@ import numpy as np
 from jax import Array
 
 from .. import _dtypes
-from .._creation import finfo as finfo
+from .._types import finfo as finfo
 
 _FLOATS = tuple(map(jnp.dtype, (jnp.float32, jnp.float64, jnp.bfloat16, jnp.float16)))
 _PYTHON = {"i": int, "u": int, "f": float, "c": complex}
@@ -74,7 +74,7 @@ ndim, shape = jnp.ndim, jnp.shape
 zeros_like, ones_like = jnp.zeros_like, jnp.ones_like
 
 
-def broadcast_shape(shapes: Any) -> tuple[int, ...]:
+def broadcast_shape(shapes: Any) -> tuple[Any, ...]:
     return jnp.broadcast_shapes(*shapes)
 
 

@@ -7,6 +7,8 @@ from typing import Any
 
 import tensorflow as tf
 
+from . import formulas
+
 Tensor = Any
 
 
@@ -43,90 +45,6 @@ def _parts(native: Any, join: Any) -> Any:
     return kernel
 
 
-def _sign(x: Tensor) -> Tensor:
-    if not x.dtype.is_floating:
-        return tf.sign(x)
-    return tf.where(tf.math.is_nan(x), tf.stop_gradient(x), tf.sign(x))
-
-
-def _copysign(x1: Tensor, x2: Tensor) -> Tensor:
-    size = tf.abs(x1)
-    return tf.where(_signbit(x2), -size, size)
-
-
-_SAME_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
-
-
-def _signbit(x: Tensor) -> Tensor:
-    if x.dtype.is_floating:
-        x = tf.bitcast(x, _SAME_BITS[x.dtype.size])
-    return x < tf.zeros((), x.dtype)
-
-
-def _cbrt(x: Tensor) -> Tensor:
-    return _copysign(tf.pow(tf.abs(x), tf.constant(1 / 3, x.dtype)), x)
-
-
-def _trunc(x: Tensor) -> Tensor:
-    return tf.where(x < 0, tf.math.ceil(x), tf.floor(x))
-
-
-def _reciprocal(x: Tensor) -> Tensor:
-    if x.dtype.is_integer:
-        return tf.truncatediv(tf.ones((), x.dtype), x)
-    return tf.math.reciprocal(x)
-
-
-def _fmod(x1: Tensor, x2: Tensor) -> Tensor:
-    if x1.dtype.is_floating:
-        return x1 - x2 * tf.stop_gradient(_trunc(x1 / x2))
-    return tf.truncatemod(x1, x2)
-
-
-def _hypot(x1: Tensor, x2: Tensor) -> Tensor:
-    """The result doesn't depend on the scale, so that it counts as a constant."""
-    x1, x2 = tf.abs(x1), tf.abs(x2)
-    top = tf.stop_gradient(tf.maximum(x1, x2))
-    zero = tf.equal(top, 0)
-    scale = tf.where(zero | tf.math.is_inf(top), tf.ones_like(top), top)
-    squares = tf.square(x1 / scale) + tf.square(x2 / scale)
-    root = tf.sqrt(tf.where(zero, tf.ones_like(squares), squares))
-    y = tf.where(zero, tf.zeros_like(root), root * scale)
-    either = tf.math.is_inf(x1) | tf.math.is_inf(x2)
-    return tf.where(either, tf.constant(float("inf"), y.dtype), y)
-
-
-def _logaddexp(base: float) -> Any:
-    """The greater plus log(1 + base**-distance), to this base."""
-    scale = log(base)
-
-    def kernel(x1: Tensor, x2: Tensor) -> Tensor:
-        top = tf.maximum(x1, x2)
-        same = tf.equal(x1, x2)  # the distance of two infinities is NaN
-        gap = tf.where(same, tf.zeros_like(top), -tf.abs(x1 - x2))
-        return top + tf.math.log1p(tf.exp(gap * scale)) / scale
-
-    return kernel
-
-
-def _fmax(choose: Any) -> Any:
-    def kernel(x1: Tensor, x2: Tensor) -> Tensor:
-        if not x1.dtype.is_floating:
-            return choose(x1, x2)
-        x1, x2 = (
-            tf.broadcast_to(x1, _shape(x1, x2)),
-            tf.broadcast_to(x2, _shape(x1, x2)),
-        )
-        other = tf.where(tf.math.is_nan(x1), x2, x1)
-        return choose(other, tf.where(tf.math.is_nan(x2), other, x2))
-
-    return kernel
-
-
-def _shape(x1: Tensor, x2: Tensor) -> Tensor:
-    return tf.broadcast_dynamic_shape(tf.shape(x1), tf.shape(x2))
-
-
 def _same(x: Tensor) -> Tensor:
     return x
 
@@ -136,11 +54,11 @@ ELEMENTWISE: dict[str, Any] = {
     "absolute": tf.abs,
     "negative": tf.negative,
     "positive": tf.identity,
-    "sign": _sign,
-    "reciprocal": _reciprocal,
+    "sign": formulas.sign,
+    "reciprocal": formulas.reciprocal,
     "square": tf.square,
     "sqrt": tf.sqrt,
-    "cbrt": _cbrt,
+    "cbrt": formulas.cbrt,
     "exp": tf.exp,
     "exp2": lambda x: tf.pow(tf.constant(2, x.dtype), x),
     "expm1": tf.math.expm1,
@@ -164,13 +82,13 @@ ELEMENTWISE: dict[str, Any] = {
     "rad2deg": lambda x: x * (180 / pi),
     "floor": _of_floats(tf.floor, _same),
     "ceil": _of_floats(tf.math.ceil, _same),
-    "trunc": _of_floats(_trunc, _same),
+    "trunc": _of_floats(formulas.trunc, _same),
     "rint": _of_floats(tf.round, _same),
     "conjugate": tf.math.conj,
     "isnan": _parts(tf.math.is_nan, tf.logical_or),
     "isinf": _parts(tf.math.is_inf, tf.logical_or),
     "isfinite": _parts(tf.math.is_finite, tf.logical_and),
-    "signbit": _signbit,
+    "signbit": formulas.signbit,
     "logical_not": _logical(tf.logical_not),
     "invert": _also_bool(_bits.invert, tf.logical_not),
     "add": _also_bool(tf.add, tf.logical_or),
@@ -179,17 +97,17 @@ ELEMENTWISE: dict[str, Any] = {
     "divide": tf.divide,
     "floor_divide": tf.math.floordiv,
     "remainder": tf.math.floormod,
-    "fmod": _fmod,
+    "fmod": formulas.fmod,
     "power": tf.pow,
     "arctan2": tf.atan2,
-    "hypot": _hypot,
-    "logaddexp": _logaddexp(2.718281828459045),
-    "logaddexp2": _logaddexp(2),
+    "hypot": formulas.hypot,
+    "logaddexp": formulas.logaddexp(2.718281828459045),
+    "logaddexp2": formulas.logaddexp(2),
     "maximum": _also_bool(tf.maximum, tf.logical_or),
     "minimum": _also_bool(tf.minimum, tf.logical_and),
-    "fmax": _also_bool(_fmax(tf.maximum), tf.logical_or),
-    "fmin": _also_bool(_fmax(tf.minimum), tf.logical_and),
-    "copysign": _copysign,
+    "fmax": _also_bool(formulas.fmax(tf.maximum), tf.logical_or),
+    "fmin": _also_bool(formulas.fmax(tf.minimum), tf.logical_and),
+    "copysign": formulas.copysign,
     "equal": tf.equal,
     "not_equal": tf.not_equal,
     "less": tf.less,

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from .. import _dtypes
-from .._creation import finfo as finfo
+from .._types import finfo as finfo
 
 _NAMES = (
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
