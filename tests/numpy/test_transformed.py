@@ -94,6 +94,22 @@ def test_torch_that_is_imported_later_compiles():
     assert result.stdout.strip() == "4.0", result.stderr
 
 
+class Scale(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.w = torch.nn.Parameter(torch.ones(3))
+
+    def forward(self, x):
+        return gnp.sum(gnp.multiply(self.w, x), axis=-1)
+
+
+def test_torch_module_compiles_with_lengths_that_vary():
+    scale = Scale()
+    compiled = torch.compile(scale, fullgraph=True, dynamic=True, backend="eager")
+    for n in (2, 3, 5):
+        torch.testing.assert_close(compiled(torch.ones(n, 3)), scale(torch.ones(n, 3)))
+
+
 def test_torch_func():
     x = torch.tensor(X)
     check(loss(x), torch.func.grad(loss)(x))

@@ -13,7 +13,11 @@ from ._dtypes import real_of
 from ._operands import converted, first_array, is_array, kind_of, operand
 
 
-@portable(np.where)
+def _where(condition: Any, x1: Any, x2: Any) -> Any:
+    return np.where(condition, x1, x2)  # with the condition alone it does another thing
+
+
+@portable(_where)
 def where(K: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     """x1 where the condition holds, x2 elsewhere.
 

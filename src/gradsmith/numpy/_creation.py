@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._arrays import common_framework, framework_of
-from ._dispatch import NUMPY, foreign_kernels, portable
+from ._dispatch import NUMPY, foreign_kernels, native, portable
 from ._dtypes import is_inexact, name_of
 from ._operands import converted, first_array, kind_of
 from ._shaping import shape_of
@@ -32,6 +32,7 @@ def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
         common_framework([x, like], "gnp.asarray")  # raises if they differ
     K = foreign_kernels("asarray", x if like is None else like)
     if K is not None:
+        x = native(x)
         name = K.result_type(kind_of(K, x)) if dtype is None else name_of(dtype)
         return converted(K, x, name, like)
     if found is None:
@@ -73,7 +74,13 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, like: Any = None) ->
 
 
 def arange(
-    start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, *, like: Any = None
+    start: Any,
+    /,
+    stop: Any = None,
+    step: Any = 1,
+    dtype: Any = None,
+    *,
+    like: Any = None,
 ) -> Any:
     """Numbers at equal distances: from start (or 0) up to stop, without it.
 
@@ -129,6 +136,7 @@ def linspace(
     K = foreign_kernels("linspace", start, stop, like)
     if K is None:
         return np.linspace(start, stop, num, endpoint, dtype=dtype)
+    start, stop = native(start), native(stop)
     beside = first_array(K, (start, stop, like))
     name = K.result_type(kind_of(K, start), kind_of(K, stop), "float64")
     start, stop = converted(K, start, name, beside), converted(K, stop, name, beside)

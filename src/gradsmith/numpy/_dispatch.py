@@ -8,6 +8,7 @@ function of NumPy itself runs.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import update_wrapper
 from inspect import Parameter, signature
@@ -35,7 +36,7 @@ _by_type: dict[type, Any] = {
 def kernels_of(name: str, args: Iterable[Any]) -> Any:
     """The kernels of the framework whose arrays these are; None if none is an array.
 
-    Dispatch costs 0.3 us for one argument and 0.4 us for two (Python 3.12).
+    With it np.exp takes 0.3 us more than without, torch.exp 0.4 us, torch.sum 1.9 us.
     """
     found = None
     for x in args:
@@ -57,10 +58,17 @@ def foreign_kernels(name: str, *args: Any) -> Any:
 
 
 def _kernels_of_new(x: Any) -> Any:
+    torch = sys.modules.get("torch")
     if isinstance(x, (list, tuple)):
         found = _INSIDE
+    elif torch is not None and isinstance(x, torch.Tensor):
+        found = load("torch")  # at once, since torch.compile traces this
     else:
-        name = framework_of(x) or _framework_by_protocol(type(x))
+        name = framework_of(x)
+        if name is None:
+            name = _framework_by_protocol(type(x))
+            if name is not None:
+                ADOPTED[type(x)] = load(name).adopted
         found = name if name in (None, NUMPY) else load(name)
     _by_type[type(x)] = found
     return found
@@ -82,6 +90,17 @@ def _framework_by_protocol(cls: type) -> str | None:
     """Whose array something becomes that is none: a Keras variable, for example."""
     protocols = {"__tf_tensor__": "tensorflow", "__jax_array__": "jax"}
     return next((protocols[p] for p in protocols if hasattr(cls, p)), None)
+
+
+# How to make an array of an object that becomes one, by its type. Nearly always empty.
+ADOPTED: dict[type, Callable[[Any], Any]] = {}
+
+
+def native(x: Any) -> Any:
+    """An argument, with an array in the place of an object that becomes one."""
+    if isinstance(x, (list, tuple)):
+        return type(x)(map(native, x))
+    return ADOPTED[type(x)](x) if type(x) in ADOPTED else x
 
 
 def arrays_in(args: Iterable[Any]) -> Iterator[Any]:
@@ -116,6 +135,9 @@ def portable(
                 raise _too_many(name, positional, options)
             if kernels is None or kernels is NUMPY:
                 return numpy(*args, **kwargs)
+            if ADOPTED:
+                args = tuple(map(native, args))
+                kwargs = {name: native(x) for name, x in kwargs.items()}
             return definition(kernels, *args, **kwargs)
 
         return published(call, definition)
@@ -148,8 +170,8 @@ def _parameters(definition: Any) -> tuple[float, tuple[str, ...]]:
 def _unknown(name: str, option: str, options: tuple[str, ...]) -> TypeError:
     known = ", ".join(options) or "none"
     return TypeError(
-        f"gnp.{name} has no option {option}=, for not every framework can do it; "
-        f"its options: {known}"
+        f"gnp.{name} has no option {option}=; it has those that every framework can "
+        f"do: {known}"
     )
 
 

@@ -22,11 +22,6 @@ def _converted(K: Any, x: Any, dtype: Any, rule: Any) -> Any:
     return K.cast(x, rule(K.kind(x)) if dtype is None else name_of(dtype))
 
 
-def _sum(K: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    axes = axes_of(axis, K.ndim(x))
-    return K.sum(x, axes, keepdims) if axes else x
-
-
 @portable(np.sum)
 def sum(
     K: Any, x: Any, /, axis: Any = None, dtype: Any = None, *, keepdims: bool = False
@@ -36,7 +31,9 @@ def sum(
     >>> sum(np.array([[1.0, 2.0], [3.0, 4.0]]), axis=1)
     array([3., 7.])
     """
-    return _sum(K, _converted(K, x, dtype, total_of), axis, keepdims)
+    x = _converted(K, x, dtype, total_of)
+    axes = axes_of(axis, K.ndim(x))
+    return K.sum(x, axes, keepdims) if axes else x
 
 
 @portable(np.prod)
@@ -93,7 +90,7 @@ def var(
     off = e.subtract(x, mean(x, axes, keepdims=True))
     if K.kind(x).startswith("complex"):
         off = e.absolute(off)
-    squares = _sum(K, e.square(off), axes, keepdims)
+    squares = sum(e.square(off), axes, keepdims=keepdims)
     return e.divide(squares, K.degrees_of_freedom(x, axes, ddof))
 
 

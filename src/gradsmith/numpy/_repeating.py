@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ._axes import axes_of, one_axis
-from ._dispatch import arrays_in, portable
-from ._operands import is_array, operand
+from ._dispatch import portable
+from ._operands import first_array, is_array, operand
 from ._shaping import shape_of
 
 
@@ -41,13 +41,13 @@ def roll(K: Any, x: Any, /, shift: Any, axis: Any = None) -> Any:
 
 
 @portable(np.tile)
-def tile(K: Any, x: Any, /, repetitions: Any) -> Any:
+def tile(K: Any, x: Any, /, reps: Any) -> Any:
     """The whole array, so many times along each axis.
 
     >>> tile(np.array([1, 2]), 2)
     array([1, 2, 1, 2])
     """
-    times = shape_of(repetitions)
+    times = shape_of(reps)
     n = K.ndim(x)
     times = (1,) * (n - len(times)) + times
     if len(times) > n:
@@ -80,7 +80,7 @@ def _repeated(n: int, repeats: Any) -> list[int]:
 
 def _atleast(numpy: Any, widen: Any) -> Any:
     def definition(K: Any, /, *arrays: Any) -> Any:
-        like = next(arrays_in(arrays))
+        like = first_array(K, arrays)
         xs = [operand(K, x, like) for x in arrays]
         ys: Any = tuple([K.reshape(x, widen(K.shape(x))) for x in xs])
         return ys if len(arrays) > 1 else ys[0]

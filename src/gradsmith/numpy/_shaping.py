@@ -1,4 +1,4 @@
-"""Shapes: other views of the same elements, and repetitions of them."""
+"""Shapes: other views of the same elements, and reps of them."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from ._axes import axes_of, one_axis
-from ._dispatch import arrays_in, portable
-from ._operands import operand
+from ._dispatch import portable
+from ._operands import first_array, operand
 
 
 def shape_of(shape: Any) -> Any:
@@ -184,8 +184,8 @@ def broadcast_to(K: Any, x: Any, /, shape: Any) -> Any:
     array([[0, 1],
            [0, 1]])
     """
-    x = operand(K, x, next(arrays_in((shape,)), None))
-    return K.broadcast_to(x, shape_of(shape))
+    lengths = shape_of(shape)
+    return K.broadcast_to(operand(K, x, first_array(K, lengths)), lengths)
 
 
 @portable(np.broadcast_arrays)
@@ -195,6 +195,7 @@ def broadcast_arrays(K: Any, /, *arrays: Any) -> tuple[Any, ...]:
     >>> [x.shape for x in broadcast_arrays(np.ones(2), np.ones((3, 1)))]
     [(3, 2), (3, 2)]
     """
-    xs = [operand(K, x, next(arrays_in(arrays))) for x in arrays]
+    like = first_array(K, arrays)
+    xs = [operand(K, x, like) for x in arrays]
     shape = K.broadcast_shape([K.shape(x) for x in xs])
     return tuple([K.broadcast_to(x, shape) for x in xs])

@@ -56,6 +56,11 @@ def dtype_of(name: str) -> Any:
     return jax.dtypes.canonicalize_dtype(jnp.bfloat16 if name == "bfloat16" else name)
 
 
+def adopted(x: Any) -> Array:
+    """An array of what becomes one."""
+    return x.__jax_array__()
+
+
 def cast(x: Array, name: str) -> Array:
     dtype = dtype_of(name)
     if x.dtype == dtype:
@@ -66,7 +71,8 @@ def cast(x: Array, name: str) -> Array:
 
 
 def constant(x: Any, name: str, like: Any) -> Array:
-    return jnp.asarray(np.asarray(x), dtype=dtype_of(name))
+    # NumPy refuses a number that is too large for the dtype; JAX would wrap it.
+    return jnp.asarray(np.asarray(x, np.dtype(name)), dtype=dtype_of(name))
 
 
 stop_gradient = jax.lax.stop_gradient

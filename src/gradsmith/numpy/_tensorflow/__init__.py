@@ -1,6 +1,7 @@
 """TensorFlow's kernels: native calls whose dtypes and axes are settled."""
 
 from .arrays import (
+    adopted,
     arange,
     as_floats,
     broadcast_shape,

@@ -39,7 +39,7 @@ def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
 
 
 def kind(x: Any) -> str:
-    return tf.as_dtype(x.dtype).name
+    return x.dtype.name
 
 
 operand_kind = kind
@@ -49,6 +49,11 @@ def dtype_of(name: str) -> tf.DType:
     if name not in _DTYPES:
         raise TypeError(f"TensorFlow has no dtype {name}")
     return _DTYPES[name]
+
+
+def adopted(x: Any) -> tf.Tensor:
+    """A tensor of what becomes one: a Keras variable."""
+    return tf.convert_to_tensor(x)
 
 
 def cast(x: Any, name: str) -> tf.Tensor:
@@ -71,19 +76,24 @@ def constant(x: Any, name: str, like: Any) -> tf.Tensor:
 stop_gradient = tf.stop_gradient
 
 
-def ndim(x: Any) -> int:
-    rank = x.shape.rank
-    if rank is None:
+def _static(x: Any) -> list[int | None]:
+    """The lengths that the graph knows."""
+    known = x.shape
+    if known.rank is None:
         raise ValueError(
             "the graph doesn't know how many axes this tensor has: say so with "
             "tf.ensure_shape(x, [None, None])"
         )
-    return rank
+    return known.as_list()
+
+
+def ndim(x: Any) -> int:
+    return len(_static(x))
 
 
 def shape(x: Any) -> tuple[Any, ...]:
     """The lengths: whole numbers where the graph knows them, else scalar tensors."""
-    known = x.shape.as_list() if x.shape.rank is not None else [None] * ndim(x)
+    known = _static(x)
     if None not in known:
         return tuple(known)
     lengths = tf.shape(x)

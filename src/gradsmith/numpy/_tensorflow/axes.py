@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from .arrays import lengths_of, shape
+from .arrays import lengths_of, ndim, shape
 
 Tensor = Any
 
@@ -129,7 +129,7 @@ def take(x: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 def take_along_axis(x: Tensor, indices: Tensor, axis: int) -> Tensor:
     """tf.gather along the last axis, after the others were broadcast."""
-    n = x.shape.rank
+    n = ndim(x)
     order = [*(i for i in range(n) if i != axis), axis]
     x, indices = tf.transpose(x, order), tf.transpose(indices, order)
     around = tf.broadcast_dynamic_shape(tf.shape(x)[:-1], tf.shape(indices)[:-1])

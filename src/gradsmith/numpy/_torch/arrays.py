@@ -53,7 +53,9 @@ def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
     if type(x1) is float or type(x1) is int:
         if x2.dtype not in _FLOATS:
             return None
-        return torch.full((), x1, dtype=x2.dtype, device=x2.device), x2
+        if name != "where":
+            x1 = torch.full((), x1, dtype=x2.dtype, device=x2.device)
+        return x1, x2
     dtype = getattr(x1, "dtype", None)
     if dtype in _FLOATS and dtype is getattr(x2, "dtype", None):
         return x1, x2
@@ -62,7 +64,7 @@ def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
 
 _TAKE_NUMBERS = (
     "add", "subtract", "multiply", "divide", "power", "remainder", "equal",
-    "not_equal", "less", "less_equal", "greater", "greater_equal",
+    "not_equal", "less", "less_equal", "greater", "greater_equal", "where",
 )  # fmt: skip
 
 
@@ -77,6 +79,10 @@ def dtype_of(name: str) -> torch.dtype:
     if name not in _DTYPES:
         raise TypeError(f"PyTorch has no dtype {name}")
     return _DTYPES[name]
+
+
+def adopted(x: Any) -> Tensor:
+    return torch.as_tensor(x)
 
 
 def cast(x: Tensor, name: str) -> Tensor:
