@@ -151,14 +151,33 @@ def test_autograph_leaves_the_functions_alone():
     """A function that it rewrites comes from a file of its own."""
     files = []
 
-    def spy(x):
+    def definition(K, x):
         files.append(sys._getframe(1).f_code.co_filename)
         return x
 
-    function = portable(spy)(lambda K, x: spy(x))
-    tf.function(lambda x: gnp.exp(function(x)))(tf.constant(X))
-    assert [file.endswith("_dispatch.py") for file in files] == [False]
-    assert files[0] == __file__
+    function = portable(np.positive)(definition)
+
+    @tf.function
+    def run(x):
+        files.append(sys._getframe(0).f_code.co_filename)
+        return function(x)
+
+    run(tf.constant(X))
+    assert files[0] != __file__  # the user's function is rewritten, as ever
+    assert files[1].endswith("_dispatch.py")
+    assert hasattr(gnp.exp, "autograph_info__")
+
+
+def test_length_of_the_zero_vector_has_a_gradient_everywhere():
+    zero = np.zeros(3)
+    assert jax.grad(gnp.linalg.norm)(jnp.asarray(zero)).tolist() == [0, 0, 0]
+    x = torch.tensor(zero, requires_grad=True)
+    assert torch.autograd.grad(gnp.linalg.norm(x), x)[0].tolist() == [0, 0, 0]
+    x = tf.constant(zero)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = gnp.linalg.norm(x)
+    assert tape.gradient(y, x).numpy().tolist() == [0, 0, 0]
 
 
 def test_unknown_rank_says_what_to_do():

@@ -52,7 +52,7 @@ def clip(K: Any, x: Any, /, min: Any = None, max: Any = None) -> Any:
     array([0. , 0.5, 1. ])
     """
     if K.is_float(x) and type(min) in _BOUNDS and type(max) in _BOUNDS:
-        y = x if min is None else e.maximum(x, min)  # 4 us less in PyTorch
+        y = x if min is None else e.maximum(x, min)  # 3 us less in PyTorch
         return y if max is None else e.minimum(y, max)
     given = [each for each in (x, min, max) if each is not None]
     name = K.result_type(*[kind_of(K, each) for each in given])

@@ -38,7 +38,7 @@ def _unary(name: str, doc: str) -> Callable[[Any], Any]:
         if K is None or K is NUMPY:
             return ufunc(x)
         x = native(x) if ADOPTED else x
-        if K.is_float(x):  # computed in its own dtype: 1.5 us less in PyTorch
+        if K.is_float(x):  # computed in its own dtype: 4 us less in PyTorch
             return K.ELEMENTWISE[name](x)
         return in_loop(K, name, (x,))
 
