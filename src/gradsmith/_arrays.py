@@ -114,19 +114,6 @@ def same_shape(got: Any, expected: Any) -> bool:
     return len(got) == len(expected) and all(m == n or None in (m, n) for m, n in pairs)
 
 
-_CONSTANT = {
-    "torch": lambda torch, x: x.detach(),
-    "jax": lambda jax, x: jax.lax.stop_gradient(x),
-    "tensorflow": lambda tf, x: tf.stop_gradient(x),
-}
-
-
-def constant_of(x: Any) -> Any:
-    """An array of a framework as a constant; anything else as it is."""
-    name = framework_of(x)
-    return _CONSTANT[name](sys.modules[name], x) if name in _CONSTANT else x
-
-
 # --- containers ----------------------------------------------------------------------
 
 
