@@ -10,7 +10,7 @@ from typing import Any
 from ._arrays import is_array
 from ._errors import GradsmithError
 from ._parameters import OPTIONS, Signature
-from .frameworks import adapter_of
+from .frameworks import adapter_of, load
 
 
 class Operation:
@@ -19,6 +19,10 @@ class Operation:
     Made by `custom_gradient`, `operation` and `with_gradient`. `name`, `surrogate` and
     `linear` say what was declared; `vjp` and `jvp` are decorators that give the rules.
     """
+
+    # Functions may be rewritten before they are compiled (autograph does). What has this
+    # attribute is called as it is, not as the function that it wraps.
+    autograph_info__ = None
 
     def __init__(
         self,
@@ -53,6 +57,11 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        # What an argument of a tf.function is asked, which else would be unwrapped
+        adapter: Any = load("tensorflow")
+        return adapter.tracing_type(self)
 
     def __reduce__(self) -> str:
         # Found by its name, like the function that it was

@@ -1,0 +1,185 @@
+"""One call of an operation: its gradients and its tangents, as TensorFlow asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from ... import _contract, _tree
+from ..._application import Application, OutputSpecs
+from ..._parameters import Bound
+from .._modes import transposing
+from ._private import EagerTensor
+from ._tensors import TensorSpec, dense, is_floating
+
+
+class Call:
+    """The rules of one call, between lists of tensors.
+
+    The inputs are the arrays in the arguments, the variables that the rule speaks for
+    and then, if `captured`, the outputs as far as they depend on what the body
+    captured, whose gradient is the upstream itself.
+    """
+
+    __slots__ = ("application", "arrays", "captured", "inputs", "operation", "wanted")
+
+    def __init__(
+        self,
+        operation: Any,
+        bound: Bound,
+        xs: Sequence[Any],
+        outputs: Any,
+        *,
+        grad: Callable[..., Any] | None,
+        variables: Sequence[tuple[Any, Any]],
+        wanted: Sequence[int],
+        captured: bool,
+    ) -> None:
+        self.operation = operation
+        self.wanted = wanted
+        self.captured = captured
+        self.arrays = len(xs)
+        # Only an open shape asks for more of an input than its spec
+        specs = [TensorSpec(x) for x in xs]
+        self.inputs = [None if _is_known(s) else x for s, x in zip(specs, xs)]
+        with_arguments = grad is None or operation.jvp_rule is not None
+        self.application = Application(
+            operation,
+            bound.with_leaves(specs),
+            _specs_of(outputs),
+            [(variable, TensorSpec(value)) for variable, value in variables],
+            grad=grad,
+            bound=bound.with_leaves(xs) if with_arguments else None,
+            y=outputs if with_arguments else None,
+        )
+
+    # Reverse
+
+    def backward(self, *dys: Any) -> list[Any]:
+        """For a tape: the gradients of all inputs, None where nobody follows."""
+        found = self.gradients(dys, self.wanted)
+        return [*found, *dys] if self.captured else found
+
+    def gradients(
+        self, dys: Sequence[Any], wanted: Sequence[int], missing: Any = None
+    ) -> list[Any]:
+        """The gradients of the arrays and variables at the wanted positions.
+
+        `missing(i)` is what stands for one that is declared not to exist, if it is
+        not known whether somebody asked for it.
+        """
+        application = self.application
+        gradients: list[Any] = [None] * (self.arrays + len(application.variables))
+        if not wanted:
+            return gradients
+        dys = [dense(dy, self.operation.name) for dy in dys]
+        if application.vjp is None:
+            flat = self._transposed_tangents(dys, wanted)
+        else:
+            flat = application.gradients(dys, wanted)
+        for i in wanted:
+            gradient = flat[i]
+            if type(gradient) is not EagerTensor:
+                gradient = self._meant(gradient, i, missing)
+            gradients[i] = gradient
+        return gradients
+
+    def _meant(self, gradient: Any, i: int, missing: Any) -> Any:
+        """What a checked gradient stands for, as a tensor."""
+        if isinstance(gradient, _contract.NotDifferentiable):
+            if missing is not None:
+                return missing(i)
+            name = self.application.name_of(i)
+            raise _contract.no_gradient(self.operation.name, name, gradient.why)
+        if gradient is None or gradient is _contract.zero:
+            return self.filled(i, 0)
+        return dense(gradient, self.operation.name)
+
+    def _transposed_tangents(self, dys: list[Any], wanted: Sequence[int]) -> list[Any]:
+        with transposing(self.operation, False, mode="reverse", missing="vjp"):
+            # At ones, since at zeros the user's code may take shortcuts
+            ones = {i: self.filled(i, 1) for i in wanted}
+            with tf.GradientTape() as tape:
+                tape.watch(list(ones.values()))
+                tangents = self.tangents([ones.get(i) for i in range(self.arrays)])
+            found = tape.gradient(
+                tangents, ones, output_gradients=dys, unconnected_gradients="zero"
+            )
+        return [found.get(i) for i in range(self.arrays)]
+
+    # Forward
+
+    @property
+    def forward(self) -> Any:
+        """For an accumulator: the tangents of the outputs; None: transpose `backward`.
+
+        Variables are not the jvp's matter.
+        """
+        operation, application = self.operation, self.application
+        if operation.jvp_rule is not None and not application.variables:
+            return self._push
+        if operation.linear and application.vjp is not None:
+            return None
+        return self._refuse
+
+    def _push(self, *dxs: Any) -> list[Any]:
+        dys = self.tangents(dxs[: self.arrays])
+        rest = dxs[self.arrays :]
+        return [dy + dm for dy, dm in zip(dys, rest)] if rest else dys
+
+    def _refuse(self, *dxs: Any) -> list[Any]:
+        has_vjp = self.application.vjp is not None
+        with transposing(self.operation, has_vjp, mode="forward", missing="jvp"):
+            raise AssertionError("there is a transpose, and nobody asked for it")
+
+    def tangents(self, dxs: Sequence[Any]) -> list[Any]:
+        """The tangents of the outputs by the jvp."""
+        given = [self.filled(i, 0) if dx is None else dx for i, dx in enumerate(dxs)]
+        flat = self.application.tangents([dense(dx, "") for dx in given])
+        ys = self._outputs()
+        return [
+            tf.zeros_like(y)
+            if dy is None or dy is _contract.zero
+            else dense(dy, self.operation.name)
+            for dy, y in zip(flat, ys, strict=True)
+        ]
+
+    def _outputs(self) -> list[Any]:
+        tree = self.application.outputs.tree
+        if not isinstance(tree, TensorSpec) and not _tree.is_leaf(tree):
+            specs, ys = _tree.leaves(tree), _tree.leaves(self.application.y)
+            return [y for spec, y in zip(specs, ys) if spec is not None]
+        return [self.application.y]
+
+    def filled(self, i: int, value: float) -> Any:
+        """A tensor like an input, of zeros, ones or NaN."""
+        spec: Any = self.application.specs()[i]
+        like = self.inputs[i] if i < self.arrays else None
+        shape = spec.shape if like is None else tf.shape(like)
+        return tf.cast(tf.fill(shape, value), spec.native)
+
+
+def _is_known(spec: TensorSpec) -> bool:
+    return spec.shape is not None and None not in spec.shape
+
+
+def _specs_of(outputs: Any) -> OutputSpecs:
+    if type(outputs) is EagerTensor:
+        spec = TensorSpec(outputs)
+        return OutputSpecs(spec, [spec])
+    flat: list[Any] = []
+
+    def spec_of(y: Any) -> Any:
+        if not has_gradient(y):
+            return None
+        flat.append(TensorSpec(y))
+        return flat[-1]
+
+    return OutputSpecs(_tree.map(spec_of, outputs), flat)
+
+
+def has_gradient(y: Any) -> bool:
+    """Whether an output is a tensor that can be varied."""
+    return isinstance(y, tf.Tensor) and is_floating(y)

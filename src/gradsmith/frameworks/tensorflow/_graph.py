@@ -1,0 +1,123 @@
+"""Operations in a graph: a node whose gradient is the rule.
+
+The node passes the outputs on, and has the arguments and what the body captured as
+further inputs, so that the gradient of a whole graph finds them. Tapes and accumulators
+that are active while a function is traced are told as in eager mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from ... import _tree
+from ..._application import run_body
+from ..._parameters import Bound, takes
+from ._call import Call, has_gradient
+from ._private import (
+    SymbolicTensor,
+    VariableWatcher,
+    alias,
+    could_record,
+    default_graph,
+    gradients_in_graph,
+    orders_of,
+    record_operation,
+)
+from ._sites import Site
+from ._tensors import as_output, is_floating
+from ._walk import captured_by, reads_of
+
+
+def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
+    """Run an operation while a graph is built."""
+    xs = [_in_this_graph(x) for x in xs]
+    closure = operation.closure
+    run = _Run(operation, bound, xs if closure else [alias(x) for x in xs])
+    recorded = could_record()
+    if run.sources and recorded and not closure:
+        # The gradient of what is captured depends on the arguments too
+        run = _Run(operation, bound, xs)
+    if not run.ys:
+        return run.outputs
+    mine = [(variable, tf.convert_to_tensor(variable)) for variable in run.variables]
+    own = [*xs, *(value for _, value in mine)]
+    site = Site(run.ys, own, run.sources, run.source_gradients)
+    outputs = run.with_outputs(site.ys)
+    captured = run.follow_sources() if recorded else []
+    site.call = call = Call(
+        operation,
+        bound,
+        xs,
+        outputs,
+        grad=run.grad,
+        variables=mine,
+        wanted=[i for i, x in enumerate(own) if is_floating(x) and orders_of([x])],
+        captured=bool(captured),
+    )
+    inputs = [*own, *captured]
+    record_operation(operation.name, site.ys, inputs, call.backward, call.forward)
+    return outputs
+
+
+def _in_this_graph(x: Any) -> Any:
+    if type(x) is SymbolicTensor and x.graph is default_graph():
+        return x
+    return tf.identity(x)
+
+
+class _Run:
+    """One run of a body: what it returned, as tensors, and what it captured.
+
+    `ys` are the outputs that have gradients, `variables` those that the rule speaks
+    for, and `sources` the tensors that the body captured otherwise.
+    """
+
+    __slots__ = ("grad", "name", "outputs", "sources", "variables", "xs", "ys")
+
+    def __init__(self, operation: Any, bound: Bound, xs: Sequence[Any]) -> None:
+        self.name = operation.name
+        self.xs = xs
+        start = default_graph().version + 1  # the last operation's number
+        with VariableWatcher() as watcher:
+            outputs, self.grad = run_body(operation, bound.with_leaves(xs))
+        self.outputs = _tree.map(lambda y: self._output(y), outputs)
+        self.ys = [y for y in _tree.leaves(self.outputs) if has_gradient(y)]
+        rule = self.grad or operation.vjp_rule
+        taken = rule is not None and takes(rule).variables
+        self.variables = list(watcher.watched_variables()) if taken else []
+        spoken_for = reads_of(self.variables)
+        self.sources = [
+            source
+            for source in captured_by(self.ys, xs, start)
+            if not spoken_for(source)
+        ]
+
+    def _output(self, y: Any) -> Any:
+        y = as_output(y, self.name)
+        return _in_this_graph(y) if isinstance(y, tf.Tensor) else y
+
+    def source_gradients(self, dys: Sequence[Any]) -> list[Any]:
+        if not self.sources:
+            return []
+        return gradients_in_graph(self.ys, self.sources, list(dys), self.xs)
+
+    def follow_sources(self) -> list[Any]:
+        """The outputs as far as they depend on what is captured, recorded as such."""
+        if not self.sources:
+            return []
+        parts = [alias(y) for y in self.ys]
+        record_operation(
+            f"{self.name}/captured",
+            parts,
+            self.sources,
+            lambda *dys: self.source_gradients(dys),
+        )
+        return parts
+
+    def with_outputs(self, ys: Sequence[Any]) -> Any:
+        """The outputs with others in the places of those that have gradients."""
+        rest = iter(ys)
+        return _tree.map(lambda y: next(rest) if has_gradient(y) else y, self.outputs)

@@ -1,0 +1,43 @@
+"""A node of a loop body as one for all iterations, for tf.vectorized_map and its like.
+
+TensorFlow's own conversion drops the gradient of such a node. Here it is traced as a
+function, whose captures are tensors of the loop body; given their values in all
+iterations, it is mapped over them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops.parallel_for.pfor import wrap
+
+from ._private import record_operation
+
+
+def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[Any]:
+    """Convert a node; `loop` is the conversion, with the node's converted inputs."""
+    op = loop.op
+    traced = tf.function(gradient).get_concrete_function(None, *op.inputs)
+    captured = [loop.pfor._convert_helper(x) for x in traced.captured_inputs]
+    loop.stack_inputs()
+    inputs = [x.t for x in loop.inputs]
+
+    def mapped(*dys: Any) -> list[Any]:
+        return _map(traced, dys, captured)
+
+    node = make_node(inputs, mapped)
+    record_operation(op.name, node.outputs, inputs, mapped)
+    return [wrap(y, True) for y in node.outputs]
+
+
+def _map(traced: Any, dys: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
+    stacked = [x.t for x in captured if x.is_stacked]
+
+    def one(given: Any) -> list[Any]:
+        dys, rest = given[0], iter(given[1])
+        values = [next(rest) if x.is_stacked else x.t for x in captured]
+        return traced._call_flat(list(dys), values)
+
+    return list(tf.vectorized_map(one, (list(dys), stacked)))
