@@ -7,7 +7,7 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
-from ._arrays import is_array
+from ._arrays import is_array, unwrapped
 from ._errors import GradsmithError
 from ._parameters import OPTIONS, Signature
 from .frameworks import adapter_of, load
@@ -50,6 +50,9 @@ class Operation:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self._signature.bind(args, kwargs)
+        arrays = unwrapped(bound.leaves, f"operation {self.name!r}")
+        if arrays is not bound.leaves:
+            bound = bound.with_leaves(arrays)
         return adapter_of(bound.leaves, self.name).call(self, bound)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

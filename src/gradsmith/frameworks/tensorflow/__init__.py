@@ -22,11 +22,14 @@ _private.leave_alone("gradsmith")
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation, so that TensorFlow differentiates it by its rule."""
-    xs = [
-        x
-        if type(x) is _private.EagerTensor
-        else _tensors.as_tensor(x, operation.name)
-        for x in bound.leaves
-    ]
-    run = _eager.call if _private.executing_eagerly() else _graph.call
-    return run(operation, bound, xs)
+    try:
+        xs = [
+            x
+            if type(x) is _private.EagerTensor
+            else _tensors.as_tensor(x, operation.name)
+            for x in bound.leaves
+        ]
+        run = _eager.call if _private.executing_eagerly() else _graph.call
+        return run(operation, bound, xs)
+    except Exception as error:
+        raise _private.unchanged(error)

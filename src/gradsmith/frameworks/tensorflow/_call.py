@@ -11,7 +11,7 @@ from ... import _contract, _tree
 from ..._application import Application, OutputSpecs
 from ..._parameters import Bound
 from .._modes import transposing
-from ._private import EagerTensor
+from ._private import EagerTensor, unchanged
 from ._tensors import TensorSpec, dense, is_floating
 
 
@@ -55,6 +55,24 @@ class Call:
             y=outputs if with_arguments else None,
         )
 
+    def at(self, xs: Sequence[Any], ys: Sequence[Any]) -> Call:
+        """The same call with its arguments and outputs as they are in another graph."""
+        application, rest = self.application, iter(ys)
+        assert application.bound is not None
+        copy = Call.__new__(Call)
+        copy.operation, copy.wanted, copy.captured = self.operation, self.wanted, False
+        copy.arrays, copy.inputs = self.arrays, list(xs)
+        copy.application = Application(
+            self.operation,
+            application.call,
+            application.outputs,
+            application.variables,
+            grad=None,
+            bound=application.bound.with_leaves(xs),
+            y=_tree.map(lambda y: next(rest) if has_gradient(y) else y, application.y),
+        )
+        return copy
+
     # Reverse
 
     def backward(self, *dys: Any) -> list[Any]:
@@ -74,16 +92,19 @@ class Call:
         gradients: list[Any] = [None] * (self.arrays + len(application.variables))
         if not wanted:
             return gradients
-        dys = [dense(dy, self.operation.name) for dy in dys]
-        if application.vjp is None:
-            flat = self._transposed_tangents(dys, wanted)
-        else:
-            flat = application.gradients(dys, wanted)
-        for i in wanted:
-            gradient = flat[i]
-            if type(gradient) is not EagerTensor:
-                gradient = self._meant(gradient, i, missing)
-            gradients[i] = gradient
+        try:
+            dys = [dense(dy, self.operation.name) for dy in dys]
+            if application.vjp is None:
+                flat = self._transposed_tangents(dys, wanted)
+            else:
+                flat = application.gradients(dys, wanted)
+            for i in wanted:
+                gradient = flat[i]
+                if type(gradient) is not EagerTensor:
+                    gradient = self._meant(gradient, i, missing)
+                gradients[i] = gradient
+        except Exception as error:
+            raise unchanged(error)
         return gradients
 
     def _meant(self, gradient: Any, i: int, missing: Any) -> Any:
@@ -112,24 +133,25 @@ class Call:
     # Forward
 
     @property
-    def forward(self) -> Any:
-        """For an accumulator: the tangents of the outputs; None: transpose `backward`.
+    def has_jvp(self) -> bool:
+        """Whether forward mode is by the jvp, whose matter variables are not."""
+        return self.operation.jvp_rule is not None and not self.application.variables
 
-        Variables are not the jvp's matter.
-        """
-        operation, application = self.operation, self.application
-        if operation.jvp_rule is not None and not application.variables:
+    @property
+    def forward(self) -> Any:
+        """For an accumulator: the tangents of the outputs; None: transpose `backward`."""
+        if self.has_jvp:
             return self._push
-        if operation.linear and application.vjp is not None:
+        if self.operation.linear and self.application.vjp is not None:
             return None
-        return self._refuse
+        return self.refuse
 
     def _push(self, *dxs: Any) -> list[Any]:
         dys = self.tangents(dxs[: self.arrays])
         rest = dxs[self.arrays :]
         return [dy + dm for dy, dm in zip(dys, rest)] if rest else dys
 
-    def _refuse(self, *dxs: Any) -> list[Any]:
+    def refuse(self, *dxs: Any) -> list[Any]:
         has_vjp = self.application.vjp is not None
         with transposing(self.operation, has_vjp, mode="forward", missing="jvp"):
             raise AssertionError("there is a transpose, and nobody asked for it")
@@ -137,8 +159,11 @@ class Call:
     def tangents(self, dxs: Sequence[Any]) -> list[Any]:
         """The tangents of the outputs by the jvp."""
         given = [self.filled(i, 0) if dx is None else dx for i, dx in enumerate(dxs)]
-        flat = self.application.tangents([dense(dx, "") for dx in given])
-        ys = self._outputs()
+        try:
+            flat = self.application.tangents([dense(dx, "") for dx in given])
+        except Exception as error:
+            raise unchanged(error)
+        ys = self.ys()
         return [
             tf.zeros_like(y)
             if dy is None or dy is _contract.zero
@@ -146,12 +171,9 @@ class Call:
             for dy, y in zip(flat, ys, strict=True)
         ]
 
-    def _outputs(self) -> list[Any]:
-        tree = self.application.outputs.tree
-        if not isinstance(tree, TensorSpec) and not _tree.is_leaf(tree):
-            specs, ys = _tree.leaves(tree), _tree.leaves(self.application.y)
-            return [y for spec, y in zip(specs, ys) if spec is not None]
-        return [self.application.y]
+    def ys(self) -> list[Any]:
+        """The outputs that have gradients."""
+        return [y for y in _tree.leaves(self.application.y) if has_gradient(y)]
 
     def filled(self, i: int, value: float) -> Any:
         """A tensor like an input, of zeros, ones or NaN."""

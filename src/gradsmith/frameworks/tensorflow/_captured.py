@@ -13,7 +13,7 @@ from ._private import orders_of
 
 _PLAIN = (str, bytes, int, float, complex, np.ndarray, np.generic, type, ModuleType,
           BuiltinFunctionType, tf.Variable, tf.DType, tf.TensorShape, type(None))  # fmt: skip
-_DEPTH = 4  # a helper's closure, in an object, in a list
+_DEPTH = 6  # from a function to its helper, to an object, to a dict in it
 _MOST = 1000
 
 

@@ -99,10 +99,15 @@ class _Run:
         y = as_output(y, self.name)
         return _in_this_graph(y) if isinstance(y, tf.Tensor) else y
 
-    def source_gradients(self, dys: Sequence[Any]) -> list[Any]:
+    def source_gradients(
+        self, dys: Sequence[Any], ys: Any = None, sources: Any = None, xs: Any = None
+    ) -> list[Any]:
+        """The gradients of the sources, in this graph or in a copy of it."""
         if not self.sources:
             return []
-        return gradients_in_graph(self.ys, self.sources, list(dys), self.xs)
+        return gradients_in_graph(
+            ys or self.ys, sources or self.sources, list(dys), xs or self.xs
+        )
 
     def follow_sources(self) -> list[Any]:
         """The outputs as far as they depend on what is captured, recorded as such."""

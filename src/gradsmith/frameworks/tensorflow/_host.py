@@ -8,8 +8,10 @@ from typing import Any
 import tensorflow as tf
 
 from ..._cotangent import Spec
-from ..._errors import UnsupportedOperationError
-from ._private import compiled_by_xla, executing_eagerly
+from ..._errors import NotDifferentiableError, UnsupportedOperationError
+from ._private import compiled_by_xla, could_record, executing_eagerly, record_operation
+from ._sites import Node
+from ._tensors import is_floating
 
 
 def host(
@@ -22,7 +24,22 @@ def host(
     dtypes = [tf.as_dtype(spec.dtype) for spec in specs]
     if executing_eagerly():
         found = fn(*(x.numpy() for x in arrays))
-        return [tf.convert_to_tensor(y, t) for y, t in zip(found, dtypes, strict=True)]
+        ys = [tf.convert_to_tensor(y, t) for y, t in zip(found, dtypes, strict=True)]
+    else:
+        ys = _in_graph(fn, arrays, dtypes, name)
+        for y, spec in zip(ys, specs, strict=True):
+            y.set_shape(spec.shape)
+        ys = _Opaque(ys, arrays, name).ys
+    if could_record():
+
+        def refuse(*dys: Any) -> list[Any]:
+            raise NotDifferentiableError(_why(name))
+
+        record_operation(name, ys, list(arrays), refuse, refuse)
+    return ys
+
+
+def _in_graph(fn: Any, arrays: Any, dtypes: Any, name: str) -> list[Any]:
     if compiled_by_xla():
         raise UnsupportedOperationError(
             f"operation {name!r} runs Python code, which XLA can't compile "
@@ -31,7 +48,39 @@ def host(
             "model.compile(jit_compile=False), or write it in gradsmith.numpy with "
             "gs.operation"
         )
-    ys = tf.numpy_function(lambda *xs: list(fn(*xs)), arrays, dtypes, name=name)
-    for y, spec in zip(ys, specs, strict=True):
-        y.set_shape(spec.shape)
-    return ys
+    return tf.numpy_function(lambda *xs: list(fn(*xs)), arrays, dtypes, name=name)
+
+
+def _why(name: str) -> str:
+    return (
+        f"operation {name!r} runs Python code, which can't be differentiated beyond "
+        "the rules that it was given. A derivative of those is asked for: write them "
+        "in gradsmith.numpy, on arrays of the framework (gs.operation)."
+    )
+
+
+class _Opaque(Node):
+    """What Python code computed in a graph: a derivative of it fails when it is used.
+
+    Whether one will be used is not known when it is built.
+    """
+
+    def __init__(self, ys: Sequence[Any], arrays: Sequence[Any], name: str) -> None:
+        self.operation = name
+        super().__init__([*ys, *arrays])
+        self.ys = self.outputs[: len(ys)]
+
+    def gradient(self, op: Any, *dys: Any) -> list[Any]:
+        arrays = self.ys[0].op.inputs[len(self.ys) :]
+        fail = [self._failing(x) if is_floating(x) else None for x in arrays]
+        return [*(None for _ in self.ys), *fail]
+
+    def _failing(self, x: Any) -> Any:
+        name = self.operation
+
+        def fail(x: Any) -> Any:
+            raise NotDifferentiableError(_why(name))
+
+        dx = tf.numpy_function(fail, [x], x.dtype, stateful=False)
+        dx.set_shape(x.shape)
+        return dx

@@ -119,6 +119,12 @@ def leave_alone(module: str) -> None:
     autograph.CONVERSION_RULES = (autograph.DoNotConvert(module), *rules)
 
 
+def unchanged(error: Exception) -> Exception:
+    """Keep autograph from raising another error in its place, without its notes."""
+    error.ag_pass_through = True  # type: ignore[attr-defined]
+    return error
+
+
 def tracing_type(x: Any) -> Any:
     """What an argument of a `tf.function` is to it: this object and no other."""
     return Weakref(ref(x))

@@ -17,6 +17,7 @@ from weakref import WeakValueDictionary
 
 import tensorflow as tf
 
+from ..._errors import UnsupportedOperationError
 from ._call import Call
 from ._private import identities, in_forward_mode, resolve_gradients_by
 from ._tensors import is_floating
@@ -77,57 +78,81 @@ class Site(Node):
         ys: Sequence[Any],
         own: Sequence[Any],
         sources: Sequence[Any],
-        source_gradients: Callable[[Sequence[Any]], list[Any]],
+        source_gradients: Callable[..., list[Any]],
     ) -> None:
         self.wanted = [i for i, x in enumerate(own) if is_floating(x)]
         self.source_gradients = source_gradients
+        self.own = len(own)
         super().__init__([*ys, *own, *sources])
         self.ys = self.outputs[: len(ys)]
 
     def gradient(self, op: Any, *dys: Any) -> list[Any]:
-        dys = dys[: len(self.ys)]
-        own = self._transposable_gradients(dys)
-        return [*(None for _ in dys), *own, *self.source_gradients(dys)]
+        k = len(self.ys)
+        dys, call, copied = dys[:k], self.call, ()
+        if op is not None and op.graph is not self.ys[0].graph:
+            _refuse_copies(call)
+            xs = op.inputs[k : k + call.arrays]
+            call = call.at(xs, op.outputs[:k])
+            copied = (op.inputs[:k], op.inputs[k + self.own :], xs)
+        own = self._transposable_gradients(call, dys)
+        return [*(None for _ in dys), *own, *self.source_gradients(dys, *copied)]
 
-    def _transposable_gradients(self, dys: Sequence[Any]) -> list[Any]:
+    def _transposable_gradients(self, call: Call, dys: Sequence[Any]) -> list[Any]:
         """The gradients such that their derivative in dys is by the jvp, if there is one.
 
         Forward mode through a graph is the transpose of its gradient. If that is not
         linear, forward mode must be what is asked for, or it is differentiated again.
         """
-        operation, call = self.call.operation, self.call
-        if call.application.vjp is None or (operation.linear and call.forward is None):
-            return self._gradients(dys)
-        if operation.linear or in_forward_mode():
-            return _Transposed(call, self._gradients(_constant(dys)), dys).gradients
-        return self._gradients(dys)
+        if call.application.vjp is None:
+            return self._gradients(call, dys)
+        if not call.operation.linear and in_forward_mode() and not call.has_jvp:
+            call.refuse()
+        if call.has_jvp and (call.operation.linear or in_forward_mode()):
+            constant = [tf.stop_gradient(dy) for dy in dys]
+            return _Transposed(call, self._gradients(call, constant), dys).gradients
+        return self._gradients(call, dys)
 
-    def _gradients(self, dys: Sequence[Any]) -> list[Any]:
+    def _gradients(self, call: Call, dys: Sequence[Any]) -> list[Any]:
         # Who asks for all gradients of a graph may use only some: NaN, not an error
-        missing = lambda i: self.call.filled(i, float("nan"))
-        return self.call.gradients(dys, self.wanted, missing)
+        missing = lambda i: call.filled(i, float("nan"))
+        return call.gradients(dys, self.wanted, missing)
+
+
+def _refuse_copies(call: Call) -> None:
+    if call.application.grad is not None:
+        raise UnsupportedOperationError(
+            "TensorFlow differentiates a copy of a graph with operation "
+            f"{call.operation.name!r} in it (a loop or branch under a forward "
+            "accumulator, or a graph that was imported), where what its gradient "
+            "captured is not known: write it in rule form (gs.operation and @op.vjp), "
+            "which is given the arguments"
+        )
 
 
 class _Transposed(Node):
-    """The gradients of a call, whose transpose in the upstream is the jvp."""
+    """The gradients of a call, whose transpose in the upstream is the jvp.
+
+    The arguments and outputs are among the inputs, for a rule may be called with
+    tensors of the current graph alone.
+    """
 
     def __init__(
         self, call: Call, gradients: Sequence[Any], dys: Sequence[Any]
     ) -> None:
+        assert call.application.bound is not None
         self.call = call
         self.places = [i for i, g in enumerate(gradients) if g is not None]
         given = [gradients[i] for i in self.places]
-        super().__init__([*given, *dys])
+        self.starts = (len(given), len(given) + len(dys))
+        xs = call.application.bound.leaves
+        super().__init__([*given, *dys, *xs, *call.ys()])
         passed = dict(zip(self.places, self.outputs, strict=False))
         self.gradients = [passed.get(i) for i in range(len(gradients))]
 
     def gradient(self, op: Any, *dgs: Any) -> list[Any]:
-        n = len(self.places)
+        here, (start, stop) = self.outputs[0].op.inputs, self.starts
+        xs, ys = here[stop : stop + self.call.arrays], here[stop + self.call.arrays :]
         tangents = dict(zip(self.places, dgs, strict=False))
-        forward = self.call.forward
-        dys = forward(*(tangents.get(i) for i in range(self.call.arrays)))
-        return [*dgs[:n], *dys]
-
-
-def _constant(dys: Sequence[Any]) -> list[Any]:
-    return [tf.stop_gradient(dy) for dy in dys]
+        given = [tangents.get(i) for i in range(self.call.arrays)]
+        dys = self.call.at(xs, ys).tangents(given)
+        return [*dgs[:start], *dys, *(None for _ in here[stop:])]

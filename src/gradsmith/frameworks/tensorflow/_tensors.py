@@ -114,13 +114,6 @@ def dense(dx: Any, operation: str) -> Any:
 
 
 def _not_dense(who: str, x: Any) -> GradsmithError:
-    if type(x).__name__ == "KerasTensor":
-        return GradsmithError(
-            f"{who} a KerasTensor, which has no values and is not differentiated\n"
-            "  expected: tensors\n"
-            "  what to do: call it inside the `call` of a keras.Layer (or in a "
-            "keras.layers.Lambda), and that layer on the KerasTensor"
-        )
     way_out = {
         "RaggedTensor": "pass its parts, x.flat_values and x.row_splits, or x.to_tensor()",
         "SparseTensor": "pass its parts, x.indices and x.values, or tf.sparse.to_dense(x)",

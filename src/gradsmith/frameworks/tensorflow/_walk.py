@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ._private import orders_of
 from ._tensors import is_floating
 
 # What reads variables, and nothing else that could be differentiated
@@ -17,7 +18,7 @@ def captured_by(ys: Sequence[Any], xs: Sequence[Any], start: int) -> list[Any]:
     """The tensors that ys depend on, beside xs, of operations up to number `start`.
 
     Reads of variables are among them, and values from outside of a function, which
-    become placeholders in it when they are first used.
+    become operations without inputs in it when they are first used.
     """
     found: dict[int, Any] = {}
     seen = {id(x) for x in xs}
@@ -28,14 +29,16 @@ def captured_by(ys: Sequence[Any], xs: Sequence[Any], start: int) -> list[Any]:
             continue
         seen.add(id(y))
         op = y.op
-        if op._id > start and op.type not in _READS and op.type != "Placeholder":
+        if op._id > start and op.inputs and op.type not in _READS:
             rest += op.inputs
-        elif op.type != "Const" and _can_vary(y):
+        elif _can_vary(y):
             found[id(y)] = y
     return list(found.values())
 
 
 def _can_vary(y: Any) -> bool:
+    if y.op.type == "Const":
+        return bool(orders_of([y]))  # a small tensor from outside of a function
     return is_floating(y) or y.dtype in (tf.resource, tf.variant)
 
 
