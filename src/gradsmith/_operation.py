@@ -20,8 +20,8 @@ class Operation:
     `linear` say what was declared; `vjp` and `jvp` are decorators that give the rules.
     """
 
-    # Functions may be rewritten before they are compiled (autograph does). What has this
-    # attribute is called as it is, not as the function that it wraps.
+    # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
+    # is, not as the function that it wraps.
     autograph_info__ = None
 
     def __init__(
@@ -45,6 +45,7 @@ class Operation:
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
         self._signature = Signature(fn, is_array)
+        self.__signature__ = self._signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
 

@@ -1,4 +1,4 @@
-"""One rule suffices: when the other mode follows from it, and what is said if not."""
+"""Words that the adapters share: of a mode that is missing, and of tracing."""
 
 from __future__ import annotations
 
@@ -27,4 +27,13 @@ def transposing(
     return annotate(
         f"while the {mode} mode of operation {name!r} was found by transposing its "
         f"rule; @{name}.{missing} would give it directly"
+    )
+
+
+def note_values_wanted(error: Exception, operation: str) -> None:
+    """Say on the user's exception that values were asked for while there were none."""
+    error.add_note(
+        f"operation {operation!r} is being traced, and arrays have no values yet: "
+        "choose with gnp.where instead of `if`, call gradsmith.numpy (gnp) instead of "
+        "np, or make it a gs.python_op, which is given NumPy arrays"
     )

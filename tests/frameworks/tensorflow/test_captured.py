@@ -1,5 +1,8 @@
 """What a body captures gets its gradient through the body, beside the rule."""
 
+from contextvars import ContextVar
+
+import numpy as np
 import pytest
 import tensorflow as tf
 
@@ -256,3 +259,119 @@ def test_random_numbers_are_drawn_once():
     assert len(drawn) == 1
     assert float(first) == pytest.approx(2 * float(drawn[0]))
     assert float(outer.gradient(first, two)) == pytest.approx(float(drawn[0]))
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("make", [product_closure, product_rule])
+def test_a_variable_that_is_not_trained_but_watched(make, place, nested):
+    w = tf.Variable(3.0, trainable=False)
+
+    def run(x):
+        with tf.GradientTape() as outer:
+            if nested:
+                outer.watch([x, w])
+            with tf.GradientTape() as tape:
+                tape.watch([x, w])
+                y = fn(x)
+            return tape.gradient(y, [x, w])
+
+    fn = tf.function(make(w)) if place == "function" else make(w)
+    found = (tf.function(run) if place == "inside" else run)(two)
+    assert [float(g) for g in found] == [120, 4]
+
+
+@pytest.mark.parametrize("make", [product_closure, product_rule])
+def test_compiled_by_xla(make):
+    w = tf.Variable(3.0)
+    fn = tf.function(make(w), jit_compile=True)
+    with tf.GradientTape() as outer:
+        with tf.GradientTape() as tape:
+            tape.watch(two)
+            y = fn(two)
+        dx, dw = tape.gradient(y, [two, w])
+    assert (float(dx), float(dw)) == (120, 4)
+    assert float(outer.gradient(dx, w)) == 40
+
+
+def test_tensors_inside_of_an_argument_that_is_no_array():
+    class Box:
+        def __init__(self, w):
+            self.w = w
+
+    @gs.custom_gradient
+    def product(x, box):
+        return x * box.w, lambda dy: 10 * dy
+
+    w = tf.constant(3.0)
+    for persistent in (False, True):
+        with tf.GradientTape(persistent=persistent) as tape:
+            tape.watch([two, w])
+            y = product(two, Box(w))
+        assert [float(g) for g in tape.gradient(y, [two, w])] == [10, 2]
+
+
+hidden = ContextVar("hidden")
+
+
+def test_a_captured_tensor_that_cannot_be_found():
+    w = tf.constant(3.0)
+    hidden.set(w)
+    product = gs.with_gradient(lambda x: hidden.get() * x, lambda dy, y, x: 10 * x * dy)
+    with tf.GradientTape() as tape:
+        tape.watch([two, w])
+        y = product(two)
+    assert [float(g) for g in tape.gradient(y, [two, w])] == [20, 2]
+    with tf.GradientTape() as outer, tf.GradientTape() as tape:
+        outer.watch([two, w])
+        tape.watch([two, w])
+        with pytest.raises(gs.UnsupportedOperationError, match="make it an argument"):
+            product(two)
+
+
+def plain_body(x):
+    e = np.exp(x)
+    return e, lambda dy: e * dy
+
+
+def plain_part(x):
+    e = x.numpy()
+    return x * x, lambda dy: 2 * e * dy
+
+
+def plain_number(x):
+    e = float(x)
+    return x * x, lambda dy: 2 * e * dy
+
+
+@pytest.mark.parametrize("body", [plain_body, plain_part, plain_number])
+def test_a_second_derivative_of_what_became_plain_is_refused(body):
+    operation = gs.custom_gradient(body)
+    with tf.GradientTape() as outer:
+        outer.watch(two)
+        with tf.GradientTape() as tape:
+            tape.watch(two)
+            y = operation(two)
+        with pytest.raises(gs.UnsupportedOperationError, match="became plain there"):
+            tape.gradient(y, two)
+    with tf.GradientTape(persistent=True) as tape:  # and the first is right
+        tape.watch(two)
+        y = operation(two)
+    expected = np.exp(2) if body is plain_body else 4
+    assert float(tape.gradient(y, two)) == pytest.approx(expected)
+
+
+def test_constants_of_a_body_are_no_matter():
+    @gs.custom_gradient
+    def scaled(x):
+        weights, factor = np.asarray([1.0, 2.0], np.float32), 3.0
+        return factor * x * weights, lambda dy: 10 * factor * x * weights * dy
+
+    x = tf.constant([1.0, 1.0])
+    with tf.GradientTape() as outer:
+        outer.watch(x)
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = scaled(x)
+        first = tape.gradient(y, x)
+    assert outer.gradient(first, x).numpy() == pytest.approx([30, 60])

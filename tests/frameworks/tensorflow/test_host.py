@@ -118,9 +118,7 @@ except tf.errors.OpError as error:
 
 def test_a_saved_model_cannot_run_python(tmp_path):
     module = tf.Module()
-    module.fn = tf.function(
-        cubed, input_signature=[tf.TensorSpec([3], tf.float32)]
-    )
+    module.fn = tf.function(cubed, input_signature=[tf.TensorSpec([3], tf.float32)])
     tf.saved_model.save(module, tmp_path)
     script = SCRIPT.format(path=str(tmp_path))
     run = subprocess.run(

@@ -11,6 +11,7 @@ from typing import Any
 from ..._arrays import DESCRIBE
 from ..._parameters import Bound
 from . import _eager, _graph, _private, _tensors
+from ._call import pass_on
 from ._host import host
 from ._private import tracing_type
 
@@ -32,4 +33,5 @@ def call(operation: Any, bound: Bound) -> Any:
         run = _eager.call if _private.executing_eagerly() else _graph.call
         return run(operation, bound, xs)
     except Exception as error:
-        raise _private.unchanged(error)
+        pass_on(error, operation)
+        raise

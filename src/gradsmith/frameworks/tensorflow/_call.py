@@ -10,8 +10,8 @@ import tensorflow as tf
 from ... import _contract, _tree
 from ..._application import Application, OutputSpecs
 from ..._parameters import Bound
-from .._modes import transposing
-from ._private import EagerTensor, unchanged
+from .._modes import note_values_wanted, transposing
+from ._private import EagerTensor
 from ._tensors import TensorSpec, dense, is_floating
 
 
@@ -23,7 +23,9 @@ class Call:
     captured, whose gradient is the upstream itself.
     """
 
-    __slots__ = ("application", "arrays", "captured", "inputs", "operation", "wanted")
+    __slots__ = (
+        "application", "arrays", "captured", "check", "inputs", "operation", "wanted",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -36,14 +38,18 @@ class Call:
         variables: Sequence[tuple[Any, Any]],
         wanted: Sequence[int],
         captured: bool,
+        check: Callable[[], None] | None = None,
     ) -> None:
         self.operation = operation
+        self.check = check  # called before a gradient is, which may be refused
         self.wanted = wanted
         self.captured = captured
         self.arrays = len(xs)
         # Only an open shape asks for more of an input than its spec
         specs = [TensorSpec(x) for x in xs]
-        self.inputs = [None if _is_known(s) else x for s, x in zip(specs, xs)]
+        self.inputs = [
+            None if _is_known(s) else x for s, x in zip(specs, xs, strict=True)
+        ]
         with_arguments = grad is None or operation.jvp_rule is not None
         self.application = Application(
             operation,
@@ -61,7 +67,7 @@ class Call:
         assert application.bound is not None
         copy = Call.__new__(Call)
         copy.operation, copy.wanted, copy.captured = self.operation, self.wanted, False
-        copy.arrays, copy.inputs = self.arrays, list(xs)
+        copy.arrays, copy.inputs, copy.check = self.arrays, list(xs), None
         copy.application = Application(
             self.operation,
             application.call,
@@ -77,6 +83,8 @@ class Call:
 
     def backward(self, *dys: Any) -> list[Any]:
         """For a tape: the gradients of all inputs, None where nobody follows."""
+        if self.check is not None:
+            self.check()
         found = self.gradients(dys, self.wanted)
         return [*found, *dys] if self.captured else found
 
@@ -104,7 +112,8 @@ class Call:
                     gradient = self._meant(gradient, i, missing)
                 gradients[i] = gradient
         except Exception as error:
-            raise unchanged(error)
+            pass_on(error, self.operation)
+            raise
         return gradients
 
     def _meant(self, gradient: Any, i: int, missing: Any) -> Any:
@@ -121,13 +130,14 @@ class Call:
     def _transposed_tangents(self, dys: list[Any], wanted: Sequence[int]) -> list[Any]:
         with transposing(self.operation, False, mode="reverse", missing="vjp"):
             # At ones, since at zeros the user's code may take shortcuts
-            ones = {i: self.filled(i, 1) for i in wanted}
+            ones: list[Any] = [self.filled(i, 1) for i in wanted]
+            given = dict(zip(wanted, ones, strict=True))
             with tf.GradientTape() as tape:
-                tape.watch(list(ones.values()))
-                tangents = self.tangents([ones.get(i) for i in range(self.arrays)])
-            found = tape.gradient(
-                tangents, ones, output_gradients=dys, unconnected_gradients="zero"
-            )
+                tape.watch(ones)
+                tangents = self.tangents([given.get(i) for i in range(self.arrays)])
+            zero = tf.UnconnectedGradients.ZERO
+            found = tape.gradient(tangents, ones, dys, zero)
+        found = dict(zip(wanted, found, strict=True))
         return [found.get(i) for i in range(self.arrays)]
 
     # Forward
@@ -139,7 +149,7 @@ class Call:
 
     @property
     def forward(self) -> Any:
-        """For an accumulator: the tangents of the outputs; None: transpose `backward`."""
+        """For an accumulator: the outputs' tangents; None: transpose `backward`."""
         if self.has_jvp:
             return self._push
         if self.operation.linear and self.application.vjp is not None:
@@ -149,7 +159,7 @@ class Call:
     def _push(self, *dxs: Any) -> list[Any]:
         dys = self.tangents(dxs[: self.arrays])
         rest = dxs[self.arrays :]
-        return [dy + dm for dy, dm in zip(dys, rest)] if rest else dys
+        return [dy + dm for dy, dm in zip(dys, rest, strict=True)] if rest else dys
 
     def refuse(self, *dxs: Any) -> list[Any]:
         has_vjp = self.application.vjp is not None
@@ -162,7 +172,8 @@ class Call:
         try:
             flat = self.application.tangents([dense(dx, "") for dx in given])
         except Exception as error:
-            raise unchanged(error)
+            pass_on(error, self.operation)
+            raise
         ys = self.ys()
         return [
             tf.zeros_like(y)
@@ -205,3 +216,10 @@ def _specs_of(outputs: Any) -> OutputSpecs:
 def has_gradient(y: Any) -> bool:
     """Whether an output is a tensor that can be varied."""
     return isinstance(y, tf.Tensor) and is_floating(y)
+
+
+def pass_on(error: Any, operation: Any) -> None:
+    """Let an exception of the user's code be raised as it is, with a note."""
+    error.ag_pass_through = True
+    if "symbolic" in str(error).lower():
+        note_values_wanted(error, operation.name)

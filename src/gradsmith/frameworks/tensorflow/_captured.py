@@ -11,8 +11,10 @@ import tensorflow as tf
 from ..._parameters import Bound
 from ._private import orders_of
 
-_PLAIN = (str, bytes, int, float, complex, np.ndarray, np.generic, type, ModuleType,
-          BuiltinFunctionType, tf.Variable, tf.DType, tf.TensorShape, type(None))  # fmt: skip
+_PLAIN = (
+    str, bytes, int, float, complex, type(None), type, ModuleType, BuiltinFunctionType,
+    np.ndarray, np.generic, tf.DType, tf.TensorShape,
+)  # fmt: skip
 _DEPTH = 6  # from a function to its helper, to an object, to a dict in it
 _MOST = 1000
 
@@ -20,20 +22,24 @@ _MOST = 1000
 def followed_by_closure(fn: Any, bound: Bound) -> list[Any]:
     """Tensors that a function captures and that somebody differentiates.
 
-    Looks into closures, globals, bound objects and containers. Variables are not among
-    them: a tape sees them when they are read.
+    Looks into closures, globals, bound objects and containers; what is hidden elsewhere
+    (in a ContextVar, say) is not found. Of variables only those are among them that a
+    tape does not see when they are read.
     """
     found: dict[int, Any] = {}
     mine = {id(x) for x in bound.leaves}
     seen: set[int] = set()
-    level: list[Any] = [fn, *bound.values[: bound.signature.static]]
+    level: list[Any] = [fn, *bound.values]
     for _ in range(_DEPTH):
         following: list[Any] = []
         for value in level:
             if isinstance(value, _PLAIN) or id(value) in seen:
                 continue
             seen.add(id(value))
-            if isinstance(value, tf.Tensor):
+            if isinstance(value, tf.Variable):
+                if not value.trainable and orders_of([value.handle]):
+                    found[id(value)] = value.handle
+            elif isinstance(value, tf.Tensor):
                 if id(value) not in mine and orders_of([value]):
                     found[id(value)] = value
             elif len(seen) < _MOST:

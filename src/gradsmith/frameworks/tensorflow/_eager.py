@@ -12,12 +12,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import tensorflow as tf
+
 from ... import _tree
 from ..._application import run_body
 from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound, takes
 from ._call import Call, has_gradient
 from ._captured import followed_by_closure
+from ._opaque import check_of
 from ._private import (
     EagerTensor,
     Tape,
@@ -37,7 +40,8 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     order = orders_of(xs)
     blind = order < 2 or not operation.closure
     run = _Run(operation, bound, [alias(x) for x in xs] if blind else xs, blind)
-    if blind and (run.variables or (order == 2 and orders_of(run.ys))):
+    hidden = blind and order == 2 and orders_of(run.ys)
+    if hidden or (blind and run.variables):
         # The gradient of what is captured depends on the arguments too
         run, blind = _Run(operation, bound, xs, False), False
     if blind:
@@ -46,12 +50,25 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
             return run.outputs
     else:
         captured = run.follow_sources()
+        if hidden and not captured and not run.variables:
+            raise _not_found(operation.name)
     if not run.ys:
         return run.outputs
+    return _record(operation, bound, xs, run, captured, blind)
+
+
+def _record(
+    operation: Any,
+    bound: Bound,
+    xs: Sequence[Any],
+    run: _Run,
+    captured: Sequence[Any],
+    blind: bool,
+) -> Any:
     ys = [alias(y) for y in run.ys]
     outputs = run.with_outputs(ys)
     watched = [i for i, x in enumerate(xs) if is_floating(x) and orders_of([x])]
-    mine = [(variable, _read(variable)) for variable in run.variables]
+    mine = [(variable, tf.convert_to_tensor(variable)) for variable in run.variables]
     call = Call(
         operation,
         bound,
@@ -61,10 +78,19 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
         variables=mine,
         wanted=[*watched, *range(len(xs), len(xs) + len(mine))],
         captured=bool(captured),
+        check=None if blind else check_of(operation, bound, xs, run.grad, run.ys),
     )
     inputs = [*xs, *(value for _, value in mine), *captured]
     record_operation(operation.name, ys, inputs, call.backward, call.forward)
     return outputs
+
+
+def _not_found(name: str) -> UnsupportedOperationError:
+    return UnsupportedOperationError(
+        f"operation {name!r} captures a tensor that is differentiated, and more than "
+        "one derivative may be asked for, but it is in no closure, global or attribute "
+        "where it could be found: make it an argument"
+    )
 
 
 class _Run:
@@ -122,7 +148,3 @@ def _as_tensors(outputs: Any, name: str) -> Any:
     if type(outputs) is EagerTensor:
         return outputs
     return _tree.map(lambda y: as_output(y, name), outputs)
-
-
-def _read(variable: Any) -> Any:
-    return as_output(variable, "")

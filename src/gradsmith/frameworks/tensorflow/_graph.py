@@ -8,6 +8,7 @@ that are active while a function is traced are told as in eager mode.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from types import CellType, FunctionType
 from typing import Any
 
 import tensorflow as tf
@@ -52,7 +53,7 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
         bound,
         xs,
         outputs,
-        grad=run.grad,
+        grad=_localized(run.grad),
         variables=mine,
         wanted=[i for i, x in enumerate(own) if is_floating(x) and orders_of([x])],
         captured=bool(captured),
@@ -66,6 +67,37 @@ def _in_this_graph(x: Any) -> Any:
     if type(x) is SymbolicTensor and x.graph is default_graph():
         return x
     return tf.identity(x)
+
+
+def _localized(grad: Any) -> Any:
+    """A gradient function with what it captured of other graphs brought into this one.
+
+    When it is called, those may be out of reach: the gradient of a gradient is built in
+    a third graph.
+    """
+    graph = default_graph()
+
+    def is_foreign(x: Any) -> bool:
+        return type(x) is SymbolicTensor and x.graph is not graph
+
+    if type(grad) is not FunctionType or not grad.__closure__:
+        return grad
+    foreign = {id(cell): cell.cell_contents for cell in grad.__closure__ if _full(cell)}
+    foreign = {key: x for key, x in foreign.items() if is_foreign(x)}
+    if not foreign:
+        return grad
+    cells = [
+        CellType(tf.identity(foreign[id(cell)])) if id(cell) in foreign else cell
+        for cell in grad.__closure__
+    ]
+    code, name = grad.__code__, grad.__name__
+    copy = FunctionType(code, grad.__globals__, name, grad.__defaults__, tuple(cells))
+    copy.__kwdefaults__ = grad.__kwdefaults__
+    return copy
+
+
+def _full(cell: CellType) -> bool:
+    return cell != CellType()
 
 
 class _Run:

@@ -7,15 +7,15 @@
 - `ops`: eager mode, the graph, the registry of gradients and the tensor classes.
 - `_GradientsHelper`: `tf.gradients` through a graph that is not the current one.
 - `GraphOrParentsInXlaContext`: whether XLA will compile what is being traced.
-- autograph's rules: our code is not for it to rewrite.
+- autograph's rules: our code is not for it to rewrite, nor are our errors
+  (`ag_pass_through`): it would raise others in their place, without notes.
 - `Weakref`: how an object that is an argument of a `tf.function` is told from others.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 from weakref import ref
 
@@ -24,6 +24,7 @@ from tensorflow.python import pywrap_tfe
 from tensorflow.python.autograph.core import config as autograph
 from tensorflow.python.eager import context, record
 from tensorflow.python.framework import ops
+from tensorflow.python.framework.registry import _TYPE_TAG
 from tensorflow.python.ops import control_flow_util, gen_array_ops, gradients_util
 
 EagerTensor: Any = ops.EagerTensor
@@ -38,12 +39,6 @@ VariableWatcher: Any = record.VariableWatcher
 # How often what is computed from some tensors may be differentiated: 0, 1, or 2 for
 # "more than once". A forward accumulator counts like a tape.
 orders_of: Any = pywrap_tfe.TFE_Py_TapeSetPossibleGradientTypes
-
-
-@contextmanager
-def recording_stopped() -> Iterator[None]:
-    with record.stop_recording():
-        yield
 
 
 def alias(x: Any) -> Any:
@@ -85,7 +80,8 @@ def identities(xs: Sequence[Any], gradient_name: str) -> list[Any]:
     """The same tensors as outputs of one operation, whose gradient has a name."""
     override = default_graph().gradient_override_map({"IdentityN": gradient_name})
     with record.stop_recording(), override:
-        return list(gen_array_ops.identity_n(xs))
+        found: Any = gen_array_ops.identity_n(xs)
+    return list(found)
 
 
 def resolve_gradients_by(find: Any, prefix: str) -> None:
@@ -103,7 +99,10 @@ def resolve_gradients_by(find: Any, prefix: str) -> None:
             )
 
         def __missing__(self, name: str) -> Any:
-            return {"type": find(name)}
+            found = find(name)
+            if found is None:
+                raise KeyError(name)
+            return {_TYPE_TAG: found}
 
     registry = ops.gradient_registry
     registry._registry = Entries(registry._registry)
@@ -117,12 +116,6 @@ def leave_alone(module: str) -> None:
     """Keep autograph from rewriting the functions of a module."""
     rules = autograph.CONVERSION_RULES
     autograph.CONVERSION_RULES = (autograph.DoNotConvert(module), *rules)
-
-
-def unchanged(error: Exception) -> Exception:
-    """Keep autograph from raising another error in its place, without its notes."""
-    error.ag_pass_through = True  # type: ignore[attr-defined]
-    return error
 
 
 def tracing_type(x: Any) -> Any:

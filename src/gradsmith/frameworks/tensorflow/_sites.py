@@ -94,11 +94,14 @@ class Site(Node):
             xs = op.inputs[k : k + call.arrays]
             call = call.at(xs, op.outputs[:k])
             copied = (op.inputs[:k], op.inputs[k + self.own :], xs)
-        own = self._transposable_gradients(call, dys)
+        if op is None:  # a SavedModel is written, which keeps no gradients of gradients
+            own = self._gradients(call, dys)
+        else:
+            own = self._transposable_gradients(call, dys)
         return [*(None for _ in dys), *own, *self.source_gradients(dys, *copied)]
 
     def _transposable_gradients(self, call: Call, dys: Sequence[Any]) -> list[Any]:
-        """The gradients such that their derivative in dys is by the jvp, if there is one.
+        """The gradients, such that their derivative in dys is by the jvp, if there is.
 
         Forward mode through a graph is the transpose of its gradient. If that is not
         linear, forward mode must be what is asked for, or it is differentiated again.

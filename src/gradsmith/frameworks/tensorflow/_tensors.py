@@ -22,6 +22,9 @@ _FLOATING = {
 }
 
 
+_NUMBERS: Any = (np.ndarray, np.generic, float, complex)
+
+
 class _OtherDType:
     """A dtype that NumPy has no numbers for, and that has no gradient."""
 
@@ -94,7 +97,7 @@ def as_output(y: Any, operation: str) -> Any:
     """An output as a tensor, if it is an array or a number with a gradient."""
     if type(y) is EagerTensor or type(y) is SymbolicTensor:
         return y
-    if isinstance(y, (np.ndarray, np.generic, float, complex)):
+    if isinstance(y, _NUMBERS):
         return tf.convert_to_tensor(y)
     if framework_of(y) != "tensorflow":
         return y
@@ -115,8 +118,8 @@ def dense(dx: Any, operation: str) -> Any:
 
 def _not_dense(who: str, x: Any) -> GradsmithError:
     way_out = {
-        "RaggedTensor": "pass its parts, x.flat_values and x.row_splits, or x.to_tensor()",
-        "SparseTensor": "pass its parts, x.indices and x.values, or tf.sparse.to_dense(x)",
+        "RaggedTensor": "pass x.flat_values and x.row_splits, or x.to_tensor()",
+        "SparseTensor": "pass x.indices and x.values, or tf.sparse.to_dense(x)",
     }
     name = type(x).__name__
     return GradsmithError(

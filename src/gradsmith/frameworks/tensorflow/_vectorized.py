@@ -19,13 +19,18 @@ from ._private import record_operation
 def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[Any]:
     """Convert a node; `loop` is the conversion, with the node's converted inputs."""
     op = loop.op
-    traced = tf.function(gradient).get_concrete_function(None, *op.inputs)
+    traced = tf.function(lambda *dys: gradient(op, *dys)).get_concrete_function(
+        *op.inputs
+    )
     captured = [loop.pfor._convert_helper(x) for x in traced.captured_inputs]
     loop.stack_inputs()
     inputs = [x.t for x in loop.inputs]
 
     def mapped(*dys: Any) -> list[Any]:
-        return _map(traced, dys, captured)
+        # Whole numbers have no upstream gradient, and a trace wants a tensor
+        pairs = zip(dys, node.outputs, strict=True)
+        given = [tf.zeros_like(y) if dy is None else dy for dy, y in pairs]
+        return _map(traced, given, captured)
 
     node = make_node(inputs, mapped)
     record_operation(op.name, node.outputs, inputs, mapped)
