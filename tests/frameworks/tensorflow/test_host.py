@@ -18,10 +18,8 @@ host = load("tensorflow").host
 
 
 def on_host(fn, *arrays):
-    x = arrays[0]
-    (y,) = host(lambda *xs: [fn(*xs)], arrays, [Spec(None, x.dtype)], "cubed")
-    y.set_shape(x.shape)
-    return y
+    spec = Spec(tuple(arrays[0].shape), np.dtype("float32"))
+    return host(lambda *xs: [fn(*xs)], arrays, [spec], "cubed")[0]
 
 
 @gs.operation
@@ -76,6 +74,24 @@ def test_a_second_derivative_is_refused():
         tf.function(lambda x: orders(cubed, x, 2))(x3)
     with pytest.raises(tf.errors.OpError, match="'cubed' runs Python code"):
         orders(tf.function(cubed), x3, 2)
+
+
+def test_vectorized():
+    xs = tf.constant([[1.0, 2.0], [3.0, 4.0]])
+    expected = pytest.approx(30 * xs.numpy() ** 2)
+    (dx,) = gradients(lambda xs: tf.vectorized_map(cubed, xs), xs)
+    assert dx.numpy() == expected
+    dx = tf.vectorized_map(lambda x: gradients(cubed, x)[0], xs)
+    assert dx.numpy() == expected
+
+
+def test_an_operation_without_a_name():
+    spec = Spec((3,), np.dtype("float32"))
+    double = gs.with_gradient(
+        lambda x: host(lambda x: [2 * x], [x], [spec], "<lambda>")[0],
+        lambda dy, y, x: 10 * dy,
+    )
+    assert gradients(tf.function(double), x3)[0].numpy() == pytest.approx([10] * 3)
 
 
 def test_xla_is_told_apart_at_trace_time():

@@ -7,7 +7,9 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.framework import ops
 
-from .cases import canary, canary_rule, gradients, x3
+import gradsmith as gs
+
+from .cases import canary, canary_rule, gradients, jvp, log1pexp, orders, x3
 
 
 def registered():
@@ -28,14 +30,37 @@ def test_no_growth_while_functions_live():
     assert gradients(alive[0], x3)[0] is not None
 
 
-def test_dropped_graphs_are_freed():
-    for fn in (canary, canary_rule):
+@gs.operation
+def both(x):
+    return x * x
+
+
+both.vjp(lambda dy, y, x: 10 * x * dy)
+both.jvp(lambda dx, y, x: 10 * x * dx)
+
+
+def mapped(x):
+    return tf.vectorized_map(canary, x[:, None])
+
+
+def twice(x):
+    return orders(log1pexp, x, 2)[-1]
+
+
+@pytest.mark.parametrize("fn", [canary, canary_rule, both, mapped, twice])
+def test_dropped_graphs_are_freed(fn):
+    before = registered()
+    for nested in (False, True):
         compiled = traced(fn)
+        if nested:
+            orders(compiled, x3, 2)
+            jvp(compiled, x3, x3)
         graph = weakref.ref(compiled.get_concrete_function(x3).graph)
         assert graph() is not None
         del compiled
         gc.collect()
         assert graph() is None
+    assert registered() == before
 
 
 def test_what_tensorflow_registers_is_found_as_before():

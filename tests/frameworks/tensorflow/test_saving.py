@@ -3,6 +3,7 @@
 import subprocess
 import sys
 
+import pytest
 import tensorflow as tf
 
 import gradsmith as gs
@@ -15,7 +16,8 @@ os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 import sys
 import tensorflow as tf
 
-model = tf.saved_model.load({path!r})
+path = {path!r}
+model = tf.saved_model.load(path)
 
 def orders(fn, x, n):
     if n == 0:
@@ -25,8 +27,8 @@ def orders(fn, x, n):
         found = orders(fn, x, n - 1)
     return [*found, tape.gradient(found[-1], x)]
 
-def show(*values):
-    print("RESULT", *(float(tf.reduce_sum(v)) for v in values))
+def show(name, *values):
+    print("RESULT", name, *(float(tf.reduce_sum(v)) for v in values))
 
 {body}
 print("LOADED", "gradsmith" in sys.modules)
@@ -41,7 +43,7 @@ def in_a_fresh_process(path, body):
     assert run.returncode == 0, run.stderr[-3000:]
     assert "LOADED False" in run.stdout
     lines = [line.split()[1:] for line in run.stdout.splitlines() if "RESULT" in line]
-    return [[float(part) for part in line] for line in lines]
+    return {name: [float(part) for part in parts] for name, *parts in lines}
 
 
 @gs.operation
@@ -69,91 +71,115 @@ def product(x):
     return scale * x, lambda dy, variables: (10 * x * dy, [7 * dy])
 
 
-def test_orders_shapes_loops_and_variables(tmp_path):
+def twice(x):
+    """Used twice, with different shapes."""
+    return tf.reduce_sum(cube.closure(tf.stack([x, 2 * x]))) + cube.closure(x)
+
+
+def looped(x):
+    return tf.while_loop(
+        lambda i, y: i < 2, lambda i, y: (i + 1, canary_rule(y)), (0, x)
+    )[1]
+
+
+def save(path, functions, **options):
     module = tf.Module()
     module.variables_kept = [table, scale]
-    specs = [tf.TensorSpec([], tf.float32)]
-
-    def twice(x):
-        """Used twice, with different shapes."""
-        return tf.reduce_sum(cube.closure(tf.stack([x, 2 * x]))) + cube.closure(x)
-
-    def looped(x):
-        return tf.while_loop(
-            lambda i, y: i < 2, lambda i, y: (i + 1, canary_rule(y)), (0, x)
-        )[1]
-
-    functions = {
-        "closure": cube.closure,
-        "rule": cube.rule,
-        "jvp": cube.jvp,
-        "both": two_rules,
-        "twice": twice,
-        "looped": looped,
-        "captured": lambda x: looked_up(x, tf.constant([1, 1])),
-        "taken": product,
-        "open": cube.rule,
-    }
     for name, fn in functions.items():
-        open_ = [tf.TensorSpec(None, tf.float32)] if name == "open" else specs
-        setattr(module, name, tf.function(fn, input_signature=open_))
-    tf.saved_model.save(module, tmp_path)
-    body = """
+        shape = None if name == "open" else []
+        spec = [tf.TensorSpec(shape, tf.float32)]
+        setattr(module, name, tf.function(fn, input_signature=spec))
+    options = tf.saved_model.SaveOptions(**options)
+    tf.saved_model.save(module, path, options=options)
+
+
+BODY = """
 two = tf.constant(2.0)
 for name in ("closure", "rule", "jvp", "both"):
-    show(*orders(getattr(model, name), two, 3))
-show(*orders(model.twice, two, 2))
+    show(name, *orders(getattr(model, name), two, 3))
+show("twice", *orders(model.twice, two, 2))
 try:
     orders(model.looped, two, 1)
 except TypeError as error:
     assert "out of scope" in str(error)  # as it is with tf.custom_gradient
-    show(model.looped(two))
+    show("looped", model.looped(two))
 table, scale = model.variables_kept
 with tf.GradientTape() as tape:
     tape.watch(two)
     y = model.captured(two)
 dx, dtable = tape.gradient(y, [two, table])
-show(dx, tf.convert_to_tensor(dtable)[1])
+show("captured", dx, tf.convert_to_tensor(dtable)[1])
 with tf.GradientTape() as tape:
     tape.watch(two)
     y = model.taken(two)
-show(*tape.gradient(y, [two, scale]))
-show(*orders(model.open, tf.constant([1.0, 2.0]), 2))
+show("taken", *tape.gradient(y, [two, scale]))
+show("open", *orders(model.open, tf.constant([1.0, 2.0]), 2))
 with tf.autodiff.ForwardAccumulator(two, tf.constant(1.0)) as accumulator:
     y = model.both(two)
-show(accumulator.jvp(y))
-"""
-    found = in_a_fresh_process(tmp_path, body)
-    assert found[:4] == [[8, 12, 12, 6]] * 4
-    assert found[4] == [8 + 64 + 8, 3 * 4 * (1 + 8 + 1), 12 * 10]
-    assert found[5] == [16]
-    assert found[6] == [40, 8]
-    assert found[7] == [20, 7]
-    assert found[8] == [9, 15, 18]
-    assert found[9] == [12]
-
-
-def test_without_gradients_nothing_wrong_is_found(tmp_path):
-    module = tf.Module()
-    module.fn = tf.function(cube.rule, input_signature=[tf.TensorSpec([], tf.float32)])
-    options = tf.saved_model.SaveOptions(experimental_custom_gradients=False)
-    tf.saved_model.save(module, tmp_path, options=options)
-    body = """
-import subprocess
+show("forward", accumulator.jvp(y))
+again = tf.saved_model.load(path + "-again")
+show("again", *orders(again.rule, two, 2))
+bare = tf.saved_model.load(path + "-bare")
 try:
-    orders(model.fn, tf.constant(2.0), 1)
+    orders(bare.rule, two, 1)
 except LookupError:
-    show(1)
+    show("bare", bare.rule(two))
 """
-    assert in_a_fresh_process(tmp_path, body) == [[1]]
 
 
-def test_saved_again_after_loading(tmp_path):
-    module = tf.Module()
-    module.fn = tf.function(cube.rule, input_signature=[tf.TensorSpec([], tf.float32)])
-    tf.saved_model.save(module, tmp_path / "first")
-    loaded = tf.saved_model.load(tmp_path / "first")
-    del module
-    tf.saved_model.save(loaded, tmp_path / "second")
-    body = "show(*orders(model.fn, tf.constant(2.0), 2))"
-    assert in_a_fresh_process(tmp_path / "second", body) == [[8, 12, 12]]
+@pytest.fixture(scope="module")
+def found(tmp_path_factory):
+    path = str(tmp_path_factory.mktemp("saved") / "model")
+    save(
+        path,
+        {
+            "closure": cube.closure,
+            "rule": cube.rule,
+            "jvp": cube.jvp,
+            "both": two_rules,
+            "twice": twice,
+            "looped": looped,
+            "captured": lambda x: looked_up(x, tf.constant([1, 1])),
+            "taken": product,
+            "open": cube.rule,
+        },
+    )
+    save(f"{path}-first", {"rule": cube.rule})
+    loaded = tf.saved_model.load(f"{path}-first")
+    tf.saved_model.save(loaded, f"{path}-again")
+    save(f"{path}-bare", {"rule": cube.rule}, experimental_custom_gradients=False)
+    return in_a_fresh_process(path, BODY)
+
+
+def test_orders_one_to_three(found):
+    for name in ("closure", "rule", "jvp", "both"):
+        assert found[name] == [8, 12, 12, 6]
+
+
+def test_used_twice_with_different_shapes(found):
+    assert found["twice"] == [8 + 64 + 8, 3 * 4 * (1 + 8 + 1), 12 * 10]
+
+
+def test_an_open_shape(found):
+    assert found["open"] == [9, 15, 18]
+
+
+def test_captured_variables(found):
+    assert found["captured"] == [40, 8]
+    assert found["taken"] == [20, 7]
+
+
+def test_forward_mode(found):
+    assert found["forward"] == [12]
+
+
+def test_inside_of_a_loop_the_gradient_is_refused(found):
+    assert found["looped"] == [16]
+
+
+def test_saved_again_after_loading(found):
+    assert found["again"] == [8, 12, 12]
+
+
+def test_saved_without_gradients_nothing_else_is_found(found):
+    assert found["bare"] == [8]

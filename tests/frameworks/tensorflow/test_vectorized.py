@@ -82,6 +82,13 @@ def test_second_order_around(fn):
         assert found[2].numpy() == pytest.approx(6 * xs.numpy())
 
 
+def test_a_rule_that_uses_the_output():
+    root = gs.with_gradient(tf.sqrt, lambda dy, y, x: dy / (2 * y))
+    found = orders(lambda xs: tf.vectorized_map(root, xs), xs, 2)
+    assert found[1].numpy() == pytest.approx(0.5 * xs.numpy() ** -0.5)
+    assert found[2].numpy() == pytest.approx(-0.25 * xs.numpy() ** -1.5)
+
+
 def test_what_is_the_same_in_all_iterations():
     w, v = tf.constant([2.0, 3.0]), tf.Variable(7.0)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from ..._cotangent import Spec
@@ -21,12 +22,18 @@ def host(
     name: str,
 ) -> list[Any]:
     """Run a function of NumPy arrays, also inside of a graph."""
-    dtypes = [tf.as_dtype(spec.dtype) for spec in specs]
+
+    def run(*xs: Any) -> list[Any]:
+        pairs = zip(fn(*xs), specs, strict=True)
+        return [np.asarray(y, spec.dtype) for y, spec in pairs]
+
     if executing_eagerly():
-        found = fn(*(x.numpy() for x in arrays))
-        ys = [tf.convert_to_tensor(y, t) for y, t in zip(found, dtypes, strict=True)]
+        found = run(*(x.numpy() for x in arrays))
+        ys: list[Any] = [tf.convert_to_tensor(y) for y in found]
     else:
-        ys = _in_graph(fn, arrays, dtypes, name)
+        _refuse_xla(name)
+        dtypes = [tf.as_dtype(spec.dtype) for spec in specs]
+        ys = tf.numpy_function(run, arrays, dtypes)
         for y, spec in zip(ys, specs, strict=True):
             y.set_shape(spec.shape)
         ys = _Opaque(ys, arrays, name).ys
@@ -39,7 +46,7 @@ def host(
     return ys
 
 
-def _in_graph(fn: Any, arrays: Any, dtypes: Any, name: str) -> list[Any]:
+def _refuse_xla(name: str) -> None:
     if compiled_by_xla():
         raise UnsupportedOperationError(
             f"operation {name!r} runs Python code, which XLA can't compile "
@@ -48,7 +55,6 @@ def _in_graph(fn: Any, arrays: Any, dtypes: Any, name: str) -> list[Any]:
             "model.compile(jit_compile=False), or write it in gradsmith.numpy with "
             "gs.operation"
         )
-    return tf.numpy_function(lambda *xs: list(fn(*xs)), arrays, dtypes, name=name)
 
 
 def _why(name: str) -> str:

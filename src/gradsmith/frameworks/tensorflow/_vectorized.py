@@ -22,7 +22,11 @@ def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[A
     traced = tf.function(lambda *dys: gradient(op, *dys)).get_concrete_function(
         *op.inputs
     )
-    captured = [loop.pfor._convert_helper(x) for x in traced.captured_inputs]
+    outputs = {id(y): i for i, y in enumerate(op.outputs)}
+    captured = [
+        outputs[id(x)] if id(x) in outputs else loop.pfor._convert_helper(x)
+        for x in traced.captured_inputs
+    ]
     loop.stack_inputs()
     inputs = [x.t for x in loop.inputs]
 
@@ -30,11 +34,13 @@ def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[A
         # Whole numbers have no upstream gradient, and a trace wants a tensor
         pairs = zip(dys, node.outputs, strict=True)
         given = [tf.zeros_like(y) if dy is None else dy for dy, y in pairs]
-        return _map(traced, given, captured)
+        values = [ys[x] if isinstance(x, int) else x for x in captured]
+        return _map(traced, given, values)
 
     node = make_node(inputs, mapped)
     record_operation(op.name, node.outputs, inputs, mapped)
-    return [wrap(y, True) for y in node.outputs]
+    ys = [wrap(y, True) for y in node.outputs]
+    return ys
 
 
 def _map(traced: Any, dys: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
