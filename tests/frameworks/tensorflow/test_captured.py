@@ -241,6 +241,54 @@ def test_a_captured_value_that_the_argument_comes_from():
         assert float(tape.gradient(y, w)) == 20 * 3 * 6 * 2 + 36
 
 
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("persistent", [False, True])
+def test_a_captured_value_that_comes_from_the_argument(place, persistent):
+    def outer(x):
+        square = x * x
+
+        @gs.custom_gradient
+        def product(x):
+            return square * x, lambda dy: 10 * dy
+
+        return product(x)
+
+    def run(x):
+        with tf.GradientTape(persistent=persistent) as tape:
+            tape.watch(x)
+            y = fn(x)
+        return tape.gradient(y, x)
+
+    fn = tf.function(outer) if place == "function" else outer
+    # by the rule 10, and through the body, where the square is captured, x · 2 x
+    assert float((tf.function(run) if place == "inside" else run)(two)) == 10 + 8
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("nested", [False, True])
+@pytest.mark.parametrize("form", ["closure", "rule"])
+def test_a_body_that_calls_a_function_with_a_variable(form, place, nested):
+    w = tf.Variable(3.0)
+    inner = tf.function(lambda x: w * x * x)
+    if form == "closure":
+        product = gs.custom_gradient(lambda x: (inner(x), lambda dy: 10 * x * dy))
+    else:
+        product = gs.with_gradient(lambda x: inner(x), lambda dy, y, x: 10 * x * dy)
+
+    def run(x):
+        with tf.GradientTape() as outer:
+            outer.watch([x, w] if nested else [])
+            with tf.GradientTape() as tape:
+                tape.watch(x)
+                y = fn(x)
+            dx, dw = tape.gradient(y, [x, w])
+        return [dx, dw, outer.gradient(dw, x)] if nested else [dx, dw]
+
+    fn = tf.function(product) if place == "function" else product
+    found = (tf.function(run) if place == "inside" else run)(two)
+    assert [float(g) for g in found] == [20, 4, 4][: len(found)]
+
+
 def test_random_numbers_are_drawn_once():
     drawn = []
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import tensorflow as tf
+from tensorflow.python.autograph.impl import conversion
 
 import gradsmith as gs
 
@@ -183,6 +184,11 @@ def test_an_operation_as_argument_of_a_function():
     assert dx.numpy() == pytest.approx([10, 20, 30])
     (dx,) = gradients(lambda x: fn(cube.rule, x), x3)
     assert dx.numpy() == pytest.approx([3, 12, 27])
+
+
+def test_autograph_leaves_our_functions_alone():
+    assert conversion.is_allowlisted(gs.unbroadcast)
+    assert conversion.is_allowlisted(canary)
 
 
 def test_an_operation_compiled_itself_and_its_methods():

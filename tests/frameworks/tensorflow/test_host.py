@@ -135,7 +135,10 @@ except tf.errors.OpError as error:
 def test_a_saved_model_cannot_run_python(tmp_path):
     module = tf.Module()
     module.fn = tf.function(cubed, input_signature=[tf.TensorSpec([3], tf.float32)])
-    tf.saved_model.save(module, tmp_path)
+    with pytest.warns(
+        UserWarning, match="'cubed' runs Python code, which is not saved"
+    ):
+        tf.saved_model.save(module, tmp_path)
     script = SCRIPT.format(path=str(tmp_path))
     run = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True

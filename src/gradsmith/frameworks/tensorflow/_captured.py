@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from ..._parameters import Bound
 from ._private import orders_of
+from ._tensors import is_floating
 
 _PLAIN = (
     str, bytes, int, float, complex, type(None), type, ModuleType, BuiltinFunctionType,
@@ -40,7 +41,7 @@ def followed_by_closure(fn: Any, bound: Bound) -> list[Any]:
                 if not value.trainable and orders_of([value.handle]):
                     found[id(value)] = value.handle
             elif isinstance(value, tf.Tensor):
-                if id(value) not in mine and orders_of([value]):
+                if id(value) not in mine and is_floating(value) and orders_of([value]):
                     found[id(value)] = value
             elif len(seen) < _MOST:
                 following += _inside(value)

@@ -25,6 +25,7 @@ from ._private import (
     default_graph,
     gradients_in_graph,
     orders_of,
+    outside_of,
     record_operation,
 )
 from ._sites import Site
@@ -149,7 +150,7 @@ class _Run:
         record_operation(
             f"{self.name}/captured",
             parts,
-            self.sources,
+            [x if orders_of([x]) else outside_of(x) for x in self.sources],
             lambda *dys: self.source_gradients(dys),
         )
         return parts

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -77,6 +78,12 @@ class _Opaque(Node):
         self.ys = self.outputs[: len(ys)]
 
     def gradient(self, op: Any, *dys: Any) -> list[Any]:
+        if op is None:  # a SavedModel is written
+            warnings.warn(
+                f"operation {self.operation!r} runs Python code, which is not saved: "
+                "the SavedModel will fail in another process",
+                stacklevel=2,
+            )
         arrays = self.ys[0].op.inputs[len(self.ys) :]
         fail = [self._failing(x) if is_floating(x) else None for x in arrays]
         return [*(None for _ in self.ys), *fail]

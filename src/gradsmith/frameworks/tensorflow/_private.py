@@ -76,6 +76,15 @@ def gradients_in_graph(ys: Any, xs: Any, dys: Any, stops: Any) -> list[Any]:
     )
 
 
+def outside_of(x: Any) -> Any:
+    """What a tensor of a function stands for outside of it, if it was captured.
+
+    Functions that are called capture their variables without telling the tapes.
+    """
+    pairs = getattr(x.graph, "captures", ())
+    return next((outer for outer, inner in pairs if inner is x), x)
+
+
 def identities(xs: Sequence[Any], gradient_name: str) -> list[Any]:
     """The same tensors as outputs of one operation, whose gradient has a name."""
     override = default_graph().gradient_override_map({"IdentityN": gradient_name})
