@@ -8,11 +8,11 @@ from typing import Any
 import tensorflow as tf
 
 from ... import _contract, _tree
-from ..._application import Application, OutputSpecs
+from ..._application import Application
 from ..._parameters import Bound
 from .._modes import note_values_wanted, transposing
 from ._private import EagerTensor
-from ._tensors import TensorSpec, dense, is_floating
+from ._tensors import TensorSpec, dense, has_gradient, is_known, specs_of
 
 
 class Call:
@@ -48,13 +48,13 @@ class Call:
         # Only an open shape asks for more of an input than its spec
         specs = [TensorSpec(x) for x in xs]
         self.inputs = [
-            None if _is_known(s) else x for s, x in zip(specs, xs, strict=True)
+            None if is_known(s) else x for s, x in zip(specs, xs, strict=True)
         ]
         with_arguments = grad is None or operation.jvp_rule is not None
         self.application = Application(
             operation,
             bound.with_leaves(specs),
-            _specs_of(outputs),
+            specs_of(outputs),
             [(variable, TensorSpec(value)) for variable, value in variables],
             grad=grad,
             bound=bound.with_leaves(xs) if with_arguments else None,
@@ -192,30 +192,6 @@ class Call:
         like = self.inputs[i] if i < self.arrays else None
         shape = spec.shape if like is None else tf.shape(like)
         return tf.cast(tf.fill(shape, value), spec.native)
-
-
-def _is_known(spec: TensorSpec) -> bool:
-    return spec.shape is not None and None not in spec.shape
-
-
-def _specs_of(outputs: Any) -> OutputSpecs:
-    if type(outputs) is EagerTensor:
-        spec = TensorSpec(outputs)
-        return OutputSpecs(spec, [spec])
-    flat: list[Any] = []
-
-    def spec_of(y: Any) -> Any:
-        if not has_gradient(y):
-            return None
-        flat.append(TensorSpec(y))
-        return flat[-1]
-
-    return OutputSpecs(_tree.map(spec_of, outputs), flat)
-
-
-def has_gradient(y: Any) -> bool:
-    """Whether an output is a tensor that can be varied."""
-    return isinstance(y, tf.Tensor) and is_floating(y)
 
 
 def pass_on(error: Any, operation: Any) -> None:

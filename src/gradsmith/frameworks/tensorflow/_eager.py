@@ -18,7 +18,7 @@ from ... import _tree
 from ..._application import run_body
 from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound, takes
-from ._call import Call, has_gradient
+from ._call import Call
 from ._captured import followed_by_closure
 from ._opaque import check_of
 from ._private import (
@@ -29,7 +29,7 @@ from ._private import (
     orders_of,
     record_operation,
 )
-from ._tensors import as_output, is_floating
+from ._tensors import as_output, has_gradient, is_floating
 
 
 def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:

@@ -16,7 +16,7 @@ import tensorflow as tf
 from ... import _tree
 from ..._application import run_body
 from ..._parameters import Bound, takes
-from ._call import Call, has_gradient
+from ._call import Call
 from ._private import (
     SymbolicTensor,
     VariableWatcher,
@@ -29,7 +29,7 @@ from ._private import (
     record_operation,
 )
 from ._sites import Site
-from ._tensors import as_output, is_floating
+from ._tensors import as_output, has_gradient, is_floating
 from ._walk import captured_by, reads_of
 
 

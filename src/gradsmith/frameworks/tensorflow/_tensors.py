@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ... import _tree
+from ..._application import OutputSpecs
 from ..._arrays import framework_of
 from ..._cotangent import Spec
 from ..._errors import GradientContractError, GradsmithError
@@ -84,6 +86,32 @@ def describe(x: Any) -> Spec:
 def is_floating(x: Any) -> bool:
     """Whether a tensor has a gradient."""
     return x.dtype in _FLOATING
+
+
+def is_known(spec: TensorSpec) -> bool:
+    """Whether no axis is open."""
+    return spec.shape is not None and None not in spec.shape
+
+
+def specs_of(outputs: Any) -> OutputSpecs:
+    """The specs of outputs; those without a gradient have none."""
+    if type(outputs) is EagerTensor:
+        spec = TensorSpec(outputs)
+        return OutputSpecs(spec, [spec])
+    flat: list[Any] = []
+
+    def spec_of(y: Any) -> Any:
+        if not has_gradient(y):
+            return None
+        flat.append(TensorSpec(y))
+        return flat[-1]
+
+    return OutputSpecs(_tree.map(spec_of, outputs), flat)
+
+
+def has_gradient(y: Any) -> bool:
+    """Whether an output is a tensor that can be varied."""
+    return isinstance(y, tf.Tensor) and is_floating(y)
 
 
 def as_tensor(x: Any, operation: str) -> Any:
