@@ -7,10 +7,10 @@ from functools import update_wrapper, wraps
 from types import MethodType
 from typing import Any
 
-from ._arrays import is_array
+from ._arrays import is_array, unwrapped
 from ._errors import GradsmithError
 from ._parameters import OPTIONS, Signature
-from .frameworks import adapter_of
+from .frameworks import adapter_of, load
 
 
 class Operation:
@@ -19,6 +19,10 @@ class Operation:
     Made by `custom_gradient`, `operation` and `with_gradient`. `name`, `surrogate` and
     `linear` say what was declared; `vjp` and `jvp` are decorators that give the rules.
     """
+
+    # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
+    # is, not as the function that it wraps.
+    autograph_info__ = None
 
     def __init__(
         self,
@@ -41,11 +45,15 @@ class Operation:
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
         self._signature = Signature(fn, is_array)
+        self.__signature__ = self._signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         bound = self._signature.bind(args, kwargs)
+        arrays = unwrapped(bound.leaves, f"operation {self.name!r}")
+        if arrays is not bound.leaves:
+            bound = bound.with_leaves(arrays)
         return adapter_of(bound.leaves, self.name).call(self, bound)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -53,6 +61,11 @@ class Operation:
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        # What an argument of a tf.function is asked, which else would be unwrapped
+        adapter: Any = load("tensorflow")
+        return adapter.tracing_type(self)
 
     def __reduce__(self) -> str:
         # Found by its name, like the function that it was
