@@ -7,7 +7,7 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
-from ._arrays import is_array
+from ._arrays import QUICK, is_array
 from ._errors import GradsmithError
 from ._parameters import OPTIONS, Signature
 from .frameworks import adapter_of
@@ -40,12 +40,18 @@ class Operation:
         self.linear = linear
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
-        self._signature = Signature(fn, is_array)
+        self.signature = Signature(fn, is_array)
         if not closure:
             self._refuse_options_as_parameters()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(args, kwargs)
+        if args and not kwargs:
+            quick = QUICK.get(args[0].__class__)
+            if quick is not None:
+                y = quick(self, args)
+                if y is not NotImplemented:
+                    return y
+        bound = self.signature.bind(args, kwargs)
         return adapter_of(bound.leaves, self.name).call(self, bound)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -81,7 +87,7 @@ class Operation:
 
     def _refuse_options_as_parameters(self) -> None:
         for name in OPTIONS:
-            if name in self._signature.names:
+            if name in self.signature.names:
                 raise GradsmithError(
                     f"{self.name!r} has a parameter called {name!r}: rename it, since "
                     f"a rule that takes {name}= asks for something else"

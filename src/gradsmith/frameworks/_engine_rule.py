@@ -10,11 +10,12 @@ import numpy as np
 from .. import _contract
 from .._application import Application
 from .._cotangent import Spec
-from .._errors import NotDifferentiableError, UnsupportedOperationError, annotate
+from .._errors import UnsupportedOperationError
 from .._forward import transpose
 from .._rule import complete
 from .._tape import Traced, state
 from .._tensor import readonly, unwrap
+from ._transposing import transposing
 
 
 class EngineRule:
@@ -128,7 +129,7 @@ class EngineRule:
             return [found[i] for i in given]
 
         point = [_ones(spec) for spec in call.outputs.flat]
-        with self._transposing(call, "forward", "jvp"):
+        with transposing(self.operation, call.vjp, "forward", "jvp"):
             return transpose(gradients, point, [dxs[i] for i in given])
 
     def _transposed_tangents(
@@ -140,28 +141,9 @@ class EngineRule:
 
         specs = call.specs()
         point = [_ones(specs[i]) for i in wanted]
-        with self._transposing(call, "reverse", "vjp"):
+        with transposing(self.operation, call.vjp, "reverse", "vjp"):
             found = transpose(tangents, point, list(dys))
         return dict(zip(wanted, found, strict=True))
-
-    def _transposing(self, call: Application, mode: str, missing: str) -> Any:
-        """The context in which a mode is found from the other one's rule."""
-        operation, name = self.operation, self.operation.name
-        if call.vjp is None and operation.jvp_rule is None:
-            raise UnsupportedOperationError(
-                f"{self.name} has no gradient yet: give it one with @{name}.vjp or "
-                f"@{name}.jvp"
-            )
-        if not operation.linear:
-            raise NotDifferentiableError(
-                f"{self.name} has no {mode} mode: its rule is declared not to be "
-                "linear (linear=False), so it has no transpose. Give it a rule of its "
-                f"own with @{name}.{missing}."
-            )
-        return annotate(
-            f"while the {mode} mode of {self.name} was found by transposing its rule; "
-            f"@{name}.{missing} would give it directly"
-        )
 
 
 def _ones(spec: Spec) -> Any:
