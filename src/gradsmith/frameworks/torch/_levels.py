@@ -1,0 +1,54 @@
+"""At which levels of torch.func, or of autograd below, a tensor is differentiated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from torch._C import _functorch
+from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+from torch.autograd import forward_ad
+
+from ..._errors import UnsupportedOperationError
+
+
+def levels_of(x: torch.Tensor) -> set[int]:
+    """The levels at which a tensor is differentiated; 0 is autograd's own."""
+    here = x.requires_grad or _has_tangent(x)
+    if _functorch.peek_interpreter_stack() is None:
+        return {0} if here else set()
+    interpreter = retrieve_current_functorch_interpreter()
+    levels = set()
+    if _functorch.maybe_get_level(x) == interpreter.level():
+        if here:
+            levels.add(interpreter.level())
+        x = _functorch.get_unwrapped(x)
+    with interpreter.lower():
+        return levels | levels_of(x)
+
+
+def _has_tangent(x: torch.Tensor) -> bool:
+    if forward_ad._current_level < 0 or not x.is_floating_point():
+        return False
+    return forward_ad.unpack_dual(x).tangent is not None
+
+
+def require_one_order(
+    operation: Any, leaves: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
+) -> None:
+    """Raise if the gradient of something captured is differentiated by an argument.
+
+    The body ran on detached arguments, so that gradient does not depend on them. It is
+    taken at the levels that the outputs have now, and differentiated at outer ones.
+    """
+    captured = set().union(*map(levels_of, outputs))
+    if not captured:
+        return
+    given = set().union(*map(levels_of, leaves))
+    if given and min(given) < max(captured):
+        raise UnsupportedOperationError(
+            f"operation {operation.name!r} captured a tensor that is differentiated, "
+            "and its gradient is differentiated again, by an argument\n"
+            "  what to do: make that tensor an argument of the operation"
+        )
