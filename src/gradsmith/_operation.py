@@ -10,7 +10,7 @@ from typing import Any
 from ._arrays import QUICK, is_array
 from ._errors import GradsmithError
 from ._parameters import OPTIONS, Signature
-from .frameworks import adapter_of
+from .frameworks import adapter_of, prepare
 
 
 class Operation:
@@ -43,6 +43,7 @@ class Operation:
         self.signature = Signature(fn, is_array)
         if not closure:
             self._refuse_options_as_parameters()
+        self.number = prepare(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and not kwargs:

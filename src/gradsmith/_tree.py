@@ -75,17 +75,17 @@ _DATACLASS = _Kind(
 _kinds: dict[type, _Kind | None] = {}
 
 
-def _kind(node: Any) -> _Kind | None:
+def kind_of(node: Any) -> _Kind | None:
     """How to take a node apart, or None for a leaf. Known by its type alone."""
     cls = type(node)
     try:
         return _kinds[cls]
     except KeyError:
-        kind = _kinds[cls] = _kind_of_type(cls)
+        kind = _kinds[cls] = kind_of_type(cls)
         return kind
 
 
-def _kind_of_type(cls: type) -> _Kind | None:
+def kind_of_type(cls: type) -> _Kind | None:
     if issubclass(cls, (list, tuple)):
         return _NAMEDTUPLE if hasattr(cls, "_fields") else _SEQUENCE
     if issubclass(cls, dict):
@@ -99,7 +99,7 @@ def leaves_with_names(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     >>> list(leaves_with_names({"aux": [1, 2]}, "loss"))
     [("loss['aux'][0]", 1), ("loss['aux'][1]", 2)]
     """
-    kind = _kind(tree)
+    kind = kind_of(tree)
     if kind is None:
         yield name, tree
         return
@@ -113,7 +113,7 @@ def leaves(tree: Any) -> list[Any]:
     >>> leaves((1, [2, {"a": 3}]))
     [1, 2, 3]
     """
-    kind = _kind(tree)
+    kind = kind_of(tree)
     if kind is None:
         return [tree]
     return [leaf for child in kind.values(tree) for leaf in leaves(child)]
@@ -125,7 +125,7 @@ def map(fn: Callable[..., Any], tree: Any, *others: Any) -> Any:
     >>> map(lambda a, b: a + b, {"x": 1, "y": (2,)}, {"x": 10, "y": (20,)})
     {'x': 11, 'y': (22,)}
     """
-    kind = _kind(tree)
+    kind = kind_of(tree)
     if kind is None:
         return fn(tree, *others)
     if not others:
@@ -145,7 +145,7 @@ def unflatten(like: Any, flat: list[Any]) -> Any:
 
 
 def _matching_children(other: Any, tree: Any, kind: _Kind) -> list[Any]:
-    if _kind(other) is kind:
+    if kind_of(other) is kind:
         wanted, given = kind.keys(tree), kind.keys(other)
         if wanted == given:
             return kind.values(other)
@@ -169,7 +169,7 @@ class _Leaf:
 
 def is_leaf(node: Any) -> bool:
     """Whether a node is no container."""
-    return _kind(node) is None
+    return kind_of(node) is None
 
 
 def children(node: Any) -> list[tuple[str, Any]] | None:
@@ -178,7 +178,7 @@ def children(node: Any) -> list[tuple[str, Any]] | None:
     >>> children({"w": 1, "b": 2})
     [("['w']", 1), ("['b']", 2)]
     """
-    kind = _kind(node)
+    kind = kind_of(node)
     if kind is None:
         return None
     steps = [kind.step(key) for key in kind.keys(node)]

@@ -7,31 +7,33 @@ from typing import Any
 
 import torch
 from torch._C import _functorch
+from torch._C._functorch import TransformType
 from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch.autograd import forward_ad
 
 from ..._errors import UnsupportedOperationError
+from ._specs import has_gradient
 
 
 def levels_of(x: torch.Tensor) -> set[int]:
     """The levels at which a tensor is differentiated; 0 is autograd's own."""
-    here = x.requires_grad or _has_tangent(x)
     if _functorch.peek_interpreter_stack() is None:
-        return {0} if here else set()
+        return {0} if x.requires_grad or _has_tangent(x) else set()
     interpreter = retrieve_current_functorch_interpreter()
-    levels = set()
-    if _functorch.maybe_get_level(x) == interpreter.level():
-        if here:
-            levels.add(interpreter.level())
+    level, kind, levels = interpreter.level(), interpreter.key(), set()
+    if _functorch.maybe_get_level(x) == level:
+        if (kind is TransformType.Grad and x.requires_grad) or (
+            kind is TransformType.Jvp and _has_tangent(x)
+        ):
+            levels.add(level)
         x = _functorch.get_unwrapped(x)
     with interpreter.lower():
         return levels | levels_of(x)
 
 
 def _has_tangent(x: torch.Tensor) -> bool:
-    if forward_ad._current_level < 0 or not x.is_floating_point():
-        return False
-    return forward_ad.unpack_dual(x).tangent is not None
+    # Level 0 is the only one; in a compiler's graph `forward_ad` does not know of it
+    return has_gradient(x) and forward_ad.unpack_dual(x, level=0).tangent is not None
 
 
 def require_one_order(

@@ -13,6 +13,7 @@ from types import FunctionType
 from typing import Any
 
 import torch
+from torch._guards import TracingContext
 from torch.autograd import forward_ad
 
 from ... import _contract
@@ -238,4 +239,10 @@ def _checked(ctx: Any, run: Any, saved: Any, dy: Any, returned: Any) -> list[Any
     return found
 
 
-QUICK[_Tensor] = QUICK[_Parameter] = quick
+def register() -> None:
+    """Let operations go the quick way.
+
+    Not while Dynamo traces, which has looked already whether they do.
+    """
+    if TracingContext.try_get() is None:
+        QUICK[_Tensor] = QUICK[_Parameter] = quick

@@ -154,7 +154,7 @@ class Transformed(Run):
 
 
 def _primal(x: torch.Tensor) -> torch.Tensor:
-    return forward_ad.unpack_dual(x).primal if has_gradient(x) else x
+    return forward_ad.unpack_dual(x, level=0).primal if has_gradient(x) else x
 
 
 def _at(tensors: Sequence[Any], places: Sequence[int]) -> list[Any]:
