@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from types import MethodType
 from typing import Any
 
 from ._arrays import QUICK, is_array
 from ._errors import GradsmithError
-from ._parameters import OPTIONS, Signature
+from ._parameters import OPTIONS, Signature, method_of
 from .frameworks import adapter_of, prepare
 
 
@@ -43,7 +42,7 @@ class Operation:
         self.signature = Signature(fn, is_array)
         if not closure:
             self._refuse_options_as_parameters()
-        self.number = prepare(self)
+        self.key = prepare(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if args and not kwargs:
@@ -56,7 +55,7 @@ class Operation:
         return adapter_of(bound.leaves, self.name).call(self, bound)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else method_of(self, instance)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"

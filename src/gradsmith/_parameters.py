@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
 from inspect import Parameter
 from math import inf
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, NamedTuple
 
 from . import _tree
@@ -41,12 +41,10 @@ class Signature:
             if any(is_array(leaf) for leaf in _tree.leaves(p.default))
         }
         self.is_simple = self.positional == len(self.names) and not self.array_defaults
-        # How many arguments by position make a call of which nothing is to be read
-        self.counts = range(self.required, self.positional + 1) if self.is_simple else ()
 
     def bind(self, args: Sequence[Any], kwargs: dict[str, Any]) -> Bound:
         n = len(args)
-        if not kwargs and n in self.counts:
+        if self.is_simple and not kwargs and self.required <= n <= self.positional:
             # 3 us less than the general way
             return self._bound([*args, *self.defaults[n:]], n, ())
         try:
@@ -176,6 +174,11 @@ def _signature_of(fn: Callable[..., Any]) -> inspect.Signature:
         return inspect.signature(fn)
     except (TypeError, ValueError):  # some C functions have none
         return inspect.signature(lambda *args, **kwargs: None)
+
+
+def method_of(operation: Any, instance: Any) -> Any:
+    """An operation that is given an object before its other arguments."""
+    return MethodType(operation, instance)
 
 
 # --- what a rule takes ---------------------------------------------------------------

@@ -41,8 +41,8 @@ class Adapter(Protocol):
 _OLDEST = {"tensorflow": (2, 18), "jax": (0, 7), "torch": (2, 7)}
 _adapters: dict[str, Adapter] = {"numpy": _numpy}
 
-# The operations there are, by number: what a compiler's graph can name them by.
-OPERATIONS: WeakValueDictionary[int, Any] = WeakValueDictionary()
+# The operations there are, by what a compiler's graph can name them by.
+OPERATIONS: WeakValueDictionary[str, Any] = WeakValueDictionary()
 _numbers = count()
 
 
@@ -52,17 +52,17 @@ def adapter_of(leaves: Sequence[Any], operation: str) -> Adapter:
     return _adapters.get(name) or load(name)
 
 
-def prepare(operation: Any) -> int:
-    """Make a new operation known, and return its number.
+def prepare(operation: Any) -> str:
+    """Make a new operation known, and return the key that it is known by.
 
     If there is a framework whose compiler may trace a call of it before there was any,
     its adapter is loaded now. Nothing else is imported.
     """
-    number = next(_numbers)
-    OPERATIONS[number] = operation
+    key = str(next(_numbers))  # a compiler may take a number for a variable
+    OPERATIONS[key] = operation
     if "torch" in sys.modules and "torch" not in _adapters and not _too_old("torch"):
         load("torch")
-    return number
+    return key
 
 
 def load(name: str) -> Adapter:

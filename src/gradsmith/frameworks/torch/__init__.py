@@ -10,6 +10,10 @@ from torch.autograd import forward_ad
 from ..._arrays import QUICK
 from ..._parameters import Bound
 from . import _compiled, _eager, _quick, _tracing, _transformed  # noqa: F401
+from ._host import host
+
+
+__all__ = ["call", "host"]
 
 
 def call(operation: Any, bound: Bound) -> Any:

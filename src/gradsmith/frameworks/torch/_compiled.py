@@ -17,7 +17,8 @@ from ... import _tree
 from ..._application import Application, run_body
 from ..._parameters import Bound
 from .. import OPERATIONS
-from . import _transformed
+from . import _eager, _transformed
+from ._nodes import decoded, encoded
 from ._outputs import Outputs
 from ._rules import gradients
 from ._specs import TensorSpec
@@ -25,14 +26,15 @@ from ._specs import TensorSpec
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation while Dynamo traces."""
+    if getattr(operation, "hosted", False):  # a body that nobody can trace
+        return _opaque_tree(operation.key, *_encoded(operation, bound))
     leaves = bound.leaves
     inner = bound.with_leaves([x.detach() for x in leaves])
     returned, grad = run_body(operation, inner)
     outputs = Outputs(operation, returned)
     if torch._C._are_functorch_transforms_active():
         # Traced above, the body has left Dynamo's guards; its results are not used.
-        args, kwargs = bound.given_arguments()
-        return outputs.structured(_opaque(operation.number, args, kwargs))
+        return outputs.structured(_opaque(operation.key, *_encoded(operation, bound)))
     varies = any(x.requires_grad for x in leaves)
     if not torch.is_grad_enabled() or not varies or not outputs.varied:
         return outputs.structured(outputs.flat)
@@ -41,17 +43,39 @@ def call(operation: Any, bound: Bound) -> Any:
     application = Application(
         operation, bound_specs, specs, (), grad=grad, bound=inner, y=returned
     )
-    ys = Traced.apply(application, outputs.varied, len(outputs.flat), *outputs.flat, *leaves)
+    tensors = _distinct([*outputs.flat, *leaves])
+    ys = Traced.apply(application, outputs.varied, len(outputs.flat), *tensors)
     return outputs.structured(ys)
 
 
+def _distinct(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+    """The same tensors, none of them twice, which Dynamo can't have."""
+    found: list[torch.Tensor] = []
+    for x in tensors:
+        is_known = any(x is other for other in found)
+        found.append(x.view_as(x) if is_known else x)
+    return found
+
+
+def _encoded(operation: Any, bound: Bound) -> tuple[Any, Any]:
+    args, kwargs = bound.given_arguments()
+    return encoded(args, operation.name), encoded(kwargs, operation.name)
+
+
 @torch.compiler.allow_in_graph
-def _opaque(number: int, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def _opaque(key: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The outputs of an operation, in a node that Dynamo does not look into."""
-    operation = OPERATIONS[number]
-    bound = operation.signature.bind(tuple(args), kwargs)
-    outputs = _transformed.call(operation, bound)
+    outputs = _opaque_tree(key, args, kwargs)
     return tuple(y for y in _tree.leaves(outputs) if isinstance(y, torch.Tensor))
+
+
+@torch.compiler.allow_in_graph
+def _opaque_tree(key: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    operation = OPERATIONS[key]
+    bound = operation.signature.bind(decoded(tuple(args)), decoded(kwargs))
+    if torch._C._are_functorch_transforms_active():
+        return _transformed.call(operation, bound)
+    return _eager.call(operation, bound)
 
 
 class Traced(torch.autograd.Function):

@@ -22,8 +22,8 @@ def levels_of(x: torch.Tensor) -> set[int]:
     interpreter = retrieve_current_functorch_interpreter()
     level, kind, levels = interpreter.level(), interpreter.key(), set()
     if _functorch.maybe_get_level(x) == level:
-        if (kind is TransformType.Grad and x.requires_grad) or (
-            kind is TransformType.Jvp and _has_tangent(x)
+        if (kind == TransformType.Grad and x.requires_grad) or (
+            kind == TransformType.Jvp and _has_tangent(x)
         ):
             levels.add(level)
         x = _functorch.get_unwrapped(x)

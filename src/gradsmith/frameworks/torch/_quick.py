@@ -61,7 +61,12 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
         elif cls not in _STATIC:
             return NotImplemented
         inner.append(x)
-    if not varies or len(args) not in operation.signature.counts:
+    signature = operation.signature
+    if not (
+        varies
+        and signature.is_simple
+        and signature.required <= len(args) <= signature.positional
+    ):
         return NotImplemented
     start = _node_number()
     try:

@@ -87,6 +87,16 @@ class AutocastSpec(TensorSpec):
         )
 
 
+def native_dtype(spec: Any) -> torch.dtype:
+    """The dtype of a spec, which may be NumPy's, as PyTorch's."""
+    native = getattr(spec, "native", None)
+    return native or getattr(torch, np.dtype(spec.dtype).name)
+
+
+def is_numpy_dtype(dtype: torch.dtype) -> bool:
+    return isinstance(_DTYPES.get(dtype), np.dtype)
+
+
 def require_supported(tensors: Iterable[torch.Tensor]) -> None:
     """Raise for a tensor that no rule can be given."""
     for x in tensors:

@@ -5,11 +5,13 @@ A rule is traced where Python objects from outside can't be changed.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
 
-from ... import _parameters, _tree
+from ... import _arrays, _parameters, _tree
 
 
 @torch.compiler.substitute_in_graph(_parameters.takes)
@@ -20,3 +22,15 @@ def _takes(fn: Any) -> Any:
 @torch.compiler.substitute_in_graph(_tree.kind_of)
 def _kind(node: Any) -> Any:
     return _tree.kind_of_type(type(node))
+
+
+@torch.compiler.substitute_in_graph(_arrays.framework_of)
+def _framework_of(x: Any) -> str | None:
+    if isinstance(x, torch.Tensor):
+        return "torch"
+    return "numpy" if isinstance(x, np.ndarray) else None
+
+
+@torch.compiler.substitute_in_graph(_parameters.method_of)
+def _method_of(operation: Any, instance: Any) -> Any:
+    return partial(operation, instance)
