@@ -15,6 +15,7 @@ import torch
 
 from ... import _tree
 from ..._application import Application, run_body
+from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from .. import OPERATIONS
 from . import _eager, _transformed
@@ -26,6 +27,11 @@ from ._specs import TensorSpec
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation while Dynamo traces."""
+    if torch.compiler.is_exporting() and torch.is_grad_enabled():
+        raise UnsupportedOperationError(
+            f"operation {operation.name!r} keeps its rule in torch.export(strict=False) "
+            "only, which is the default; or export for inference, under torch.no_grad()"
+        )
     if getattr(operation, "hosted", False):  # a body that nobody can trace
         return _opaque_tree(operation.key, *_encoded(operation, bound))
     leaves = bound.leaves
@@ -73,9 +79,18 @@ def _opaque(key: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...
 def _opaque_tree(key: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     operation = OPERATIONS[key]
     bound = operation.signature.bind(decoded(tuple(args)), decoded(kwargs))
-    if torch._C._are_functorch_transforms_active():
-        return _transformed.call(operation, bound)
-    return _eager.call(operation, bound)
+    try:
+        if torch._C._are_functorch_transforms_active():
+            return _transformed.call(operation, bound)
+        return _eager.call(operation, bound)
+    except AssertionError as error:
+        if "FakeTensor" not in str(error):
+            raise
+        raise UnsupportedOperationError(
+            f"operation {operation.name!r} captures a tensor, and torch.compile can't "
+            "follow that under torch.func\n"
+            "  what to do: make that tensor an argument of the operation"
+        ) from error
 
 
 class Traced(torch.autograd.Function):

@@ -5,6 +5,7 @@ Such a node takes tensors, numbers and words, in tuples, lists and dicts.
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any
 
@@ -22,7 +23,7 @@ def encoded(value: Any, name: str) -> Any:
         return value
     if isinstance(value, (tuple, list)):
         parts = [encoded(part, name) for part in value]
-        return parts if type(value) is list else _as_tuple(value, parts)
+        return parts if isinstance(value, list) else _as_tuple(value, parts)
     if type(value) is dict:
         return {key: encoded(part, name) for key, part in value.items()}
     if hasattr(value, "__dataclass_fields__"):
@@ -60,3 +61,39 @@ def decoded(value: Any) -> Any:
     if isinstance(value, tuple):
         return _as_tuple(value, [decoded(part) for part in value])
     return [decoded(part) for part in value] if isinstance(value, list) else value
+
+
+_TENSOR, _OTHER = "gradsmith: tensor", "gradsmith: not a literal"
+
+
+def numbered(value: Any, tensors: list[torch.Tensor]) -> Any:
+    """An encoded value as a literal: each tensor is its place in `tensors`."""
+    if isinstance(value, torch.Tensor):
+        tensors.append(value)
+        return {_TENSOR: len(tensors) - 1}
+    if isinstance(value, dict):
+        return {key: numbered(part, tensors) for key, part in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)([numbered(part, tensors) for part in value])
+    if isinstance(value, (torch.dtype, torch.device)) or value != value:
+        return {_OTHER: str(value)}
+    return {_OTHER: str(value)} if value in (math.inf, -math.inf) else value
+
+
+def with_tensors(value: Any, tensors: list[torch.Tensor]) -> Any:
+    """What `numbered` was given."""
+    if isinstance(value, dict):
+        if _TENSOR in value:
+            return tensors[value[_TENSOR]]
+        if _OTHER in value:
+            return _other(value[_OTHER])
+        return {key: with_tensors(part, tensors) for key, part in value.items()}
+    if isinstance(value, (tuple, list)):
+        return type(value)([with_tensors(part, tensors) for part in value])
+    return value
+
+
+def _other(text: str) -> Any:
+    if text.startswith("torch."):
+        return getattr(torch, text.removeprefix("torch."))
+    return float(text) if text in ("nan", "inf", "-inf") else torch.device(text)
