@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from itertools import count
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -73,7 +74,7 @@ def load(name: str) -> Adapter:
             f"this is {NAMES[name]} {sys.modules[name].__version__}, and operations "
             f"run on {oldest} and later: pip install --upgrade {name}"
         )
-    found = _IMPORTS[name]()
+    found = _imported(name)
     _adapters[name] = found
     return found
 
@@ -84,29 +85,9 @@ def _too_old(name: str) -> bool:
     return tuple(map(int, numbers)) < _OLDEST[name]
 
 
-# Statements, since a compiler that traces a first call can follow these.
+def _imported(name: str) -> Any:
+    if name == "torch":  # a statement, which its compiler can follow at a first call
+        from . import torch
 
-
-def _tensorflow() -> Any:
-    from . import tensorflow
-
-    return tensorflow
-
-
-def _jax() -> Any:
-    from . import jax
-
-    return jax
-
-
-def _torch() -> Any:
-    from . import torch
-
-    return torch
-
-
-_IMPORTS: dict[str, Callable[[], Adapter]] = {
-    "tensorflow": _tensorflow,
-    "jax": _jax,
-    "torch": _torch,
-}
+        return torch
+    return import_module(f"{__name__}.{name}")

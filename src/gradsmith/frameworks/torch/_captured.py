@@ -11,7 +11,6 @@ from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from ._specs import TensorSpec
 
-
 Variable = tuple[torch.Tensor, TensorSpec]  # one that a rule speaks for
 
 
@@ -42,7 +41,7 @@ def captured_by(outputs: Any, start: int) -> Captured | None:
     leaves: dict[int, torch.Tensor] = {}
     computed = ""
     for node in _nodes([y.grad_fn or y for y in ys], start):
-        leaf = node if isinstance(node, torch.Tensor) else _variable(node)
+        leaf = _leaf(node)
         if leaf is not None:
             leaves.setdefault(id(leaf), leaf)
         elif node._sequence_nr() < start:
@@ -50,7 +49,9 @@ def captured_by(outputs: Any, start: int) -> Captured | None:
     return Captured(places, ys, list(leaves.values()), computed)
 
 
-def _variable(node: Any) -> torch.Tensor | None:
+def _leaf(node: Any) -> torch.Tensor | None:
+    if isinstance(node, torch.Tensor):
+        return node
     return getattr(node, "variable", None)  # of a node that accumulates
 
 

@@ -21,6 +21,7 @@ from .. import OPERATIONS
 from . import _eager, _transformed
 from ._nodes import decoded, encoded
 from ._outputs import Outputs
+from ._private import is_transformed
 from ._rules import gradients
 from ._specs import TensorSpec
 
@@ -29,8 +30,10 @@ def call(operation: Any, bound: Bound) -> Any:
     """Run an operation while Dynamo traces."""
     if torch.compiler.is_exporting() and torch.is_grad_enabled():
         raise UnsupportedOperationError(
-            f"operation {operation.name!r} keeps its rule in torch.export(strict=False) "
-            "only, which is the default; or export for inference, under torch.no_grad()"
+            f"operation {operation.name!r} keeps its rule in torch.export with "
+            "strict=False, the default, only\n"
+            "  what to do: leave out strict=True, or export for inference, under "
+            "torch.no_grad()"
         )
     if getattr(operation, "hosted", False):  # a body that nobody can trace
         return _opaque_tree(operation.key, *_encoded(operation, bound))
@@ -38,7 +41,7 @@ def call(operation: Any, bound: Bound) -> Any:
     inner = bound.with_leaves([x.detach() for x in leaves])
     returned, grad = run_body(operation, inner)
     outputs = Outputs(operation, returned)
-    if torch._C._are_functorch_transforms_active():
+    if is_transformed():
         # Traced above, the body has left Dynamo's guards; its results are not used.
         return outputs.structured(_opaque(operation.key, *_encoded(operation, bound)))
     varies = any(x.requires_grad for x in leaves)
@@ -80,7 +83,7 @@ def _opaque_tree(key: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     operation = OPERATIONS[key]
     bound = operation.signature.bind(decoded(tuple(args)), decoded(kwargs))
     try:
-        if torch._C._are_functorch_transforms_active():
+        if is_transformed():
             return _transformed.call(operation, bound)
         return _eager.call(operation, bound)
     except AssertionError as error:

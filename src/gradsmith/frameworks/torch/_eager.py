@@ -18,6 +18,7 @@ from ..._parameters import Bound, takes
 from ._autocast import entered, states
 from ._captured import Captured, Variable, captured_by, gradients_again, variables_of
 from ._outputs import Outputs, as_tensor
+from ._private import apply_of, is_any_autocast, next_node_number
 from ._rules import gradients
 from ._run import Run
 from ._specs import require_supported
@@ -27,7 +28,7 @@ def call(operation: Any, bound: Bound) -> Any:
     """Run an operation, so that autograd differentiates it by its rule."""
     if not torch.is_grad_enabled():
         return plain(operation, bound)
-    start = torch.autograd._get_sequence_nr()
+    start = next_node_number()
     detached = [x.detach() if x.requires_grad else x for x in bound.leaves]
     inner = bound.with_leaves(detached)
     returned, grad = run_body(operation, inner)
@@ -58,7 +59,7 @@ def attached(
     if not varies or not outputs.varied:
         return outputs.structured(outputs.flat)
     require_supported(leaves)
-    autocast = states(leaves) if torch._C._is_any_autocast_enabled() else ()
+    autocast = states(leaves) if is_any_autocast() else ()
     run = Run(operation, inner, outputs, grad, autocast, variables, captured)
     if captured or variables:
         leaves = [*leaves, *(x for x, _ in variables), *_inputs(captured)]
@@ -127,5 +128,4 @@ def _captured_gradients(run: Run, dys: Sequence[Any], again: Any) -> list[Any]:
     return [*(None for _ in upstream), *found]
 
 
-# Without the Python around it, which serves torch.func: 1.6 us less
-_apply: Any = super(torch.autograd.Function, _Applied).apply
+_apply = apply_of(_Applied)

@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import Any
 
 import torch
-from torch._guards import TracingContext
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
 from ... import _tree
@@ -24,6 +23,7 @@ from .. import OPERATIONS
 from . import _eager
 from ._nodes import decoded, encoded, numbered, with_tensors
 from ._outputs import Outputs
+from ._private import below_autograd, is_traced, is_transformed
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -102,17 +102,17 @@ def _differentiable(
     xs: list[torch.Tensor], reference: str, text: str
 ) -> list[torch.Tensor]:
     """The operation with its rule; but while a graph is exported, the operator."""
-    if torch._C._are_functorch_transforms_active():
+    if is_transformed():
         raise UnsupportedOperationError(
             "a program that was exported with operations in it is differentiated by "
             "autograd, not by torch.func: use y.backward() or torch.autograd.grad"
         )
     is_plain = all(type(x) in (torch.Tensor, torch.nn.Parameter) for x in xs)
-    is_compiled = TracingContext.try_get() is not None
+    is_compiled = is_traced()
     if torch.compiler.is_exporting() or not (is_plain or is_compiled):
-        with torch._C._AutoDispatchBelowAutograd():
+        with below_autograd():
             return torch.ops.gradsmith.apply(xs, reference, text)
-    from . import call
+    from ._dispatch import call
 
     outputs = call(*_bound(xs, reference, text))
     return [y for y in _tree.leaves(outputs) if isinstance(y, torch.Tensor)]

@@ -15,6 +15,7 @@ import torch
 from ..._cotangent import Spec
 from ..._errors import UnsupportedOperationError
 from ._levels import levels_of
+from ._private import is_transformed
 from ._specs import is_numpy_dtype, native_dtype
 
 
@@ -45,7 +46,7 @@ def host(
         fn, [len(s.shape) for s in specs], [native_dtype(s) for s in specs], name
     )
     detached = [x.detach() for x in arrays]
-    if all(type(x) is torch.Tensor for x in detached) and not _is_transformed():
+    if all(type(x) is torch.Tensor for x in detached) and not is_transformed():
         results = _run(hosted, detached)
     else:
         number = next(_numbers)
@@ -57,12 +58,8 @@ def host(
     return [Opaque.apply(name, y, *arrays) for y in results]
 
 
-def _is_transformed() -> bool:
-    return torch._C._are_functorch_transforms_active()
-
-
 def _is_differentiated(x: torch.Tensor) -> bool:
-    return bool(levels_of(x)) and (torch.is_grad_enabled() or _is_transformed())
+    return bool(levels_of(x)) and (torch.is_grad_enabled() or is_transformed())
 
 
 def _run(hosted: _Hosted, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:

@@ -6,13 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._C import _functorch
-from torch._C._functorch import TransformType
 from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
 from torch.autograd import forward_ad
 
 from ..._errors import UnsupportedOperationError
 from ._specs import has_gradient
+
+_C: Any = torch._C
+_functorch = _C._functorch
+TransformType = _functorch.TransformType
 
 
 def levels_of(x: torch.Tensor) -> set[int]:

@@ -13,7 +13,6 @@ from types import FunctionType
 from typing import Any
 
 import torch
-from torch._guards import TracingContext
 from torch.autograd import forward_ad
 
 from ... import _contract
@@ -21,16 +20,20 @@ from ..._application import add_notes
 from ..._arrays import QUICK
 from . import _eager
 from ._outputs import Outputs
+from ._private import (
+    apply_of,
+    is_any_autocast,
+    is_traced,
+    is_transformed,
+    keeps_graph,
+    next_node_number,
+    saved_tensors_hooks,
+)
 from ._rules import meant
 from ._run import Run
 
 _is_compiling = torch.compiler.is_dynamo_compiling
 _is_grad_enabled = torch.is_grad_enabled
-_is_any_autocast = torch._C._is_any_autocast_enabled
-_is_transformed = torch._C._are_functorch_transforms_active
-_hooks = torch._C._autograd._top_saved_tensors_default_hooks
-_keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
-_node_number = torch.autograd._get_sequence_nr
 _Tensor, _Parameter, _strided = torch.Tensor, torch.nn.Parameter, torch.strided
 _TENSORS = {_Tensor, _Parameter}
 _STATIC = {int, float, bool, str, type(None), torch.dtype}
@@ -43,10 +46,10 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
     if (
         _is_compiling()
         or not _is_grad_enabled()
-        or _is_transformed()
+        or is_transformed()
         or forward_ad._current_level >= 0
-        or _hooks(True) is not None
-        or _is_any_autocast()
+        or saved_tensors_hooks(True) is not None
+        or is_any_autocast()
     ):
         return NotImplemented
     leaves, inner, varies = [], [], False
@@ -68,7 +71,7 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
         and signature.required <= len(args) <= signature.positional
     ):
         return NotImplemented
-    start = _node_number()
+    start = next_node_number()
     try:
         returned = operation.fn(*inner)
     except Exception as error:
@@ -172,7 +175,7 @@ class _Quick(torch.autograd.Function):
             what = "gradient" if operation.closure else "vjp"
             add_notes(error, f"the {what} of operation {operation.name!r}")
             raise
-        if not _keeps_graph():
+        if not keeps_graph():
             run[2] = None
         if len(saved) == 1:
             x = saved[0]
@@ -182,9 +185,12 @@ class _Quick(torch.autograd.Function):
                 and returned.shape == x.shape
             ):
                 return None, None, returned
-        elif returned.__class__ is tuple and len(returned) == len(saved):
-            if all(map(_fits, returned, saved)):
-                return (None, None, *returned)
+        elif (
+            returned.__class__ is tuple
+            and len(returned) == len(saved)
+            and all(map(_fits, returned, saved))
+        ):
+            return (None, None, *returned)
         return (None, None, *_checked(ctx, run, saved, dy, returned))
 
 
@@ -192,7 +198,7 @@ def _fits(dx: Any, x: torch.Tensor) -> bool:
     return dx.__class__ is _Tensor and dx.dtype is x.dtype and dx.shape == x.shape
 
 
-_apply: Any = super(torch.autograd.Function, _Quick).apply
+_apply = apply_of(_Quick)
 
 
 def _filled(static: Sequence[Any] | None, saved: Sequence[Any]) -> Sequence[Any]:
@@ -249,5 +255,5 @@ def register() -> None:
 
     Not while Dynamo traces, which has looked already whether they do.
     """
-    if TracingContext.try_get() is None:
+    if not is_traced():
         QUICK[_Tensor] = QUICK[_Parameter] = quick

@@ -10,6 +10,7 @@ import torch
 from ... import _contract
 from ..._application import Application
 from .._transposing import transposing
+from ._private import vjp
 
 
 def gradients(
@@ -93,5 +94,5 @@ def _transposed_tangents(
 
 
 def _transpose(rule: Any, specs: Sequence[Any], given: Sequence[Any]) -> list[Any]:
-    _, pull = torch.func.vjp(rule, *(spec.ones() for spec in specs))
+    _, pull = vjp(rule, *(spec.ones() for spec in specs))
     return list(pull(tuple(given)))

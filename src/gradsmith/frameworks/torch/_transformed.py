@@ -22,6 +22,7 @@ from ._autocast import entered, states
 from ._closures import restored, stripped
 from ._levels import levels_of, require_one_order
 from ._outputs import Outputs
+from ._private import forward_mode, is_any_autocast, vjp
 from ._rules import gradients, tangents
 from ._run import Run
 from ._specs import TensorSpec, has_gradient, require_supported
@@ -37,7 +38,7 @@ def call(operation: Any, bound: Bound) -> Any:
     require_supported(bound.leaves)
     _refuse_variables(operation, grad, outputs)
     require_one_order(operation, bound.leaves, outputs.flat)
-    autocast = states(bound.leaves) if torch._C._is_any_autocast_enabled() else ()
+    autocast = states(bound.leaves) if is_any_autocast() else ()
     run = Transformed(operation, inner, outputs, grad, autocast)
     ys = Connected.apply(run, *outputs.flat, *run.take_residuals(), *bound.leaves)
     return outputs.structured(ys)
@@ -68,7 +69,9 @@ class Transformed(Run):
     ) -> None:
         super().__init__(operation, bound, outputs, None, autocast)
         self.k = len(outputs.flat)
-        self.spec = outputs.specs_from([TensorSpec(outputs.flat[i]) for i in outputs.varied])
+        self.spec = outputs.specs_from(
+            [TensorSpec(outputs.flat[i]) for i in outputs.varied]
+        )
         tensors = [*bound.leaves, *outputs.flat]
         if grad is not None:
             self.grad = stripped(grad, tensors)
@@ -78,9 +81,7 @@ class Transformed(Run):
         """What the gradient function captured; from now on it is not held here."""
         residuals = self.residuals
         self.residuals = len(residuals)
-        self.varied_residuals = [
-            k for k, x in enumerate(residuals) if has_gradient(x)
-        ]
+        self.varied_residuals = [k for k, x in enumerate(residuals) if has_gradient(x)]
         self.saved = ()
         self.outputs.flat = []
         self.bound = self.bound.with_leaves([TensorSpec(x) for x in self.bound.leaves])
@@ -113,7 +114,7 @@ class Transformed(Run):
         varied = [i for i, x in enumerate(leaves) if has_gradient(x)]
         if not given:
             return {}
-        _, pull = torch.func.vjp(self._of(leaves, varied, given), *_at(leaves, varied))
+        _, pull = vjp(self._of(leaves, varied, given), *_at(leaves, varied))
         return dict(zip(varied, pull(tuple(dys[k] for k in given)), strict=True))
 
     def pushed(self, leaves: Sequence[Any], dxs: Sequence[Any]) -> dict[int, Any]:
@@ -126,8 +127,8 @@ class Transformed(Run):
         if not given:
             return {}
         fn = self._of(leaves, varied, given)
-        residuals, pull = torch.func.vjp(fn, *_at(leaves, varied))
-        _, push = torch.func.vjp(pull, tuple(map(torch.ones_like, residuals)))
+        residuals, pull = vjp(fn, *_at(leaves, varied))
+        _, push = vjp(pull, tuple(map(torch.ones_like, residuals)))
         (found,) = push(tuple(dxs[i] for i in varied))
         return dict(zip(given, found, strict=True))
 
@@ -175,7 +176,7 @@ class Connected(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        run = ctx.run = inputs[0]
+        ctx.run = inputs[0]
         leaves = inputs[1 + len(output) :]
         ctx.save_for_backward(*leaves, *output)
         ctx.save_for_forward(*leaves, *output)
@@ -203,7 +204,7 @@ class Connected(torch.autograd.Function):
         if any(dx is not None for dx in given):
             # PyTorch turns forward mode off here, so that tangents of tangents, which
             # belong to outer levels, are lost. The tangents of this one are given.
-            with forward_ad._set_fwd_grad_enabled(True), entered(run.autocast):
+            with forward_mode(True), entered(run.autocast):
                 saved = [_primal(x) for x in saved]
                 found = tangents(run.rule(saved), given)
                 pushed = dict(zip(run.outputs.varied, found, strict=True))
@@ -213,10 +214,6 @@ class Connected(torch.autograd.Function):
                 own[i] = dy if own[i] is None else own[i] + dy
         tensors = saved[run.leaves :]
         return tuple(
-            None
-            if not has_gradient(x)
-            else torch.zeros_like(x)
-            if dy is None
-            else dy
+            None if not has_gradient(x) else torch.zeros_like(x) if dy is None else dy
             for dy, x in zip(own, tensors, strict=True)
         )
