@@ -15,7 +15,7 @@ def states(tensors: Sequence[torch.Tensor]) -> list[State]:
     """The devices of tensors on which autocast is active, with its precision there."""
     return [
         (device, torch.get_autocast_dtype(device))
-        for device in {x.device.type for x in tensors}
+        for device in dict.fromkeys([x.device.type for x in tensors])
         if torch.is_autocast_enabled(device)
     ]
 
@@ -24,6 +24,8 @@ def entered(states: Sequence[State]) -> AbstractContextManager[object]:
     """The context in which autocast is as it was."""
     if not states:
         return _NOTHING
+    if len(states) == 1:
+        return torch.autocast(*states[0])
     stack = ExitStack()
     for device, dtype in states:
         stack.enter_context(torch.autocast(device, dtype))

@@ -1,4 +1,4 @@
-"""What a body captured: which variables, and whether running it again gives the same."""
+"""What a body captured, and whether running it again gives the same."""
 
 from __future__ import annotations
 

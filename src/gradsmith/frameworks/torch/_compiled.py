@@ -19,11 +19,12 @@ from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from .. import OPERATIONS
 from . import _eager, _transformed
+from ._autocast import entered, states
 from ._nodes import decoded, encoded
 from ._outputs import Outputs
 from ._private import is_transformed
 from ._rules import gradients
-from ._specs import TensorSpec
+from ._specs import AutocastSpec, TensorSpec
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -48,12 +49,15 @@ def call(operation: Any, bound: Bound) -> Any:
     if not torch.is_grad_enabled() or not varies or not outputs.varied:
         return outputs.structured(outputs.flat)
     specs = outputs.specs_from([TensorSpec(outputs.flat[i]) for i in outputs.varied])
-    bound_specs = bound.with_leaves([TensorSpec(x) for x in leaves])
+    autocast = states(leaves)
+    spec = AutocastSpec if autocast else TensorSpec
+    bound_specs = bound.with_leaves([spec(x) for x in leaves])
     application = Application(
         operation, bound_specs, specs, (), grad=grad, bound=inner, y=returned
     )
     tensors = _distinct([*outputs.flat, *leaves])
-    ys = Traced.apply(application, outputs.varied, len(outputs.flat), *tensors)
+    k = len(outputs.flat)
+    ys = Traced.apply(application, autocast, outputs.varied, k, *tensors)
     return outputs.structured(ys)
 
 
@@ -101,9 +105,10 @@ class Traced(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, application: Application, varied: list[int], k: int, *tensors: Any
+        ctx: Any, application: Any, autocast: Any, varied: Any, k: int, *tensors: Any
     ) -> Any:
         ctx.application = application
+        ctx.autocast = autocast
         ctx.varied = varied
         ctx.k = k
         ys = tuple(y.view_as(y) for y in tensors[:k])
@@ -112,8 +117,10 @@ class Traced(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *dys: Any) -> Any:
-        needs = ctx.needs_input_grad[3 + ctx.k :]
+        needs = ctx.needs_input_grad[4 + ctx.k :]
         wanted = [i for i in range(len(needs)) if needs[i]]
         own = [dys[i] for i in ctx.varied]
-        found = gradients(ctx.application, own, wanted)
-        return (None, None, None, *dys, *[found.get(i) for i in range(len(needs))])
+        with entered(ctx.autocast):
+            found = gradients(ctx.application, own, wanted)
+        nothing = (None, None, None, None)
+        return (*nothing, *dys, *[found.get(i) for i in range(len(needs))])

@@ -38,6 +38,25 @@ def _has_tangent(x: torch.Tensor) -> bool:
     return has_gradient(x) and forward_ad.unpack_dual(x, level=0).tangent is not None
 
 
+def primal_of(x: torch.Tensor) -> torch.Tensor:
+    """A tensor without its tangent at the innermost level that has tangents."""
+    if not has_gradient(x):
+        return x
+    if _functorch.peek_interpreter_stack() is not None:
+        interpreter = retrieve_current_functorch_interpreter()
+        if interpreter.key() == TransformType.Vmap:  # it has no rule for what follows
+            level = interpreter.level()
+            is_batched = _functorch.maybe_get_level(x) == level
+            axis = _functorch.maybe_get_bdim(x) if is_batched else None
+            inner = _functorch.get_unwrapped(x) if is_batched else x
+            with interpreter.lower():
+                inner = primal_of(inner)
+            return (
+                _functorch._add_batch_dim(inner, axis, level) if is_batched else inner
+            )
+    return forward_ad.unpack_dual(x, level=0).primal
+
+
 def require_one_order(
     operation: Any, leaves: Sequence[torch.Tensor], outputs: Sequence[torch.Tensor]
 ) -> None:

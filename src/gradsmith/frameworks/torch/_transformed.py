@@ -13,19 +13,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from ..._application import Application, run_body
 from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound, takes
 from ._autocast import entered, states
 from ._closures import restored, stripped
-from ._levels import levels_of, require_one_order
+from ._levels import levels_of, primal_of, require_one_order
 from ._outputs import Outputs
 from ._private import forward_mode, is_any_autocast, vjp
 from ._rules import gradients, tangents
 from ._run import Run
-from ._specs import TensorSpec, has_gradient, require_supported
+from ._specs import AutocastSpec, TensorSpec, has_gradient, require_supported
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -84,7 +83,8 @@ class Transformed(Run):
         self.varied_residuals = [k for k, x in enumerate(residuals) if has_gradient(x)]
         self.saved = ()
         self.outputs.flat = []
-        self.bound = self.bound.with_leaves([TensorSpec(x) for x in self.bound.leaves])
+        spec = AutocastSpec if self.autocast else TensorSpec
+        self.bound = self.bound.with_leaves([spec(x) for x in self.bound.leaves])
         return residuals
 
     def rule(self, saved: Sequence[torch.Tensor]) -> Application:
@@ -154,10 +154,6 @@ class Transformed(Run):
         return tensors[self.leaves + self.k :]
 
 
-def _primal(x: torch.Tensor) -> torch.Tensor:
-    return forward_ad.unpack_dual(x, level=0).primal if has_gradient(x) else x
-
-
 def _at(tensors: Sequence[Any], places: Sequence[int]) -> list[Any]:
     return [tensors[i] for i in places]
 
@@ -205,7 +201,7 @@ class Connected(torch.autograd.Function):
             # PyTorch turns forward mode off here, so that tangents of tangents, which
             # belong to outer levels, are lost. The tangents of this one are given.
             with forward_mode(True), entered(run.autocast):
-                saved = [_primal(x) for x in saved]
+                saved = [primal_of(x) for x in saved]
                 found = tangents(run.rule(saved), given)
                 pushed = dict(zip(run.outputs.varied, found, strict=True))
                 for i, dy in run.pushed(saved[: run.leaves], given).items():
