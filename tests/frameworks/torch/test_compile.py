@@ -288,7 +288,7 @@ def test_what_a_body_reads_is_guarded_under_torch_func(monkeypatch):
 
 
 def refused(f, *args):
-    with pytest.raises(Exception, match="Dynamo|dynamo") as caught:
+    with pytest.raises(Exception, match=r"Dynamo|dynamo") as caught:
         f(*args)
     return str(caught.value)
 

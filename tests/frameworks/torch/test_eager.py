@@ -123,7 +123,9 @@ def test_a_random_body_is_not_differentiated_twice():
     y = dropout(x)
     (dx,) = torch.autograd.grad(y.sum(), x, retain_graph=True)
     assert torch.equal(dx, y)
-    with pytest.raises(gs.UnsupportedOperationError, match="is random.*\n.*gs.operat"):
+    with pytest.raises(
+        gs.UnsupportedOperationError, match=r"is random.*\n.*gs\.operat"
+    ):
         torch.autograd.grad(y.sum(), x, create_graph=True)
 
 
@@ -369,7 +371,7 @@ def test_no_grad_and_inference_mode():
 
 
 def test_nothing_to_differentiate_calls_no_rule():
-    op = gs.custom_gradient(lambda x: (x * 2, None and len))
+    op = gs.custom_gradient(lambda x: (x * 2, None))
     with pytest.raises(gs.GradientContractError, match="gradient function"):
         op(point())
     op = gs.custom_gradient(lambda x: (x * 2, lambda: None))
@@ -379,9 +381,7 @@ def test_nothing_to_differentiate_calls_no_rule():
 def test_no_rule_at_all():
     op = gs.operation(lambda x: x * 2)
     assert op(point()).tolist() == [2, 4, 6]
-    with pytest.raises(
-        gs.UnsupportedOperationError, match="no gradient yet.*@<lambda>"
-    ):
+    with pytest.raises(gs.UnsupportedOperationError, match=r"no gradient yet.*@<lam"):
         gradient(op)
 
 
@@ -573,7 +573,7 @@ def test_the_contract_in_the_same_words(what, by_keyword):
 def test_bfloat16_is_named():
     op = gs.custom_gradient(lambda x: (x * 1, lambda dy: dy.float()))
     x = torch.ones(2, dtype=torch.bfloat16, requires_grad=True)
-    with pytest.raises(gs.GradientContractError, match="expected: .* bfloat16"):
+    with pytest.raises(gs.GradientContractError, match=r"expected: .* bfloat16"):
         op(x).sum().backward()
 
 

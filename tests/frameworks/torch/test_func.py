@@ -275,7 +275,7 @@ def test_variables_are_refused():
     def op(x):
         return x * w, lambda dy, variables: (dy * w, [dy])
 
-    with pytest.raises(gs.UnsupportedOperationError, match="torch.func knows no var"):
+    with pytest.raises(gs.UnsupportedOperationError, match=r"torch\.func knows no v"):
         grad(op)(torch.tensor(1.0))
 
 
@@ -285,7 +285,7 @@ def test_contract_in_the_same_words():
         grad(lambda x: op(x).sum())(X)
     op = gs.operation(lambda x: x * 2)
     op.jvp(lambda dx, y, x: dx.float())
-    with pytest.raises(gs.GradientContractError, match="tangent of operation .* dtype"):
+    with pytest.raises(gs.GradientContractError, match=r"tangent of .* wrong dtype"):
         jvp(op, (X,), (X,))
 
 

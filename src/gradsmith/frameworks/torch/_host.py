@@ -15,7 +15,7 @@ import torch
 from ..._cotangent import Spec
 from ..._errors import UnsupportedOperationError
 from ._levels import levels_of
-from ._private import is_transformed
+from ._private import has_forward_level, is_transformed
 from ._specs import is_numpy_dtype, native_dtype
 
 
@@ -59,7 +59,9 @@ def host(
 
 
 def _is_differentiated(x: torch.Tensor) -> bool:
-    return bool(levels_of(x)) and (torch.is_grad_enabled() or is_transformed())
+    if is_transformed() or has_forward_level():
+        return bool(levels_of(x))
+    return torch.is_grad_enabled() and x.requires_grad
 
 
 def _run(hosted: _Hosted, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
