@@ -44,6 +44,10 @@ _wrapping: set[type] = set()  # those of the known types that have an array insi
 # How an adapter describes the arrays of its framework, registered when it is loaded.
 DESCRIBE: dict[str, Callable[[Any], Spec]] = {}
 
+# How an adapter runs an operation, by the type of the first argument, if the call is of
+# the usual kind; else it returns NotImplemented, before the body has run.
+QUICK: dict[type, Callable[[Any, tuple[Any, ...]], Any]] = {}
+
 
 def framework_of(x: Any) -> str | None:
     """The framework that an array belongs to; None for what is no array.

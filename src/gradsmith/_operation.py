@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper, wraps
-from types import MethodType
 from typing import Any
 
-from ._arrays import is_array, unwrapped
+from ._arrays import QUICK, is_array, unwrapped
 from ._errors import GradsmithError
-from ._parameters import OPTIONS, Signature
-from .frameworks import adapter_of, load
+from ._parameters import OPTIONS, Signature, method_of
+from .frameworks import adapter_of, load, prepare
 
 
 class Operation:
@@ -44,20 +43,27 @@ class Operation:
         self.linear = linear
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
-        self._signature = Signature(fn, is_array)
-        self.__signature__ = self._signature.full  # for those who don't follow wrappers
+        self.signature = Signature(fn, is_array)
+        self.__signature__ = self.signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
+        self.key = prepare(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(args, kwargs)
+        if args and not kwargs:
+            quick = QUICK.get(args[0].__class__)
+            if quick is not None:
+                y = quick(self, args)
+                if y is not NotImplemented:
+                    return y
+        bound = self.signature.bind(args, kwargs)
         arrays = unwrapped(bound.leaves, f"operation {self.name!r}")
         if arrays is not bound.leaves:
             bound = bound.with_leaves(arrays)
         return adapter_of(bound.leaves, self.name).call(self, bound)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else method_of(self, instance)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
@@ -116,7 +122,7 @@ class Operation:
 
     def _refuse_options_as_parameters(self) -> None:
         for name in OPTIONS:
-            if name in self._signature.names:
+            if name in self.signature.names:
                 raise GradsmithError(
                     f"{self.name!r} has a parameter called {name!r}: rename it, since "
                     f"a rule that takes {name}= asks for something else"

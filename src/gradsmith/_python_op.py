@@ -21,7 +21,7 @@ class PythonOperation(Operation):
     spec: Any = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(args, kwargs)
+        bound = self.signature.bind(args, kwargs)
         if all(framework_of(x) == "numpy" for x in bound.leaves):
             return super().__call__(*args, **kwargs)
         return self._in_frameworks(*args, **kwargs)
@@ -29,7 +29,7 @@ class PythonOperation(Operation):
     @cached_property
     def _in_frameworks(self) -> Operation:
         """The operation that a framework sees: callbacks, in rule form."""
-        callbacks = Callbacks(self, self._signature)
+        callbacks = Callbacks(self, self.signature)
         body = wraps(self.fn)(lambda *args, **kwargs: callbacks.body(*args, **kwargs))
         result = Operation(body, closure=False, surrogate=self.surrogate)
         result.linear = self.linear

@@ -5,7 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import count
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from .._arrays import NAMES, common_framework
 from .._cotangent import Spec
@@ -40,6 +42,10 @@ class Adapter(Protocol):
 _OLDEST = {"tensorflow": (2, 18), "jax": (0, 10), "torch": (2, 7)}
 _adapters: dict[str, Adapter] = {"numpy": _numpy}
 
+# The operations there are, by what a compiler's graph can name them by.
+OPERATIONS: WeakValueDictionary[str, Any] = WeakValueDictionary()
+_numbers = count()
+
 
 def adapter_of(leaves: Sequence[Any], operation: str) -> Adapter:
     """The adapter of the framework that these arrays belong to."""
@@ -47,16 +53,41 @@ def adapter_of(leaves: Sequence[Any], operation: str) -> Adapter:
     return _adapters.get(name) or load(name)
 
 
+def prepare(operation: Any) -> str:
+    """Make a new operation known, and return the key that it is known by.
+
+    If there is a framework whose compiler may trace a call of it before there was any,
+    its adapter is loaded now. Nothing else is imported.
+    """
+    key = str(next(_numbers))  # a compiler may take a number for a variable
+    OPERATIONS[key] = operation
+    if "torch" in sys.modules and "torch" not in _adapters and not _too_old("torch"):
+        load("torch")
+    return key
+
+
 def load(name: str) -> Adapter:
     """The adapter of a framework; its arrays were seen, so it is imported already."""
-    version = sys.modules[name].__version__
-    numbers = version.partition("+")[0].split(".")[:2]
-    if tuple(map(int, numbers)) < _OLDEST[name]:
+    if _too_old(name):
         oldest = ".".join(map(str, _OLDEST[name]))
         raise UnsupportedOperationError(
-            f"this is {NAMES[name]} {version}, and operations run on {oldest} and "
-            f"later: pip install --upgrade {name}"
+            f"this is {NAMES[name]} {sys.modules[name].__version__}, and operations "
+            f"run on {oldest} and later: pip install --upgrade {name}"
         )
-    found: Any = import_module(f"{__name__}.{name}")
+    found = _imported(name)
     _adapters[name] = found
     return found
+
+
+def _too_old(name: str) -> bool:
+    version = getattr(sys.modules[name], "__version__", "0.0")  # none: being imported
+    numbers = version.partition("+")[0].split(".")[:2]
+    return tuple(map(int, numbers)) < _OLDEST[name]
+
+
+def _imported(name: str) -> Any:
+    if name == "torch":  # a statement, which its compiler can follow at a first call
+        from . import torch
+
+        return torch
+    return import_module(f"{__name__}.{name}")
