@@ -19,6 +19,8 @@ class Operation:
     `linear` say what was declared; `vjp` and `jvp` are decorators that give the rules.
     """
 
+    hosted = False  # body and rules call back into Python, which no compiler traces
+
     # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
     # is, not as the function that it wraps.
     autograph_info__ = None

@@ -32,7 +32,7 @@ class PythonOperation(Operation):
         callbacks = Callbacks(self, self.signature)
         body = wraps(self.fn)(lambda *args, **kwargs: callbacks.body(*args, **kwargs))
         result = Operation(body, closure=False, surrogate=self.surrogate)
-        result.linear = self.linear
+        result.linear, result.hosted = self.linear, True
         if self.closure or self.vjp_rule or self.jvp_rule:
             result.vjp(callbacks.vjp)
             result.jvp(callbacks.jvp)

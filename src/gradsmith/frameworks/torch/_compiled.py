@@ -36,7 +36,7 @@ def call(operation: Any, bound: Bound) -> Any:
             "  what to do: leave out strict=True, or export for inference, under "
             "torch.no_grad()"
         )
-    if getattr(operation, "hosted", False):  # a body that nobody can trace
+    if operation.hosted:
         return _opaque_tree(operation.key, *_encoded(operation, bound))
     leaves = bound.leaves
     inner = bound.with_leaves([x.detach() for x in leaves])
