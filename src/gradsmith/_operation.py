@@ -45,13 +45,16 @@ class Operation:
         self.key = prepare(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and not kwargs:
-            quick = QUICK.get(args[0].__class__)
+        signature = self.signature
+        if kwargs and signature.is_simple:
+            args, kwargs = signature.by_position(args, kwargs)
+        if not kwargs and len(args) > signature.static:
+            quick = QUICK.get(args[signature.static].__class__)
             if quick is not None:
                 y = quick(self, args)
                 if y is not NotImplemented:
                     return y
-        bound = self.signature.bind(args, kwargs)
+        bound = signature.bind(args, kwargs)
         return adapter_of(bound.leaves, self.name).call(self, bound)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
