@@ -25,10 +25,21 @@ from ._rules import gradients, tangents
 from ._specs import has_gradient, require_supported
 
 
+_WAYS_OUT = (
+    "it ran under a transformation, where tensors have no values to look at: choose by "
+    "gradsmith.numpy.where in place of `if`, compute by gradsmith.numpy in place of "
+    "numpy, or make the operation with gs.python_op"
+)
+
+
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation, so that every transformation differentiates it by its rule."""
     inner = bound.with_leaves([x.detach() for x in bound.leaves])
-    returned, grad = run_body(operation, inner)
+    try:
+        returned, grad = run_body(operation, inner)
+    except (RuntimeError, TypeError) as error:
+        error.add_note(_WAYS_OUT)
+        raise
     outputs = Outputs(operation, returned)
     if not outputs.varied:
         return outputs.structured(outputs.flat)
