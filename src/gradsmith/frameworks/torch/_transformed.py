@@ -24,7 +24,6 @@ from ._residuals import Transformed
 from ._rules import gradients, tangents
 from ._specs import has_gradient, require_supported
 
-
 _WAYS_OUT = (
     "it ran under a transformation, where tensors have no values to look at: choose by "
     "gradsmith.numpy.where in place of `if`, compute by gradsmith.numpy in place of "
