@@ -52,13 +52,16 @@ class Operation:
         self.key = prepare(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if args and not kwargs:
-            quick = QUICK.get(args[0].__class__)
+        signature = self.signature
+        if kwargs and signature.is_simple:
+            args, kwargs = signature.by_position(args, kwargs)
+        if not kwargs and len(args) > signature.static:
+            quick = QUICK.get(args[signature.static].__class__)
             if quick is not None:
                 y = quick(self, args)
                 if y is not NotImplemented:
                     return y
-        bound = self.signature.bind(args, kwargs)
+        bound = signature.bind(args, kwargs)
         arrays = unwrapped(bound.leaves, f"operation {self.name!r}")
         if arrays is not bound.leaves:
             bound = bound.with_leaves(arrays)

@@ -314,3 +314,11 @@ def test_canary_through_a_layer_of_a_model():
         vmap(grad(model), in_dims=(None, 0))(w, BATCH),
         (10 * X**3)[None, None, :] * X[None, :, None].expand(2, 3, 3),
     )
+
+
+@pytest.mark.parametrize("look", [lambda x: -x if x > 0 else x, lambda x: float(x) * x])
+def test_a_body_that_looks_at_values(look):
+    op = gs.with_gradient(look, lambda dy, y, x: dy)
+    with pytest.raises(RuntimeError) as caught:
+        vmap(op)(X)
+    assert any("gradsmith.numpy.where" in note for note in caught.value.__notes__)

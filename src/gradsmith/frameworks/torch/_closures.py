@@ -20,11 +20,13 @@ class Stripped:
 
     A cell is the place of a tensor, a cell without one, or something to be filled.
 
-    >>> x, tensors = torch.tensor(2.0), []
-    >>> double = stripped(lambda dy: dy * x, tensors)
+    >>> def multiply_by(x):
+    ...     return lambda dy: dy * x
+    >>> tensors = []
+    >>> empty = stripped(multiply_by(torch.tensor(2.0)), tensors)
     >>> tensors
     [tensor(2.)]
-    >>> double.restored([torch.tensor(5.0)])(1.0)
+    >>> empty.restored([torch.tensor(5.0)])(1.0)
     tensor(5.)
     """
 
