@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _tree
 from ._application import OutputSpecs, run_body
-from ._arrays import described, framework_of, same_shape
+from ._arrays import described, same_shape
 from ._contract.causes import written
 from ._cotangent import Spec, spec_of
 from ._errors import GradientContractError, GradsmithError
@@ -29,37 +29,44 @@ class Callbacks:
         self.trials = Trials()
 
     def body(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(args, kwargs).run()
+        call, xs = self._bound(args, kwargs)
+        return call.run(xs)
 
     def vjp(self, dy: Any, y: Any, *args: Any, needs: Any, **kwargs: Any) -> Any:
-        return self._call(args, kwargs).gradients(dy, y, needs)
+        call, xs = self._bound(args, kwargs)
+        return call.gradients(dy, y, xs, needs)
 
     def jvp(self, dx: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._call(args, kwargs).tangents(dx, y)
+        call, xs = self._bound(args, kwargs)
+        return call.tangents(dx, y, xs)
 
-    def _call(self, args: Any, kwargs: Any) -> _Call:
+    def _bound(self, args: Any, kwargs: Any) -> tuple[_Call, Sequence[Any]]:
         # A rule is told the defaults too, which not every body takes (a ufunc's)
         bound = self.signature.bind(args, kwargs).without_defaults()
-        return _Call(self.operation, bound, self.trials)
+        specs = [_spec_of(x) for x in bound.leaves]
+        call = _Call(self.operation, bound.with_leaves(specs), specs, self.trials)
+        return call, bound.leaves
 
 
 class _Call:
-    """One call in a framework. `specs` describe its arrays, `outputs` what it returns.
+    """One call in a framework, with specs in place of its arrays.
 
     What is called back are functions of flat arrays: those of the arguments, for rules
-    after the cotangents or tangents and the outputs.
+    after the cotangents or tangents and the outputs. A compiled graph keeps them, and
+    with them this, but none of the arrays.
     """
 
-    def __init__(self, operation: Any, bound: Bound, trials: Trials) -> None:
+    def __init__(
+        self, operation: Any, bound: Bound, specs: list[Spec], trials: Trials
+    ) -> None:
         self.operation = operation
         self.bound = bound
+        self.specs = specs
         self.trials = trials
         self.name = f"operation {operation.name!r}"
-        self.specs = [_spec_of(x) for x in bound.leaves]
-        self.described = bound.with_leaves(self.specs)
-        self.outputs: Any = None
+        self.outputs: Any = None  # a tree of the specs, once it is known
 
-    def run(self) -> Any:
+    def run(self, xs: Sequence[Any]) -> Any:
         def flat(*xs: Any) -> list[Any]:
             ys = self._ran(xs)
             found = _tree.map(spec_of, ys)
@@ -68,10 +75,12 @@ class _Call:
             _require_specs(self.name, _tree.leaves(self.outputs), _tree.leaves(found))
             return _tree.leaves(ys)
 
-        ys = hosted(flat, self.bound.leaves, self._output_specs, self.operation.name)
+        ys = hosted(flat, xs, self._output_specs, self.operation.name)
         return _tree.unflatten(self.outputs, ys)
 
-    def gradients(self, dy: Any, y: Any, needs: dict[str, bool]) -> dict[str, Any]:
+    def gradients(
+        self, dy: Any, y: Any, xs: Sequence[Any], needs: dict[str, bool]
+    ) -> dict[str, Any]:
         outputs = _described_outputs(y)
         wanted = [*self._wanted(needs)]
 
@@ -83,17 +92,17 @@ class _Call:
             if self.operation.spec is None:
                 # A broken contract is seen before anything is compiled.
                 run = lambda: try_rule(flat, [_spec_of(x) for x in arrays])
-                self.trials.once(tuple(wanted), self.described, run, self.name)
+                self.trials.once(tuple(wanted), self.bound, run, self.name)
             return [self.specs[i] for i in wanted]
 
         rule = self._differentiable(flat, "the gradient", specs)
         dys = [d for d in _tree.leaves(dy) if d is not None]
-        found = rule(*dys, *_tree.leaves(y), *self.bound.leaves)
+        found = rule(*dys, *_tree.leaves(y), *xs)
         by_place = dict(zip(wanted, found, strict=True))
         flat_gradients = [by_place.get(i) for i in range(len(self.specs))]
         return dict(self._by_argument(flat_gradients))
 
-    def tangents(self, dx: Any, y: Any) -> Any:
+    def tangents(self, dx: Any, y: Any, xs: Sequence[Any]) -> Any:
         outputs = _described_outputs(y)
         dxs = [d for d in _tree.leaves(dx) if d is not None]
         moved = [i for i, spec in enumerate(self.specs) if has_tangent(spec)]
@@ -107,7 +116,7 @@ class _Call:
             return tangents_of(self.operation, bound, outputs, y, dxs)
 
         rule = self._differentiable(flat, "the tangent", lambda arrays: outputs.flat)
-        found = rule(*dxs, *_tree.leaves(y), *self.bound.leaves)
+        found = rule(*dxs, *_tree.leaves(y), *xs)
         return outputs.structured(found)
 
     def _differentiable(self, flat: Any, what: str, find: Any) -> Any:
@@ -132,7 +141,7 @@ class _Call:
     def _wanted(self, needs: dict[str, bool]) -> Iterator[int]:
         """The positions of the arrays whose gradients will be used."""
         place = 0
-        for name, value in self.described.arguments():
+        for name, value in self.bound.arguments():
             for leaf in _tree.leaves(value):
                 if isinstance(leaf, Spec):
                     if needs.get(name) and has_tangent(leaf):
@@ -144,7 +153,7 @@ class _Call:
         structured = self.bound.with_leaves(gradients)
         pairs = zip(self.bound.arguments(), structured.arguments(), strict=True)
         for (name, value), (_, gradient) in pairs:
-            if any(framework_of(leaf) for leaf in _tree.leaves(value)):
+            if any(isinstance(leaf, Spec) for leaf in _tree.leaves(value)):
                 yield name, gradient
 
     # What a compiler must know before anything is run
@@ -157,7 +166,7 @@ class _Call:
     def _told(self) -> Any:
         spec = self.operation.spec
         if callable(spec):
-            args, kwargs = self.described.arguments_for(spec, before=0)
+            args, kwargs = self.bound.arguments_for(spec, before=0)
             spec = spec(*args, **kwargs)
         return None if spec is None else _tree.map(_told_spec, spec)
 
@@ -165,7 +174,7 @@ class _Call:
         def run() -> Any:
             return _tree.map(spec_of, self._ran(made_up(self.specs, self.name)))
 
-        return self.trials.once("outputs", self.described, run, self.name)
+        return self.trials.once("outputs", self.bound, run, self.name)
 
 
 def _spec_of(x: Any) -> Spec:

@@ -121,8 +121,10 @@ class Operation:
         for name, value in vars(self).items():  # what a subclass was told; no caches
             if name not in vars(new) and not name.startswith("_"):
                 setattr(new, name, value)
-        new.vjp_rule = self.vjp_rule and around(self.vjp_rule)
-        new.jvp_rule = self.jvp_rule and around(self.jvp_rule)
+        if self.vjp_rule is not None:
+            new.vjp(around(self.vjp_rule))
+        if self.jvp_rule is not None:
+            new.jvp(around(self.jvp_rule))
         return new
 
     def _refuse_options_as_parameters(self) -> None:

@@ -100,7 +100,9 @@ class Torch(Engine):
         return self.module.func.jvp(fn, tuple(xs), tuple(dxs))[1]
 
     def compiled(self, fn: Any) -> Any:
-        return self.module.compile(fn, fullgraph=True, backend="aot_eager")
+        return self.module.compile(
+            fn, fullgraph=True, dynamic=False, backend="aot_eager"
+        )
 
     def compiled_gradients(self, loss: Any) -> Any:
         compiled = self.compiled(loss)

@@ -13,14 +13,22 @@ from typing import Any
 
 import torch
 
-from ... import _tree
 from ..._application import Application, run_body
 from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from .. import OPERATIONS
 from . import _eager, _transformed
 from ._autocast import entered, states
-from ._nodes import decoded, encoded
+from ._nodes import (
+    decoded,
+    encoded,
+    frozen,
+    named,
+    numbered,
+    refusing,
+    thawed,
+    with_tensors,
+)
 from ._outputs import Outputs
 from ._private import is_transformed
 from ._rules import gradients
@@ -37,7 +45,8 @@ def call(operation: Any, bound: Bound) -> Any:
             "torch.no_grad()"
         )
     if operation.hosted:
-        return _opaque_tree(operation.key, *_encoded(operation, bound))
+        ys = _opaque(operation.key, *_encoded(operation, bound))
+        return decoded(with_tensors(thawed(_structure(operation.key)), ys))
     leaves = bound.leaves
     inner = bound.with_leaves([x.detach() for x in leaves])
     returned, grad = run_body(operation, inner)
@@ -72,24 +81,20 @@ def _distinct(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
 
 def _encoded(operation: Any, bound: Bound) -> tuple[Any, Any]:
     args, kwargs = bound.given_arguments()
-    return encoded(args, operation.name), encoded(kwargs, operation.name)
+    other = named  # a callback looks at an object when it is called
+    if not operation.hosted:
+        other = refusing(operation.name, "is compiled under torch.func", named)
+    return encoded(args, other), encoded(kwargs, other)
 
 
 @torch.compiler.allow_in_graph
 def _opaque(key: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The outputs of an operation, in a node that Dynamo does not look into."""
-    outputs = _opaque_tree(key, args, kwargs)
-    return tuple(y for y in _tree.leaves(outputs) if isinstance(y, torch.Tensor))
-
-
-@torch.compiler.allow_in_graph
-def _opaque_tree(key: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     operation = OPERATIONS[key]
     bound = operation.signature.bind(decoded(tuple(args)), decoded(kwargs))
+    run = _transformed.call if is_transformed() else _eager.call
     try:
-        if is_transformed():
-            return _transformed.call(operation, bound)
-        return _eager.call(operation, bound)
+        outputs = run(operation, bound)
     except AssertionError as error:
         if "FakeTensor" not in str(error):
             raise
@@ -98,6 +103,18 @@ def _opaque_tree(key: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
             "follow that under torch.func\n"
             "  what to do: make that tensor an argument of the operation"
         ) from error
+    ys: list[torch.Tensor] = []
+    _structures[key] = frozen(numbered(encoded(outputs, named), ys))
+    return tuple(ys)
+
+
+_structures: dict[str, Any] = {}  # of what an operation returned when last traced
+
+
+@torch.compiler.assume_constant_result
+def _structure(key: str) -> Any:
+    """The structure of what was returned just now, when Dynamo tried out the node."""
+    return _structures[key]
 
 
 class Traced(torch.autograd.Function):

@@ -21,7 +21,7 @@ from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from .. import OPERATIONS
 from . import _eager
-from ._nodes import decoded, encoded, numbered, with_tensors
+from ._nodes import decoded, encoded, numbered, refusing, with_tensors
 from ._outputs import Outputs
 from ._private import below_autograd, is_traced, is_transformed
 
@@ -41,10 +41,15 @@ def call(operation: Any, bound: Bound) -> Any:
             "under torch.no_grad()"
         )
     tensors: list[torch.Tensor] = []
-    given = encoded(bound.given_arguments(), operation.name)
+    other = refusing(operation.name, "is exported", _path_of)
+    given = encoded(bound.given_arguments(), other)
     text = repr(numbered(given, tensors))
     ys = torch.ops.gradsmith.apply(tensors, _reference(operation), text)
     return outputs.structured(ys)
+
+
+def _path_of(cls: type) -> list[str]:
+    return [cls.__module__, cls.__qualname__]
 
 
 def _reference(operation: Any) -> str:

@@ -15,7 +15,7 @@ import torch
 from ..._cotangent import Spec
 from ..._errors import UnsupportedOperationError
 from ._levels import levels_of
-from ._private import has_forward_level, is_transformed
+from ._private import has_forward_level, is_in_mode, is_transformed
 from ._specs import is_numpy_dtype, native_dtype
 
 
@@ -42,20 +42,27 @@ def host(
 
     Asking for one raises.
     """
-    hosted = _Hosted(
-        fn, [len(s.shape) for s in specs], [native_dtype(s) for s in specs], name
-    )
     detached = [x.detach() for x in arrays]
     if all(type(x) is torch.Tensor for x in detached) and not is_transformed():
-        results = _run(hosted, detached)
+        results = _run(fn, detached, name)
     else:
-        number = next(_numbers)
-        _hosted[number] = hosted
-        sizes = [n for spec in specs for n in spec.shape]
-        results = torch.ops.gradsmith.host(detached, number, sizes)
+        results = _as_node(fn, detached, specs, name)
     if not any(map(_is_differentiated, arrays)):
         return list(results)
     return [Opaque.apply(name, y, *arrays) for y in results]
+
+
+def _as_node(
+    fn: Any, tensors: list[torch.Tensor], specs: Sequence[Spec], name: str
+) -> Sequence[torch.Tensor]:
+    number, sizes = next(_numbers), [n for spec in specs for n in spec.shape]
+    ranks = [len(spec.shape) for spec in specs]
+    _hosted[number] = _Hosted(fn, ranks, [native_dtype(s) for s in specs], name)
+    try:
+        return torch.ops.gradsmith.host(tensors, number, sizes)
+    finally:
+        if not is_in_mode():  # it was called, and is in no graph
+            del _hosted[number]
 
 
 def _is_differentiated(x: torch.Tensor) -> bool:
@@ -64,11 +71,12 @@ def _is_differentiated(x: torch.Tensor) -> bool:
     return torch.is_grad_enabled() and x.requires_grad
 
 
-def _run(hosted: _Hosted, tensors: Sequence[torch.Tensor]) -> list[torch.Tensor]:
+def _run(
+    fn: Callable[..., Sequence[Any]], tensors: Sequence[torch.Tensor], name: str
+) -> list[torch.Tensor]:
     device = tensors[0].device if tensors else torch.device("cpu")
-    results = hosted.fn(*(_as_array(x, hosted.name) for x in tensors))
-    pairs = zip(results, hosted.dtypes, strict=True)
-    return [_as_tensor(y, dtype, device) for y, dtype in pairs]
+    results = fn(*(_as_array(x, name) for x in tensors))
+    return [_as_tensor(y, device) for y in results]
 
 
 def _as_array(x: torch.Tensor, name: str) -> np.ndarray:
@@ -83,11 +91,11 @@ def _as_array(x: torch.Tensor, name: str) -> np.ndarray:
     return array
 
 
-def _as_tensor(y: Any, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+def _as_tensor(y: Any, device: torch.device) -> torch.Tensor:
     array = np.asarray(y)
     if not array.flags.writeable or not array.flags.c_contiguous:
         array = array.copy()  # an argument itself, or what others may change
-    return torch.from_numpy(array).to(device=device, dtype=dtype)
+    return torch.from_numpy(array).to(device)
 
 
 # --- as a node of a graph ------------------------------------------------------------
@@ -106,7 +114,8 @@ def _find(number: int) -> _Hosted:
 
 
 def _kernel(xs: list[torch.Tensor], number: int, sizes: Any) -> list[torch.Tensor]:
-    return _run(_find(number), xs)
+    hosted = _find(number)
+    return _run(hosted.fn, xs, hosted.name)
 
 
 def _fake(xs: list[torch.Tensor], number: int, sizes: Any) -> list[torch.Tensor]:

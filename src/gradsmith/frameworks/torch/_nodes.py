@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -14,54 +15,91 @@ import torch
 from ..._errors import UnsupportedOperationError
 
 _CONSTANTS = (int, float, complex, bool, str, type(None), torch.dtype, torch.device)
-_CLASS = "gradsmith: a dataclass of"
+_CLASS, _OBJECT = "gradsmith: a dataclass of", "gradsmith: an object"
 
 
-def encoded(value: Any, name: str) -> Any:
-    """A value as a node can have it."""
+def encoded(value: Any, other: Callable[[Any], Any]) -> Any:
+    """A value as a node can have it.
+
+    `other` says what stands for an object that is none of these, and for a class.
+    """
     if isinstance(value, (torch.Tensor, *_CONSTANTS)):
         return value
-    if isinstance(value, (tuple, list)):
-        parts = [encoded(part, name) for part in value]
-        return parts if isinstance(value, list) else _as_tuple(value, parts)
     if type(value) is dict:
-        return {key: encoded(part, name) for key, part in value.items()}
+        return {key: encoded(part, other) for key, part in value.items()}
     if hasattr(value, "__dataclass_fields__"):
-        fields = {
-            key: encoded(getattr(value, key), name)
-            for key in type(value).__dataclass_fields__
-        }
-        return {_CLASS: [type(value).__module__, type(value).__qualname__], **fields}
-    raise UnsupportedOperationError(
-        f"operation {name!r} is compiled under torch.func, and one of its arguments is "
-        "neither a tensor, a number nor a word, nor made of these\n"
-        "  what to do: pass what the operation needs of it, for example self.weight "
-        "in place of self, or compile without torch.func (y.backward())"
-    )
-
-
-def _as_tuple(like: Any, parts: list[Any]) -> Any:
-    return type(like)._make(parts) if hasattr(like, "_fields") else tuple(parts)
+        names = list(type(value).__dataclass_fields__)
+    elif hasattr(value, "_fields"):
+        names = list(value._fields)
+    elif isinstance(value, (tuple, list)):
+        parts = [encoded(part, other) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    else:
+        return other(value)
+    fields = {name: encoded(getattr(value, name), other) for name in names}
+    return {_CLASS: other(type(value)), **fields}
 
 
 def decoded(value: Any) -> Any:
     """What `encoded` was given."""
     if isinstance(value, dict):  # the graph has containers of its own
         parts = {key: decoded(part) for key, part in value.items()}
-        if _CLASS not in parts:
-            return parts
-        module, path = parts.pop(_CLASS)
-        cls: Any = sys.modules[module]
-        for step in path.split("."):
-            cls = getattr(cls, step)
-        made = object.__new__(cls)
-        for key, part in parts.items():
-            object.__setattr__(made, key, part)
-        return made
-    if isinstance(value, tuple):
-        return _as_tuple(value, [decoded(part) for part in value])
-    return [decoded(part) for part in value] if isinstance(value, list) else value
+        if _OBJECT in parts:
+            return _objects[parts[_OBJECT]]
+        return _made(parts.pop(_CLASS), parts) if _CLASS in parts else parts
+    if isinstance(value, (tuple, list)):
+        parts = [decoded(part) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
+    return value
 
+
+def _made(cls: Any, parts: dict[str, Any]) -> Any:
+    """An object of a class, given itself or by its module and path."""
+    if isinstance(cls, list):
+        found: Any = sys.modules[cls[0]]
+        for step in cls[1].split("."):
+            found = getattr(found, step)
+        cls = found
+    if hasattr(cls, "_make"):
+        return cls._make(parts.values())
+    made = object.__new__(cls)
+    for name, part in parts.items():
+        object.__setattr__(made, name, part)
+    return made
+
+
+_objects: dict[str, Any] = {}  # those that graphs of this process name
+
+
+def named(value: Any) -> dict[str, str]:
+    """An object as a node of a graph that does not leave the process can have it."""
+    return {_OBJECT: _name_of(value, id(value))}
+
+
+@torch.compiler.assume_constant_result
+def _name_of(value: Any, identity: int) -> str:
+    """The name of an object; Dynamo compiles anew for one of another identity."""
+    _objects[str(identity)] = value
+    return str(identity)
+
+
+def refusing(name: str, where: str, for_class: Callable[[Any], Any]) -> Any:
+    """For `encoded`: what has no place in a graph is refused."""
+
+    def other(value: Any) -> Any:
+        if isinstance(value, type):
+            return for_class(value)
+        raise UnsupportedOperationError(
+            f"operation {name!r} {where}, and one of its arguments is neither a "
+            "tensor, a number nor a word, nor made of these\n"
+            "  what to do: pass what the operation needs of it, for example "
+            "self.weight in place of self"
+        )
+
+    return other
+
+
+# --- as literals ---------------------------------------------------------------------
 
 _TENSOR, _OTHER = "gradsmith: tensor", "gradsmith: not a literal"
 
@@ -80,7 +118,7 @@ def numbered(value: Any, tensors: list[torch.Tensor]) -> Any:
     return {_OTHER: str(value)} if value in (math.inf, -math.inf) else value
 
 
-def with_tensors(value: Any, tensors: list[torch.Tensor]) -> Any:
+def with_tensors(value: Any, tensors: Sequence[torch.Tensor]) -> Any:
     """What `numbered` was given."""
     if isinstance(value, dict):
         if _TENSOR in value:
@@ -89,7 +127,8 @@ def with_tensors(value: Any, tensors: list[torch.Tensor]) -> Any:
             return _other(value[_OTHER])
         return {key: with_tensors(part, tensors) for key, part in value.items()}
     if isinstance(value, (tuple, list)):
-        return type(value)([with_tensors(part, tensors) for part in value])
+        parts = [with_tensors(part, tensors) for part in value]
+        return parts if isinstance(value, list) else tuple(parts)
     return value
 
 
@@ -97,3 +136,22 @@ def _other(text: str) -> Any:
     if text.startswith("torch."):
         return getattr(torch, text.removeprefix("torch."))
     return float(text) if text in ("nan", "inf", "-inf") else torch.device(text)
+
+
+def frozen(value: Any) -> tuple[Any, ...]:
+    """A literal in tuples alone, which Dynamo takes for a constant."""
+    if isinstance(value, dict):
+        return "dict", tuple(value), tuple(map(frozen, value.values()))
+    if isinstance(value, (tuple, list)):
+        return type(value).__name__, tuple(map(frozen, value))
+    return "", value
+
+
+def thawed(code: tuple[Any, ...]) -> Any:
+    """What `frozen` was given."""
+    if code[0] == "dict":
+        return {key: thawed(part) for key, part in zip(code[1], code[2], strict=True)}
+    if code[0] == "":
+        return code[1]
+    parts = [thawed(part) for part in code[1]]
+    return parts if code[0] == "list" else tuple(parts)

@@ -20,6 +20,11 @@ saved_tensors_hooks = _C._autograd._top_saved_tensors_default_hooks
 keeps_graph = _C._autograd._get_current_graph_task_keep_graph
 
 
+def is_in_mode() -> bool:
+    """Whether calls are recorded or tried out (by compilers, export, make_fx)."""
+    return _C._len_torch_dispatch_stack() > 0
+
+
 def is_traced() -> bool:
     """Whether Dynamo, or a stage of torch.compile behind it, is at work."""
     return TracingContext.try_get() is not None
