@@ -9,7 +9,7 @@ from typing import Any
 from ._arrays import QUICK, is_array, unwrapped
 from ._errors import GradsmithError
 from ._parameters import OPTIONS, Signature, method_of
-from .frameworks import adapter_of, load, prepare
+from .frameworks import adapter_of, load, registered
 
 
 class Operation:
@@ -49,7 +49,7 @@ class Operation:
         self.__signature__ = self.signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
-        self.key = prepare(self)
+        self.key = registered(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         signature = self.signature

@@ -12,6 +12,7 @@ from weakref import WeakValueDictionary
 from .._arrays import NAMES, common_framework
 from .._cotangent import Spec
 from .._errors import UnsupportedOperationError
+from .._late import once_imported
 from .._parameters import Bound
 from . import numpy as _numpy
 
@@ -53,16 +54,10 @@ def adapter_of(leaves: Sequence[Any], operation: str) -> Adapter:
     return _adapters.get(name) or load(name)
 
 
-def prepare(operation: Any) -> str:
-    """Make a new operation known, and return the key that it is known by.
-
-    If there is a framework whose compiler may trace a call of it before there was any,
-    its adapter is loaded now. Nothing else is imported.
-    """
+def registered(operation: Any) -> str:
+    """Make a new operation known; the key that it is known by."""
     key = str(next(_numbers))  # a compiler may take a number for a variable
     OPERATIONS[key] = operation
-    if "torch" in sys.modules and "torch" not in _adapters and not _too_old("torch"):
-        load("torch")
     return key
 
 
@@ -74,20 +69,20 @@ def load(name: str) -> Adapter:
             f"this is {NAMES[name]} {sys.modules[name].__version__}, and operations "
             f"run on {oldest} and later: pip install --upgrade {name}"
         )
-    found = _imported(name)
+    found: Any = import_module(f"{__name__}.{name}")
     _adapters[name] = found
     return found
 
 
 def _too_old(name: str) -> bool:
-    version = getattr(sys.modules[name], "__version__", "0.0")  # none: being imported
-    numbers = version.partition("+")[0].split(".")[:2]
+    numbers = sys.modules[name].__version__.partition("+")[0].split(".")[:2]
     return tuple(map(int, numbers)) < _OLDEST[name]
 
 
-def _imported(name: str) -> Any:
-    if name == "torch":  # a statement, which its compiler can follow at a first call
-        from . import torch
+def _load_for_dynamo(dynamo: Any) -> None:
+    """PyTorch's compiler traces calls of operations, also if it is the first."""
+    if not _too_old("torch"):
+        load("torch")
 
-        return torch
-    return import_module(f"{__name__}.{name}")
+
+once_imported("torch._dynamo", _load_for_dynamo)

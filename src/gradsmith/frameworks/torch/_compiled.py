@@ -45,15 +45,15 @@ def call(operation: Any, bound: Bound) -> Any:
             "torch.no_grad()"
         )
     if operation.hosted:
-        ys = _opaque(operation.key, *_encoded(operation, bound))
-        return decoded(with_tensors(thawed(_structure(operation.key)), ys))
+        ys = opaque(operation.key, *_encoded(operation, bound))
+        return decoded(with_tensors(thawed(structure(operation.key)), ys))
     leaves = bound.leaves
     inner = bound.with_leaves([x.detach() for x in leaves])
     returned, grad = run_body(operation, inner)
     outputs = Outputs(operation, returned)
     if is_transformed():
         # Traced above, the body has left Dynamo's guards; its results are not used.
-        return outputs.structured(_opaque(operation.key, *_encoded(operation, bound)))
+        return outputs.structured(opaque(operation.key, *_encoded(operation, bound)))
     varies = any(x.requires_grad for x in leaves)
     if not torch.is_grad_enabled() or not varies or not outputs.varied:
         return outputs.structured(outputs.flat)
@@ -87,8 +87,7 @@ def _encoded(operation: Any, bound: Bound) -> tuple[Any, Any]:
     return encoded(args, other), encoded(kwargs, other)
 
 
-@torch.compiler.allow_in_graph
-def _opaque(key: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+def opaque(key: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]:
     """The outputs of an operation, in a node that Dynamo does not look into."""
     operation = OPERATIONS[key]
     bound = operation.signature.bind(decoded(tuple(args)), decoded(kwargs))
@@ -111,8 +110,7 @@ def _opaque(key: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...
 _structures: dict[str, Any] = {}  # of what an operation returned when last traced
 
 
-@torch.compiler.assume_constant_result
-def _structure(key: str) -> Any:
+def structure(key: str) -> Any:
     """The structure of what was returned just now, when Dynamo tried out the node."""
     return _structures[key]
 

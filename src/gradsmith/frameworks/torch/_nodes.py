@@ -73,11 +73,10 @@ _objects: dict[str, Any] = {}  # those that graphs of this process name
 
 def named(value: Any) -> dict[str, str]:
     """An object as a node of a graph that does not leave the process can have it."""
-    return {_OBJECT: _name_of(value, id(value))}
+    return {_OBJECT: name_of(value, id(value))}
 
 
-@torch.compiler.assume_constant_result
-def _name_of(value: Any, identity: int) -> str:
+def name_of(value: Any, identity: int) -> str:
     """The name of an object; Dynamo compiles anew for one of another identity."""
     _objects[str(identity)] = value
     return str(identity)

@@ -114,11 +114,6 @@ def _without_tensors(args: tuple[Any, ...]) -> list[Any]:
     return [_Tensor if x.__class__ in _TENSORS else x for x in args]
 
 
-@torch.compiler.substitute_in_graph(quick)
-def _not_in_graphs(operation: Any, args: tuple[Any, ...]) -> Any:
-    return NotImplemented
-
-
 def register() -> None:
     """Let operations go the quick way.
 

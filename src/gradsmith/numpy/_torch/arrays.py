@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from ..._late import once_imported
 from .. import _dtypes
 from .._types import finfo as finfo
 
@@ -19,20 +20,25 @@ _KINDS = {dtype: name for name, dtype in _DTYPES.items()}
 _FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
-@torch.compiler.assume_constant_result
 def evaluated(fn: Any, *args: Any) -> Any:
     """A function of Python values, which torch.compile calls and does not trace."""
     return fn(*args)
 
 
-@torch.compiler.assume_constant_result
 def loop(*kinds: Any) -> tuple[str, ...]:
     return _dtypes.loop(*kinds)
 
 
-@torch.compiler.assume_constant_result
 def result_type(*kinds: Any) -> str:
     return _dtypes.result_type(*kinds)
+
+
+def _take_for_constants(dynamo: Any) -> None:
+    for fn in (evaluated, loop, result_type):
+        torch.compiler.assume_constant_result(fn)
+
+
+once_imported("torch._dynamo", _take_for_constants)
 
 
 def is_float(x: Any) -> bool:
