@@ -1,4 +1,4 @@
-"""One definition, four frameworks: the softmax of the third example, portable.
+"""One definition, four frameworks: the third example's softmax, portable.
 
 `gradsmith.numpy` has NumPy's names for the arrays of every framework.
 """
@@ -27,7 +27,7 @@ def softmax(x, axis=-1):
 
 def by_numpy(x):
     gradient = gs.grad(lambda x: softmax(x)[0])(x)
-    return gradient, gs.jvp(softmax, (x,), (np.ones_like(x) * x,))[1]
+    return gradient, gs.jvp(softmax, (x,), (x,))[1]
 
 
 def by_tensorflow(x):
@@ -69,13 +69,13 @@ FRAMEWORKS = {
 
 def report() -> Iterator[str]:
     x = np.array([1000.0, 999.0, 0.0], np.float32)
-    yield f"{'':11} reverse mode                      forward mode, same rule"
+    yield f"{'':11} {'reverse mode':36} forward mode, same rule"
     for name, run in FRAMEWORKS.items():
         if find_spec(name) is None:
             yield f"{name:11} is not installed"
         else:
             gradient, tangent = run(x)
-            yield f"{name:11} {gradient!s:33} {tangent}"
+            yield f"{name:11} {gradient!s:36} {tangent}"
 
 
 if __name__ == "__main__":
