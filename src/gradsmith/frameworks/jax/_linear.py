@@ -4,6 +4,9 @@ JAX's own `linear_call` can't be batched nor differentiated with respect to the 
 and wants both functions traced before anybody asks for them.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# (where these names come from is not there when the code is checked)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence

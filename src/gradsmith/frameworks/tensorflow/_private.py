@@ -12,6 +12,9 @@
 - `Weakref`: how an object that is an argument of a `tf.function` is told from others.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# (where these names come from is not there when the code is checked)
+
 from __future__ import annotations
 
 import sys
