@@ -26,13 +26,22 @@ class PythonOperation(Operation):
             return super().__call__(*args, **kwargs)
         return self._in_frameworks(*args, **kwargs)
 
+    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        self.__dict__.pop("_in_frameworks", None)  # it may have been made without rules
+        return super().vjp(rule)
+
+    def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        self.__dict__.pop("_in_frameworks", None)
+        return super().jvp(rule)
+
     @cached_property
     def _in_frameworks(self) -> Operation:
         """The operation that a framework sees: callbacks, in rule form."""
         callbacks = Callbacks(self, self._signature)
         body = wraps(self.fn)(lambda *args, **kwargs: callbacks.body(*args, **kwargs))
-        result = Operation(body, closure=False, surrogate=self.surrogate)
-        result.linear = self.linear
+        result = Operation(
+            body, closure=False, surrogate=self.surrogate, linear=self.linear
+        )
         if self.closure or self.vjp_rule or self.jvp_rule:
             result.vjp(callbacks.vjp)
             result.jvp(callbacks.jvp)
@@ -80,7 +89,8 @@ def python_op(
     closure, rules = False, (grad, jvp)
     if isinstance(fn, Operation):
         closure, rules = fn.closure, (grad or fn.vjp_rule, jvp or fn.jvp_rule)
-        surrogate, linear, fn = surrogate or fn.surrogate, fn.linear, fn.fn
+        surrogate, linear = surrogate or fn.surrogate, linear and fn.linear
+        fn = fn.fn
     result = PythonOperation(fn, closure=closure, surrogate=surrogate, linear=linear)
     result.spec = spec
     for give, rule in zip((result.vjp, result.jvp), rules, strict=True):

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax.extend.core import Primitive, take_current_trace
 from jax.interpreters import ad
 
@@ -45,7 +46,8 @@ eager_p.multiple_results = True
 
 @eager_p.def_impl
 def _run(*leaves: Any, call: Call, runs: list[Ran]) -> Sequence[Any]:
-    ran = call.run(leaves)
+    # JAX gives numbers and NumPy's arrays on as they are.
+    ran = call.run([x if isinstance(x, jax.Array) else jnp.asarray(x) for x in leaves])
     operation = call.operation
     rules = (ran.grad, operation.vjp_rule, operation.jvp_rule)
     takes_arguments = not operation.closure or operation.jvp_rule is not None

@@ -45,6 +45,12 @@ try:
 except ImportError:
     extend_axis_env_nd = get_axis_env = no_axis_name = None
 
+# Checks in a body. Without it checkify says that it does not know our primitive.
+try:
+    from jax._src.checkify import checkify_jaxpr, error_checks
+except ImportError:
+    checkify_jaxpr, error_checks = None, {}
+
 
 def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:
     """What a function that returns a list computes; what it captures are constants."""
@@ -72,6 +78,17 @@ def axis_name(axis: Any) -> Any:
     if no_axis_name is None:
         return axis.name if isinstance(axis.name, str) else None
     return None if axis.name is no_axis_name else axis.name
+
+
+def over_batch(fn: Callable[..., Any], axis: Any, dims: Sequence[int | None]) -> Any:
+    """A function mapped over an axis that a vmap around it maps over."""
+    return jax.vmap(
+        fn,
+        in_axes=tuple(dims),
+        axis_name=axis_name(axis),
+        axis_size=axis.size,
+        spmd_axis_name=axis.spmd_name,
+    )
 
 
 def varying_axes(aval: Any) -> frozenset[Any]:

@@ -17,9 +17,10 @@ from jax.interpreters.partial_eval import dce_jaxpr_consts
 
 from ..._errors import UnsupportedOperationError
 from ._call import Ran
+from ._custom import Custom
 from ._internals import naming, traced
 from ._linear import Linear
-from ._specs import derivative, symbolic, with_jvp
+from ._specs import derivative, symbolic
 
 
 def used(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -86,7 +87,13 @@ class Plan:
         self.new = [outvars[j] for kind, j in self.sources if kind == "new"]
         if self.new:
             self.code = _without_unused(self.code, [*outvars[: self.count], *self.new])
-            self.op = with_jvp(self._run, self._jvp, staged.call.operation.name)
+            self.op = Custom(
+                staged.call.operation.name,
+                run=self._run,
+                jvp=self._jvp,
+                outs=self.code.out_avals,
+                effects=self.code.effects,
+            )
 
     def _trace(self, *given: Any) -> list[Any]:
         call, n = self.staged.call, len(self.staged.avals)

@@ -96,16 +96,9 @@ def no_tangent(spec: Spec) -> Any:
 # --- derivatives of functions --------------------------------------------------------
 
 
-def with_jvp(fn: Any, jvp: Any, name: str) -> Any:
-    """A function with its derivative, called in JAX's listings by a name."""
-
-    def named(*inputs: Any) -> Any:
-        return fn(*inputs)
-
-    named.__name__ = name
-    result = jax.custom_jvp(named)
-    result.defjvp(jvp, symbolic_zeros=True)
-    return result
+def still(x: Any) -> SymbolicZero:
+    """The tangent of a value that does not move."""
+    return SymbolicZero(tangent_type(x))
 
 
 def symbolic(dy: Any) -> Any:
