@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _tree
 from ._application import OutputSpecs, run_body
-from ._arrays import described, framework_of, same_shape
+from ._arrays import described, same_shape
 from ._contract.causes import written
 from ._cotangent import Spec, spec_of
 from ._errors import GradientContractError, GradsmithError
@@ -29,37 +29,41 @@ class Callbacks:
         self.trials = Trials()
 
     def body(self, *args: Any, **kwargs: Any) -> Any:
-        return self._call(args, kwargs).run()
+        call, arrays = self._call(args, kwargs)
+        return call.run(arrays)
 
     def vjp(self, dy: Any, y: Any, *args: Any, needs: Any, **kwargs: Any) -> Any:
-        return self._call(args, kwargs).gradients(dy, y, needs)
+        call, arrays = self._call(args, kwargs)
+        return call.gradients(dy, y, arrays, needs)
 
     def jvp(self, dx: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-        return self._call(args, kwargs).tangents(dx, y)
+        call, arrays = self._call(args, kwargs)
+        return call.tangents(dx, y, arrays)
 
-    def _call(self, args: Any, kwargs: Any) -> _Call:
+    def _call(self, args: Any, kwargs: Any) -> tuple[_Call, Sequence[Any]]:
         # A rule is told the defaults too, which not every body takes (a ufunc's)
         bound = self.signature.bind(args, kwargs).without_defaults()
-        return _Call(self.operation, bound, self.trials)
+        call = bound.with_leaves([_spec_of(x) for x in bound.leaves])
+        return _Call(self.operation, call, self.trials), bound.leaves
 
 
 class _Call:
     """One call in a framework. `specs` describe its arrays, `outputs` what it returns.
 
     What is called back are functions of flat arrays: those of the arguments, for rules
-    after the cotangents or tangents and the outputs.
+    after the cotangents or tangents and the outputs. They hold specs alone, since they
+    outlive the arrays of the call.
     """
 
-    def __init__(self, operation: Any, bound: Bound, trials: Trials) -> None:
+    def __init__(self, operation: Any, described: Bound, trials: Trials) -> None:
         self.operation = operation
-        self.bound = bound
+        self.described = described
+        self.specs = described.leaves
         self.trials = trials
         self.name = f"operation {operation.name!r}"
-        self.specs = [_spec_of(x) for x in bound.leaves]
-        self.described = bound.with_leaves(self.specs)
         self.outputs: Any = None
 
-    def run(self) -> Any:
+    def run(self, arrays: Sequence[Any]) -> Any:
         def flat(*xs: Any) -> list[Any]:
             ys = self._ran(xs)
             found = _tree.map(spec_of, ys)
@@ -68,10 +72,12 @@ class _Call:
             _require_specs(self.name, _tree.leaves(self.outputs), _tree.leaves(found))
             return _tree.leaves(ys)
 
-        ys = hosted(flat, self.bound.leaves, self._output_specs, self.operation.name)
+        ys = hosted(flat, arrays, self._output_specs, self.operation.name)
         return _tree.unflatten(self.outputs, ys)
 
-    def gradients(self, dy: Any, y: Any, needs: dict[str, bool]) -> dict[str, Any]:
+    def gradients(
+        self, dy: Any, y: Any, arrays: Sequence[Any], needs: dict[str, bool]
+    ) -> dict[str, Any]:
         outputs = _described_outputs(y)
         wanted = [*self._wanted(needs)]
 
@@ -88,12 +94,12 @@ class _Call:
 
         rule = self._differentiable(flat, "the gradient", specs)
         dys = [d for d in _tree.leaves(dy) if d is not None]
-        found = rule(*dys, *_tree.leaves(y), *self.bound.leaves)
+        found = rule(*dys, *_tree.leaves(y), *arrays)
         by_place = dict(zip(wanted, found, strict=True))
         flat_gradients = [by_place.get(i) for i in range(len(self.specs))]
         return dict(self._by_argument(flat_gradients))
 
-    def tangents(self, dx: Any, y: Any) -> Any:
+    def tangents(self, dx: Any, y: Any, arrays: Sequence[Any]) -> Any:
         outputs = _described_outputs(y)
         dxs = [d for d in _tree.leaves(dx) if d is not None]
         moved = [i for i, spec in enumerate(self.specs) if has_tangent(spec)]
@@ -107,7 +113,7 @@ class _Call:
             return tangents_of(self.operation, bound, outputs, y, dxs)
 
         rule = self._differentiable(flat, "the tangent", lambda arrays: outputs.flat)
-        found = rule(*dxs, *_tree.leaves(y), *self.bound.leaves)
+        found = rule(*dxs, *_tree.leaves(y), *arrays)
         return outputs.structured(found)
 
     def _differentiable(self, flat: Any, what: str, find: Any) -> Any:
@@ -118,7 +124,7 @@ class _Call:
 
     def _ran(self, xs: Sequence[Any]) -> Any:
         """The outputs of the body, each an array."""
-        outputs, _ = run_body(self.operation, self.bound.with_leaves(xs))
+        outputs, _ = run_body(self.operation, self.described.with_leaves(xs))
         return _tree.map(lambda y: _as_array(self.name, y), outputs)
 
     def _taken_apart(
@@ -127,7 +133,7 @@ class _Call:
         """The cotangents or tangents, the outputs, and the call."""
         start = len(arrays) - len(self.specs)
         y = _tree.unflatten(outputs.tree, [*arrays[count:start]])
-        return arrays[:count], y, self.bound.with_leaves(arrays[start:])
+        return arrays[:count], y, self.described.with_leaves(arrays[start:])
 
     def _wanted(self, needs: dict[str, bool]) -> Iterator[int]:
         """The positions of the arrays whose gradients will be used."""
@@ -141,10 +147,10 @@ class _Call:
 
     def _by_argument(self, gradients: list[Any]) -> Iterator[tuple[str, Any]]:
         """Each argument that has arrays, with its gradients in the same structure."""
-        structured = self.bound.with_leaves(gradients)
-        pairs = zip(self.bound.arguments(), structured.arguments(), strict=True)
+        structured = self.described.with_leaves(gradients)
+        pairs = zip(self.described.arguments(), structured.arguments(), strict=True)
         for (name, value), (_, gradient) in pairs:
-            if any(framework_of(leaf) for leaf in _tree.leaves(value)):
+            if any(isinstance(leaf, Spec) for leaf in _tree.leaves(value)):
                 yield name, gradient
 
     # What a compiler must know before anything is run

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 from jax.extend.core import Primitive, take_current_trace
 from jax.interpreters import ad
 
@@ -19,6 +18,7 @@ from ._captures import CapturedError, tracers_in
 from ._internals import EAGER_TRACES, primitive_linearizations
 from ._linear import Linear
 from ._primitive import linear_p
+from ._specs import as_array
 
 
 def is_eager() -> bool:
@@ -46,8 +46,7 @@ eager_p.multiple_results = True
 
 @eager_p.def_impl
 def _run(*leaves: Any, call: Call, runs: list[Ran]) -> Sequence[Any]:
-    # JAX gives numbers and NumPy's arrays on as they are.
-    ran = call.run([x if isinstance(x, jax.Array) else jnp.asarray(x) for x in leaves])
+    ran = call.run([*map(as_array, leaves)])
     operation = call.operation
     rules = (ran.grad, operation.vjp_rule, operation.jvp_rule)
     takes_arguments = not operation.closure or operation.jvp_rule is not None

@@ -80,7 +80,7 @@ class Plan:
         # In rule form the rule is given the outputs; the body need not run again.
         closure = staged.call.operation.closure
         given = staged.avals if closure else [*staged.avals, *outs]
-        self.code = used(traced(self._trace, given))
+        self.code = used(self._traced(given))
         self._refuse_unknown()
         outvars = self.code.jaxpr.outvars
         self.sources = [self._source(var) for var in outvars[self.count :]]
@@ -94,6 +94,16 @@ class Plan:
                 outs=self.code.out_avals,
                 effects=self.code.effects,
             )
+
+    def _traced(self, given: Sequence[Any]) -> ClosedJaxpr:
+        try:
+            return traced(self._trace, given)
+        except jax.errors.UnexpectedTracerError as error:
+            raise UnsupportedOperationError(
+                f"operation {self.staged.call.operation.name!r} captures a value of a "
+                "vmap that is over when the derivative is taken, as in "
+                "jax.grad(jax.jit(jax.vmap(f))): make it an argument of the operation"
+            ) from error
 
     def _trace(self, *given: Any) -> list[Any]:
         call, n = self.staged.call, len(self.staged.avals)

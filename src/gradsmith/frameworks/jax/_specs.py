@@ -51,6 +51,11 @@ def tangent_type(x: Any) -> Any:
     return jax.typeof(x).to_tangent_aval()
 
 
+def as_array(x: Any) -> Any:
+    """An array of JAX's: it gives numbers and NumPy's arrays on as they are."""
+    return x if isinstance(x, jax.Array) else jnp.asarray(x)
+
+
 def conjugate(x: Any) -> Any:
     """From JAX's convention for cotangents of complex numbers to a rule's, and back.
 
