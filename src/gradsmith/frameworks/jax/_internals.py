@@ -1,8 +1,7 @@
 """The parts of JAX that it does not publish, all in one place.
 
 Where a release has moved one of them we do without it, more slowly; results don't
-change. What differentiates is built on `jax.custom_jvp` and on a primitive, which are
-public.
+change. What differentiates is built on primitives, which are public.
 """
 
 from __future__ import annotations

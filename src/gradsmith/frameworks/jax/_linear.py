@@ -15,7 +15,7 @@ from jax.extend.core import unmapped_aval
 
 from ... import _contract
 from ._internals import over_batch, weakref_cache_key_types
-from ._specs import as_array, ones
+from ._specs import ones
 
 
 class Linear:
@@ -99,7 +99,7 @@ def _transposed(fn: Any, avals: Sequence[Any], cotangents: Sequence[Any]) -> lis
     `linear_transpose` looks into their bodies.
     """
     _, pull = jax.vjp(fn, *map(ones, avals))
-    return list(pull(tuple(map(as_array, cotangents))))
+    return list(pull(tuple(cotangents)))
 
 
 def _batched(aval: Any, size: int) -> Any:

@@ -107,7 +107,7 @@ def still(x: Any) -> SymbolicZero:
 
 
 def symbolic(dy: Any) -> Any:
-    """A tangent as the rule of a custom_jvp returns it."""
+    """A tangent as the jvp of a `Custom` returns it."""
     return SymbolicZero(dy.aval) if type(dy) is ad.Zero else dy
 
 
