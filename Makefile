@@ -32,12 +32,10 @@ docs: $(ENVS)/docs/made
 clean:
 	rm -rf $(ENVS) site
 
-# The demo needs the package alone; each other environment has an extra of its name.
-$(ENVS)/demo/made: EXTRA :=
-$(ENVS)/%/made: EXTRA = [$*]
+# Each environment has an extra of its name.
 $(ENVS)/%/made: pyproject.toml
 	@echo "Making the environment $(@D) (once; about a minute at most)"
 	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f'Gradsmith needs Python 3.11 or later, and this is {v[0]}.{v[1]}. Try make PYTHON=python3.12')"
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e ".$(EXTRA)"
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
 	@touch $@

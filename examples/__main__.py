@@ -1,7 +1,8 @@
-"""Run the nine examples and show what they print."""
+"""Run the examples and show what they print."""
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 
 NAMES = [
@@ -14,7 +15,14 @@ NAMES = [
     "linear_model",
     "clipped_loss",
     "cubic_layer",
+    "four_frameworks",
+    "sparse_solve",
 ]
+
+
+# TensorFlow writes of its own matters to the terminal when it is imported.
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 
 
 def main() -> None:
@@ -23,7 +31,7 @@ def main() -> None:
         title = example.__doc__.partition("\n")[0]
         print(f"\n{number}. {title}  (examples/{name}.py)")
         for line in example.report():
-            print(f"   {line}")
+            print(f"   {line}", flush=True)
     print(f"\nAll {len(NAMES)} examples ran.")
 
 

@@ -1,4 +1,4 @@
-"""The nine examples: each runs, and its gradient is the one it promises."""
+"""The examples: each runs, and its gradient is the one it promises."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from examples import __main__ as demo
 from examples import (
     clipped_loss,
     cubic_layer,
+    four_frameworks,
     leaky_relu,
     linear_model,
     piecewise,
@@ -35,11 +36,11 @@ def test_reports(name):
     assert list(import_module(f"examples.{name}").report())
 
 
-def test_demo_shows_all_nine():
+def test_demo_shows_all():
     result = subprocess.run(
         [sys.executable, "-m", "examples"], capture_output=True, text=True, check=True
     )
-    assert "All 9 examples ran." in result.stdout
+    assert "All 11 examples ran." in result.stdout
     assert result.stderr == ""
 
 
@@ -62,6 +63,16 @@ def test_stable_softmax_agrees_with_autodiff_and_survives_large_inputs():
     large = gs.grad(lambda x: stable_softmax.softmax(x)[0])(np.array([1e3, 999.0]))
     p = 1 / (1 + np.exp(-1.0))
     np.testing.assert_allclose(large, [p * (1 - p), -p * (1 - p)], rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", four_frameworks.FRAMEWORKS)
+def test_four_frameworks_agree(name):
+    x = np.array([1000.0, 999.0, 0.0], np.float32)
+    gradient, tangent = four_frameworks.FRAMEWORKS[name](x)
+    p = 1 / (1 + np.exp(-1.0))
+    np.testing.assert_allclose(gradient, [p - p * p, p * p - p, 0], rtol=1e-6)
+    expected = [p * (1000 - (1000 * p + 999 * (1 - p))), 0, 0]
+    np.testing.assert_allclose(tangent[0], expected[0], rtol=1e-3)
 
 
 def test_watched_constant():

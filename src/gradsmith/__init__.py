@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
 from ._contract import not_differentiable, zero
-from ._cotangent import spec, unbroadcast
+from ._cotangent import spec
 from ._errors import (
     GradientContractError,
     GradsmithError,
@@ -20,7 +20,7 @@ from ._gradient_tape import GradientTape
 from ._module import Module
 from ._operation import Operation, custom_gradient, operation, with_gradient
 from ._pool import release_memory
-from ._python_op import python_op
+from ._portable import stop_gradient, unbroadcast
 from ._tensor import Tensor, Variable, constant
 from ._transforms import (
     grad,
@@ -28,7 +28,6 @@ from ._transforms import (
     hvp,
     jacobian,
     jvp,
-    stop_gradient,
     value_and_grad,
     vjp,
 )
@@ -39,10 +38,15 @@ __version__ = "0.1.0"
 _scipy_hook.install()
 
 if TYPE_CHECKING:
+    from ._python_op import python_op
     from ._survival import survival_table, survives
 
 # Loaded when they are first asked for.
-_LAZY = {"survival_table": "_survival", "survives": "_survival"}
+_LAZY = {
+    "python_op": "_python_op",
+    "survival_table": "_survival",
+    "survives": "_survival",
+}
 
 
 def __getattr__(name: str) -> object:

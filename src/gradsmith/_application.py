@@ -25,14 +25,14 @@ def run_body(operation: Any, bound: Bound) -> tuple[Any, Any]:
     try:
         returned = bound.run()
     except Exception as error:
-        _add_notes(error, f"the body of operation {operation.name!r}")
+        add_notes(error, f"the body of operation {operation.name!r}")
         raise
     if operation.closure:
         return _contract.split_outputs(operation.name, returned)
     return returned, None
 
 
-def _add_notes(error: Exception, where: str) -> None:
+def add_notes(error: Exception, where: str) -> None:
     """Say on the user's exception where it was raised, and why if it is our doing."""
     error.add_note(f"raised by {where}")
     if isinstance(error, ValueError) and "read-only" in str(error):
@@ -119,16 +119,16 @@ class Application:
             options["variables"] = [variable for variable, _ in self.variables]
         if self.grad is not None:
             upstream = self._upstream(rule, taken, dys)
-            returned = self._call("gradient", rule, upstream, options)
+            returned = self.call_rule("gradient", rule, upstream, options)
         else:
             dy = self.outputs.structured(dys)
             returned = self._call_with_arguments("vjp", rule, dy, options)
         if "variables" not in options:
-            return self._checked(returned, wanted)
+            return self.checked(returned, wanted)
         returned, for_variables = _contract.split_variables(
             self.operation.name, returned
         )
-        return self._checked(returned, wanted) + self._checked_variables(for_variables)
+        return self.checked(returned, wanted) + self._checked_variables(for_variables)
 
     def tangents(self, dxs: Sequence[Any]) -> list[Any]:
         """The tangents of the outputs, from one for each array in the arguments."""
@@ -156,7 +156,7 @@ class Application:
             for name, spec in _tree.leaves_with_names(argument.specs, argument.name)
             if spec is not None
         ]
-        return [*names, *(variable.name for variable, _ in self.variables)][i]
+        return [*names, *map(_name_of_variable, self.variables)][i]
 
     # Calling
 
@@ -166,9 +166,9 @@ class Application:
         """Call `rule(d, y, *arguments)`."""
         assert self.bound is not None
         args, kwargs = self.bound.arguments_for(rule, before=2)
-        return self._call(what, rule, (d, self.y, *args), {**kwargs, **options})
+        return self.call_rule(what, rule, (d, self.y, *args), {**kwargs, **options})
 
-    def _call(
+    def call_rule(
         self, what: str, rule: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         try:
@@ -181,7 +181,7 @@ class Application:
                 raise _contract.wrong_parameters(
                     where, misfit, expected, rule
                 ) from None
-            _add_notes(error, where)
+            add_notes(error, where)
             raise
 
     def _parameters(self, what: str, named: Collection[str]) -> str:
@@ -216,7 +216,7 @@ class Application:
 
     # Checking
 
-    def _checked(self, returned: Any, wanted: Collection[int]) -> list[Any]:
+    def checked(self, returned: Any, wanted: Collection[int]) -> list[Any]:
         specs = self.call.leaves
         if self.call.places is not None:  # what is as it should be: 3 us less
             gradients = returned if isinstance(returned, tuple) else (returned,)
@@ -243,7 +243,7 @@ class Application:
 
     def _checked_variables(self, returned: Any) -> list[Any]:
         arguments = [
-            Argument(variable.name, spec, Kind.FLOATING)
+            Argument(_name_of_variable((variable, spec)), spec, Kind.FLOATING)
             for variable, spec in self.variables
         ]
         names = [argument.name for argument in arguments]
@@ -257,6 +257,12 @@ class Application:
         return _contract.check_gradients(
             self.operation.name, returned, arguments, names, each="variable"
         )
+
+
+def _name_of_variable(pair: tuple[Any, Spec]) -> str:
+    """The name that its spec gives it, if it has none of its own."""
+    variable, spec = pair
+    return getattr(spec, "name", "") or variable.name
 
 
 def _misfit(rule: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> str:

@@ -43,7 +43,7 @@ def arguments_of(bound: Bound) -> list[Argument]:
     arguments = []
     for name, value in bound.arguments():
         specs = _tree.map(lambda x: x if isinstance(x, Spec) else None, value)
-        kind = min(map(_kind, _tree.leaves(value)), default=Kind.STATIC)
+        kind = min([*map(_kind, _tree.leaves(value)), Kind.STATIC])
         arguments.append(Argument(name, specs, kind))
     return arguments
 

@@ -6,7 +6,7 @@ No framework is imported to find out: one whose array we are given is loaded alr
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,17 +22,31 @@ NAMES = {
     "jax": "JAX",
     "torch": "PyTorch",
 }
-_ROOTS = {"torch": "torch", "jax": "jax", "jaxlib": "jax", "tensorflow": "tensorflow"}
+_ROOTS = {
+    "torch": "torch",
+    "jax": "jax",
+    "jaxlib": "jax",
+    "tensorflow": "tensorflow",
+    "keras": "keras",
+}
 # What counts as an array of a framework, beside the types that are derived from it.
 _ARRAY_TYPES = {
     "torch": lambda torch: (torch.Tensor,),
     "jax": lambda jax: (jax.Array,),
-    "tensorflow": lambda tf: (tf.Tensor, tf.Variable),
-}
+    "tensorflow": lambda tf: (
+        tf.Tensor, tf.Variable, tf.IndexedSlices, tf.RaggedTensor, tf.SparseTensor
+    ),
+    "keras": lambda keras: (keras.Variable, keras.KerasTensor),
+}  # fmt: skip
 _known: dict[type, str | None] = {}
+_wrapping: set[type] = set()  # those of the known types that have an array inside
 
 # How an adapter describes the arrays of its framework, registered when it is loaded.
 DESCRIBE: dict[str, Callable[[Any], Spec]] = {}
+
+# How an adapter runs an operation, by the type of the first argument, if the call is of
+# the usual kind; else it returns NotImplemented, before the body has run.
+QUICK: dict[type, Callable[[Any, tuple[Any, ...]], Any]] = {}
 
 
 def framework_of(x: Any) -> str | None:
@@ -55,14 +69,37 @@ def _find(x: Any) -> str | None:
     for base in type(x).__mro__:  # a user's subclass is from another module
         name = _ROOTS.get(base.__module__.partition(".")[0])
         if name is not None and name in sys.modules:
-            types = _ARRAY_TYPES[name](sys.modules[name])
-            return name if isinstance(x, types) else None
+            module = sys.modules[name]
+            if not isinstance(x, _ARRAY_TYPES[name](module)):
+                return None
+            if name == "keras":
+                _wrapping.add(type(x))
+                name = module.backend.backend()
+            return name if name in NAMES else None
     return None
 
 
 def is_array(x: Any) -> bool:
     """Whether an argument counts as an array; all else, numbers too, is static."""
     return framework_of(x) is not None
+
+
+def unwrapped(arrays: Sequence[Any], caller: str) -> Sequence[Any]:
+    """The same arrays, with what is inside of Keras' variables in their place."""
+    if _wrapping and any(type(x) in _wrapping for x in arrays):
+        return [_inside(x, caller) if type(x) in _wrapping else x for x in arrays]
+    return arrays
+
+
+def _inside(x: Any, caller: str) -> Any:
+    if hasattr(x, "value"):
+        return x.value  # as a layer reads it: cast, if the layer computes in float16
+    raise GradsmithError(
+        f"{caller} was given a KerasTensor, which has no values\n"
+        "  expected: arrays\n"
+        "  what to do: call it inside the `call` of a keras.Layer (or in a "
+        "keras.layers.Lambda), and that layer on the KerasTensor"
+    )
 
 
 def common_framework(arrays: Iterable[Any], caller: str) -> str:
@@ -112,19 +149,6 @@ def same_shape(got: Any, expected: Any) -> bool:
         return True
     pairs = zip(got, expected, strict=False)
     return len(got) == len(expected) and all(m == n or None in (m, n) for m, n in pairs)
-
-
-_CONSTANT = {
-    "torch": lambda torch, x: x.detach(),
-    "jax": lambda jax, x: jax.lax.stop_gradient(x),
-    "tensorflow": lambda tf, x: tf.stop_gradient(x),
-}
-
-
-def constant_of(x: Any) -> Any:
-    """An array of a framework as a constant; anything else as it is."""
-    name = framework_of(x)
-    return _CONSTANT[name](sys.modules[name], x) if name in _CONSTANT else x
 
 
 # --- containers ----------------------------------------------------------------------

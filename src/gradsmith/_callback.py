@@ -29,41 +29,44 @@ class Callbacks:
         self.trials = Trials()
 
     def body(self, *args: Any, **kwargs: Any) -> Any:
-        call, arrays = self._call(args, kwargs)
-        return call.run(arrays)
+        call, xs = self._bound(args, kwargs)
+        return call.run(xs)
 
     def vjp(self, dy: Any, y: Any, *args: Any, needs: Any, **kwargs: Any) -> Any:
-        call, arrays = self._call(args, kwargs)
-        return call.gradients(dy, y, arrays, needs)
+        call, xs = self._bound(args, kwargs)
+        return call.gradients(dy, y, xs, needs)
 
     def jvp(self, dx: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-        call, arrays = self._call(args, kwargs)
-        return call.tangents(dx, y, arrays)
+        call, xs = self._bound(args, kwargs)
+        return call.tangents(dx, y, xs)
 
-    def _call(self, args: Any, kwargs: Any) -> tuple[_Call, Sequence[Any]]:
+    def _bound(self, args: Any, kwargs: Any) -> tuple[_Call, Sequence[Any]]:
         # A rule is told the defaults too, which not every body takes (a ufunc's)
         bound = self.signature.bind(args, kwargs).without_defaults()
-        call = bound.with_leaves([_spec_of(x) for x in bound.leaves])
-        return _Call(self.operation, call, self.trials), bound.leaves
+        specs = [_spec_of(x) for x in bound.leaves]
+        call = _Call(self.operation, bound.with_leaves(specs), specs, self.trials)
+        return call, bound.leaves
 
 
 class _Call:
-    """One call in a framework. `specs` describe its arrays, `outputs` what it returns.
+    """One call in a framework, with specs in place of its arrays.
 
     What is called back are functions of flat arrays: those of the arguments, for rules
-    after the cotangents or tangents and the outputs. They hold specs alone, since they
-    outlive the arrays of the call.
+    after the cotangents or tangents and the outputs. A compiled graph keeps them, and
+    with them this, but none of the arrays.
     """
 
-    def __init__(self, operation: Any, described: Bound, trials: Trials) -> None:
+    def __init__(
+        self, operation: Any, bound: Bound, specs: list[Spec], trials: Trials
+    ) -> None:
         self.operation = operation
-        self.described = described
-        self.specs = described.leaves
+        self.bound = bound
+        self.specs = specs
         self.trials = trials
         self.name = f"operation {operation.name!r}"
-        self.outputs: Any = None
+        self.outputs: Any = None  # a tree of the specs, once it is known
 
-    def run(self, arrays: Sequence[Any]) -> Any:
+    def run(self, xs: Sequence[Any]) -> Any:
         def flat(*xs: Any) -> list[Any]:
             ys = self._ran(xs)
             found = _tree.map(spec_of, ys)
@@ -72,11 +75,11 @@ class _Call:
             _require_specs(self.name, _tree.leaves(self.outputs), _tree.leaves(found))
             return _tree.leaves(ys)
 
-        ys = hosted(flat, arrays, self._output_specs, self.operation.name)
+        ys = hosted(flat, xs, self._output_specs, self.operation.name)
         return _tree.unflatten(self.outputs, ys)
 
     def gradients(
-        self, dy: Any, y: Any, arrays: Sequence[Any], needs: dict[str, bool]
+        self, dy: Any, y: Any, xs: Sequence[Any], needs: dict[str, bool]
     ) -> dict[str, Any]:
         outputs = _described_outputs(y)
         wanted = [*self._wanted(needs)]
@@ -89,17 +92,17 @@ class _Call:
             if self.operation.spec is None:
                 # A broken contract is seen before anything is compiled.
                 run = lambda: try_rule(flat, [_spec_of(x) for x in arrays])
-                self.trials.once(tuple(wanted), self.described, run, self.name)
+                self.trials.once(tuple(wanted), self.bound, run, self.name)
             return [self.specs[i] for i in wanted]
 
         rule = self._differentiable(flat, "the gradient", specs)
         dys = [d for d in _tree.leaves(dy) if d is not None]
-        found = rule(*dys, *_tree.leaves(y), *arrays)
+        found = rule(*dys, *_tree.leaves(y), *xs)
         by_place = dict(zip(wanted, found, strict=True))
         flat_gradients = [by_place.get(i) for i in range(len(self.specs))]
         return dict(self._by_argument(flat_gradients))
 
-    def tangents(self, dx: Any, y: Any, arrays: Sequence[Any]) -> Any:
+    def tangents(self, dx: Any, y: Any, xs: Sequence[Any]) -> Any:
         outputs = _described_outputs(y)
         dxs = [d for d in _tree.leaves(dx) if d is not None]
         moved = [i for i, spec in enumerate(self.specs) if has_tangent(spec)]
@@ -113,7 +116,7 @@ class _Call:
             return tangents_of(self.operation, bound, outputs, y, dxs)
 
         rule = self._differentiable(flat, "the tangent", lambda arrays: outputs.flat)
-        found = rule(*dxs, *_tree.leaves(y), *arrays)
+        found = rule(*dxs, *_tree.leaves(y), *xs)
         return outputs.structured(found)
 
     def _differentiable(self, flat: Any, what: str, find: Any) -> Any:
@@ -124,7 +127,7 @@ class _Call:
 
     def _ran(self, xs: Sequence[Any]) -> Any:
         """The outputs of the body, each an array."""
-        outputs, _ = run_body(self.operation, self.described.with_leaves(xs))
+        outputs, _ = run_body(self.operation, self.bound.with_leaves(xs))
         return _tree.map(lambda y: _as_array(self.name, y), outputs)
 
     def _taken_apart(
@@ -133,12 +136,12 @@ class _Call:
         """The cotangents or tangents, the outputs, and the call."""
         start = len(arrays) - len(self.specs)
         y = _tree.unflatten(outputs.tree, [*arrays[count:start]])
-        return arrays[:count], y, self.described.with_leaves(arrays[start:])
+        return arrays[:count], y, self.bound.with_leaves(arrays[start:])
 
     def _wanted(self, needs: dict[str, bool]) -> Iterator[int]:
         """The positions of the arrays whose gradients will be used."""
         place = 0
-        for name, value in self.described.arguments():
+        for name, value in self.bound.arguments():
             for leaf in _tree.leaves(value):
                 if isinstance(leaf, Spec):
                     if needs.get(name) and has_tangent(leaf):
@@ -147,8 +150,8 @@ class _Call:
 
     def _by_argument(self, gradients: list[Any]) -> Iterator[tuple[str, Any]]:
         """Each argument that has arrays, with its gradients in the same structure."""
-        structured = self.described.with_leaves(gradients)
-        pairs = zip(self.described.arguments(), structured.arguments(), strict=True)
+        structured = self.bound.with_leaves(gradients)
+        pairs = zip(self.bound.arguments(), structured.arguments(), strict=True)
         for (name, value), (_, gradient) in pairs:
             if any(isinstance(leaf, Spec) for leaf in _tree.leaves(value)):
                 yield name, gradient
@@ -163,7 +166,7 @@ class _Call:
     def _told(self) -> Any:
         spec = self.operation.spec
         if callable(spec):
-            args, kwargs = self.described.arguments_for(spec, before=0)
+            args, kwargs = self.bound.arguments_for(spec, before=0)
             spec = spec(*args, **kwargs)
         return None if spec is None else _tree.map(_told_spec, spec)
 
@@ -171,7 +174,7 @@ class _Call:
         def run() -> Any:
             return _tree.map(spec_of, self._ran(made_up(self.specs, self.name)))
 
-        return self.trials.once("outputs", self.described, run, self.name)
+        return self.trials.once("outputs", self.bound, run, self.name)
 
 
 def _spec_of(x: Any) -> Spec:

@@ -114,6 +114,7 @@ def differentiable(flat: Flat, name: str, find: Any, *, trials: bool) -> Operati
 
     body.__name__ = name
     operation = Operation(body, closure=False)
+    operation.hosted = True
     operation.vjp(vjp)
     operation.jvp(jvp)
     return operation

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper, wraps
-from types import MethodType
 from typing import Any
 
-from ._arrays import is_array
+from ._arrays import QUICK, is_array, unwrapped
 from ._errors import GradsmithError
-from ._parameters import OPTIONS, Signature
-from .frameworks import adapter_of
+from ._parameters import OPTIONS, Signature, method_of
+from .frameworks import adapter_of, load, registered
 
 
 class Operation:
@@ -19,6 +18,12 @@ class Operation:
     Made by `custom_gradient`, `operation` and `with_gradient`. `name`, `surrogate` and
     `linear` say what was declared; `vjp` and `jvp` are decorators that give the rules.
     """
+
+    hosted = False  # body and rules call back into Python, which no compiler traces
+
+    # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
+    # is, not as the function that it wraps.
+    autograph_info__ = None
 
     def __init__(
         self,
@@ -40,19 +45,38 @@ class Operation:
         self.linear = linear
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
-        self._signature = Signature(fn, is_array)
+        self.signature = Signature(fn, is_array)
+        self.__signature__ = self.signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
+        self.key = registered(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(args, kwargs)
+        signature = self.signature
+        if kwargs and signature.is_simple:
+            args, kwargs = signature.by_position(args, kwargs)
+        if not kwargs and len(args) > signature.static:
+            quick = QUICK.get(args[signature.static].__class__)
+            if quick is not None:
+                y = quick(self, args)
+                if y is not NotImplemented:
+                    return y
+        bound = signature.bind(args, kwargs)
+        arrays = unwrapped(bound.leaves, f"operation {self.name!r}")
+        if arrays is not bound.leaves:
+            bound = bound.with_leaves(arrays)
         return adapter_of(bound.leaves, self.name).call(self, bound)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else MethodType(self, instance)
+        return self if instance is None else method_of(self, instance)
 
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        # What an argument of a tf.function is asked, which else would be unwrapped
+        adapter: Any = load("tensorflow")
+        return adapter.tracing_type(self)
 
     def __reduce__(self) -> str:
         # Found by its name, like the function that it was
@@ -97,13 +121,15 @@ class Operation:
         for name, value in vars(self).items():  # what a subclass was told; no caches
             if name not in vars(new) and not name.startswith("_"):
                 setattr(new, name, value)
-        new.vjp_rule = self.vjp_rule and around(self.vjp_rule)
-        new.jvp_rule = self.jvp_rule and around(self.jvp_rule)
+        if self.vjp_rule is not None:
+            new.vjp(around(self.vjp_rule))
+        if self.jvp_rule is not None:
+            new.jvp(around(self.jvp_rule))
         return new
 
     def _refuse_options_as_parameters(self) -> None:
         for name in OPTIONS:
-            if name in self._signature.names:
+            if name in self.signature.names:
                 raise GradsmithError(
                     f"{self.name!r} has a parameter called {name!r}: rename it, since "
                     f"a rule that takes {name}= asks for something else"

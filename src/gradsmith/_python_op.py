@@ -7,7 +7,7 @@ functions that the framework calls back, also from compiled code.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property, wraps
+from functools import wraps
 from typing import Any
 
 from ._arrays import framework_of
@@ -20,32 +20,36 @@ class PythonOperation(Operation):
 
     spec: Any = None
 
+    def __init__(self, fn: Callable[..., Any], **declared: Any) -> None:
+        super().__init__(fn, **declared)
+        self._callbacks = Callbacks(self, self.signature)
+        # The operation that a framework sees: callbacks, in rule form.
+        body = wraps(fn)(lambda *args, **kwargs: self._callbacks.body(*args, **kwargs))
+        self._hosted = Operation(body, **{**declared, "closure": False})
+        self._hosted.hosted = True
+        if self.closure:
+            self._give_rules()
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self._signature.bind(args, kwargs)
+        bound = self.signature.bind(args, kwargs)
         if all(framework_of(x) == "numpy" for x in bound.leaves):
             return super().__call__(*args, **kwargs)
-        return self._in_frameworks(*args, **kwargs)
+        return self._hosted(*args, **kwargs)
 
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        self.__dict__.pop("_in_frameworks", None)  # it may have been made without rules
+        """Give the gradient, of NumPy arrays: `rule(dy, y, *arguments)`."""
+        self._give_rules()
         return super().vjp(rule)
 
     def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        self.__dict__.pop("_in_frameworks", None)
+        """Give the tangent, of NumPy arrays: `rule(dx, y, *arguments)`."""
+        self._give_rules()
         return super().jvp(rule)
 
-    @cached_property
-    def _in_frameworks(self) -> Operation:
-        """The operation that a framework sees: callbacks, in rule form."""
-        callbacks = Callbacks(self, self._signature)
-        body = wraps(self.fn)(lambda *args, **kwargs: callbacks.body(*args, **kwargs))
-        result = Operation(
-            body, closure=False, surrogate=self.surrogate, linear=self.linear
-        )
-        if self.closure or self.vjp_rule or self.jvp_rule:
-            result.vjp(callbacks.vjp)
-            result.jvp(callbacks.jvp)
-        return result
+    def _give_rules(self) -> None:
+        """Both follow from one."""
+        self._hosted.vjp(self._callbacks.vjp)
+        self._hosted.jvp(self._callbacks.jvp)
 
 
 def python_op(

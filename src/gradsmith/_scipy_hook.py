@@ -7,55 +7,23 @@ not matter when and by whom it was imported, and it is found under every name it
 replacing the name in its module would miss `from scipy.special import logsumexp` before
 `import gradsmith`. For anything but a tensor the original code runs as ever.
 
-SciPy itself is never imported from here. If it comes later, its loader calls
-`redirect_all` once it is done.
+SciPy itself is never imported from here.
 """
 
 from __future__ import annotations
 
-import sys
-from importlib.machinery import ModuleSpec
-from importlib.util import find_spec
 from types import FunctionType, ModuleType
 from typing import Any
 
+from ._late import once_imported
 from ._tape import Traced
 
-_MODULE = "scipy.special"
 _REDIRECTED = ("log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax")
 
 
 def install() -> None:
     """Redirect now if `scipy.special` is there, else as soon as it is imported."""
-    module = sys.modules.get(_MODULE)
-    if module is not None:
-        redirect_all(module)
-    elif not any(isinstance(finder, _Finder) for finder in sys.meta_path):
-        sys.meta_path.insert(0, _Finder())
-
-
-class _Finder:
-    """Finds `scipy.special` like everybody else, and has it redirected once loaded."""
-
-    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name != _MODULE:
-            return None
-        sys.meta_path.remove(self)
-        spec = find_spec(name)
-        if spec is not None:
-            _redirect_after_loading(spec)
-        return spec
-
-
-def _redirect_after_loading(spec: ModuleSpec) -> None:
-    loader: Any = spec.loader
-    load = loader.exec_module
-
-    def exec_module(module: ModuleType) -> None:
-        load(module)
-        redirect_all(module)
-
-    loader.exec_module = exec_module
+    once_imported("scipy.special", redirect_all)
 
 
 def redirect_all(module: ModuleType) -> None:

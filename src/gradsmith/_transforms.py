@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from . import _tree
-from ._arrays import constant_of
 from ._departures import tell_lost
 from ._errors import GradsmithError, UnsupportedOperationError
 from ._forward import ForwardAccumulator, checked_tangent
@@ -200,11 +199,11 @@ def hvp(
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return the same values as constants, which no tape and no framework follows."""
+    """Return the same values as constants, which no tape follows."""
 
     def stopped(leaf: Any) -> Any:
         if not isinstance(leaf, Traced):
-            return constant_of(leaf)
+            return leaf
         tell_lost([leaf], "gs.stop_gradient", "it makes its argument a constant")
         return wrap(leaf.value)
 

@@ -77,18 +77,18 @@ FOREIGN: list[Callable[[Any], Kind | None]] = []
 _kinds: dict[type, Kind | None] = {}
 
 
-def _kind(node: Any) -> Kind | None:
+def kind_of(node: Any) -> Kind | None:
     """How to take a node apart, or None for a leaf. Known by its type alone."""
     cls = type(node)
     try:
         return _kinds[cls]
     except KeyError:
-        kind = _kind_of_type(cls) or _foreign_kind(node)
+        kind = kind_of_type(cls) or _foreign_kind(node)
         _kinds[cls] = kind
         return kind
 
 
-def _kind_of_type(cls: type) -> Kind | None:
+def kind_of_type(cls: type) -> Kind | None:
     if issubclass(cls, (list, tuple)):
         return _NAMEDTUPLE if hasattr(cls, "_fields") else _SEQUENCE
     if issubclass(cls, dict):
@@ -106,7 +106,7 @@ def leaves_with_names(tree: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     >>> list(leaves_with_names({"aux": [1, 2]}, "loss"))
     [("loss['aux'][0]", 1), ("loss['aux'][1]", 2)]
     """
-    kind = _kind(tree)
+    kind = kind_of(tree)
     if kind is None:
         yield name, tree
         return
@@ -120,7 +120,7 @@ def leaves(tree: Any) -> list[Any]:
     >>> leaves((1, [2, {"a": 3}]))
     [1, 2, 3]
     """
-    kind = _kind(tree)
+    kind = kind_of(tree)
     if kind is None:
         return [tree]
     return [leaf for child in kind.values(tree) for leaf in leaves(child)]
@@ -132,7 +132,7 @@ def map(fn: Callable[..., Any], tree: Any, *others: Any) -> Any:
     >>> map(lambda a, b: a + b, {"x": 1, "y": (2,)}, {"x": 10, "y": (20,)})
     {'x': 11, 'y': (22,)}
     """
-    kind = _kind(tree)
+    kind = kind_of(tree)
     if kind is None:
         return fn(tree, *others)
     if not others:
@@ -152,7 +152,7 @@ def unflatten(like: Any, flat: list[Any]) -> Any:
 
 
 def _matching_children(other: Any, tree: Any, kind: Kind) -> list[Any]:
-    if _kind(other) is kind:
+    if kind_of(other) is kind:
         wanted, given = kind.keys(tree), kind.keys(other)
         if wanted == given:
             return kind.values(other)
@@ -176,7 +176,7 @@ class _Leaf:
 
 def is_leaf(node: Any) -> bool:
     """Whether a node is no container."""
-    return _kind(node) is None
+    return kind_of(node) is None
 
 
 def children(node: Any) -> list[tuple[str, Any]] | None:
@@ -185,7 +185,7 @@ def children(node: Any) -> list[tuple[str, Any]] | None:
     >>> children({"w": 1, "b": 2})
     [("['w']", 1), ("['b']", 2)]
     """
-    kind = _kind(node)
+    kind = kind_of(node)
     if kind is None:
         return None
     steps = [kind.step(key) for key in kind.keys(node)]

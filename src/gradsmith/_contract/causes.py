@@ -15,7 +15,7 @@ Shape = tuple[int, ...]
 
 def of_shape(name: str, expected: Shape, got: Shape) -> str:
     """The likely reason for a wrong shape."""
-    if None in expected or None in got:  # in a graph, where axes may be open
+    if expected is None or None in (*expected, *got):  # in a graph: axes may be open
         return "it belongs to another array"
     if got == ():
         return (

@@ -87,12 +87,16 @@ def _checked_leaf(name: str, spec: Spec, leaf: Any) -> Any:
     if got is None:
         return _checked_number(name, spec, leaf)
     if not same_shape(got.shape, spec.shape):
-        cause = causes.of_shape(name, spec.shape, got.shape)
+        cause = causes.of_shape(name, _plain(spec.shape), _plain(got.shape))
         raise _wrong_shape(name, spec, written(got), cause)
     if got.dtype != spec.dtype:
         cause = causes.of_dtype(name, spec.dtype, got.dtype)
         raise _wrong_dtype(name, spec, written(got), cause)
     return leaf
+
+
+def _plain(shape: Any) -> Any:
+    return None if shape is None else tuple(shape)
 
 
 def _checked_number(name: str, spec: Spec, leaf: Any) -> Any:

@@ -5,11 +5,14 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
+from itertools import count
 from typing import Any, Protocol
+from weakref import WeakValueDictionary
 
 from .._arrays import NAMES, common_framework
 from .._cotangent import Spec
 from .._errors import UnsupportedOperationError
+from .._late import once_imported
 from .._parameters import Bound
 from . import numpy as _numpy
 
@@ -40,6 +43,10 @@ class Adapter(Protocol):
 _OLDEST = {"tensorflow": (2, 18), "jax": (0, 10), "torch": (2, 7)}
 _adapters: dict[str, Adapter] = {"numpy": _numpy}
 
+# The operations there are, by what a compiler's graph can name them by.
+OPERATIONS: WeakValueDictionary[str, Any] = WeakValueDictionary()
+_numbers = count()
+
 
 def adapter_of(leaves: Sequence[Any], operation: str) -> Adapter:
     """The adapter of the framework that these arrays belong to."""
@@ -47,16 +54,35 @@ def adapter_of(leaves: Sequence[Any], operation: str) -> Adapter:
     return _adapters.get(name) or load(name)
 
 
+def registered(operation: Any) -> str:
+    """Make a new operation known; the key that it is known by."""
+    key = str(next(_numbers))  # a compiler may take a number for a variable
+    OPERATIONS[key] = operation
+    return key
+
+
 def load(name: str) -> Adapter:
     """The adapter of a framework; its arrays were seen, so it is imported already."""
-    version = sys.modules[name].__version__
-    numbers = version.partition("+")[0].split(".")[:2]
-    if tuple(map(int, numbers)) < _OLDEST[name]:
+    if _too_old(name):
         oldest = ".".join(map(str, _OLDEST[name]))
         raise UnsupportedOperationError(
-            f"this is {NAMES[name]} {version}, and operations run on {oldest} and "
-            f"later: pip install --upgrade {name}"
+            f"this is {NAMES[name]} {sys.modules[name].__version__}, and operations "
+            f"run on {oldest} and later: pip install --upgrade {name}"
         )
     found: Any = import_module(f"{__name__}.{name}")
     _adapters[name] = found
     return found
+
+
+def _too_old(name: str) -> bool:
+    numbers = sys.modules[name].__version__.partition("+")[0].split(".")[:2]
+    return tuple(map(int, numbers)) < _OLDEST[name]
+
+
+def _load_for_dynamo(dynamo: Any) -> None:
+    """PyTorch's compiler traces calls of operations, also if it is the first."""
+    if not _too_old("torch"):
+        load("torch")
+
+
+once_imported("torch._dynamo", _load_for_dynamo)

@@ -1,0 +1,39 @@
+"""Operations on TensorFlow: eager tapes and accumulators, graphs, and what saves them.
+
+In eager mode an operation is told to the tapes and accumulators that are active. In a
+graph it is also a node, whose gradient TensorFlow finds by name.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..._application import HINTS
+from ..._arrays import DESCRIBE
+from ..._parameters import Bound
+from . import _eager, _graph, _private, _tensors
+from ._call import hint, pass_on
+from ._host import host
+from ._private import tracing_type
+
+__all__ = ["call", "host", "tracing_type"]
+
+DESCRIBE["tensorflow"] = _tensors.describe
+HINTS.append(hint)
+_private.leave_alone("gradsmith")
+
+
+def call(operation: Any, bound: Bound) -> Any:
+    """Run an operation, so that TensorFlow differentiates it by its rule."""
+    try:
+        xs = [
+            x
+            if type(x) is _private.EagerTensor
+            else _tensors.as_tensor(x, operation.name)
+            for x in bound.leaves
+        ]
+        run = _eager.call if _private.executing_eagerly() else _graph.call
+        return run(operation, bound, xs)
+    except Exception as error:
+        pass_on(error)
+        raise

@@ -1,0 +1,209 @@
+"""One call of an operation: its gradients and its tangents, as TensorFlow asks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from ... import _contract, _tree
+from ..._application import Application
+from ..._parameters import Bound
+from ._private import EagerTensor
+from ._tensors import TensorSpec, dense, has_gradient, is_known, specs_of
+
+
+class Call:
+    """The rules of one call, between lists of tensors.
+
+    The inputs are the arrays in the arguments, the variables that the rule speaks for
+    and then, if `captured`, the outputs as far as they depend on what the body
+    captured, whose gradient is the upstream itself.
+    """
+
+    __slots__ = (
+        "application", "arrays", "captured", "check", "inputs", "operation", "wanted",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        operation: Any,
+        bound: Bound,
+        xs: Sequence[Any],
+        outputs: Any,
+        *,
+        grad: Callable[..., Any] | None,
+        variables: Sequence[tuple[Any, Any]],
+        wanted: Sequence[int],
+        captured: bool,
+        check: Callable[[], None] | None = None,
+    ) -> None:
+        self.operation = operation
+        self.check = check  # called before a gradient is, which may be refused
+        self.wanted = wanted
+        self.captured = captured
+        self.arrays = len(xs)
+        # Only an open shape asks for more of an input than its spec
+        specs = [TensorSpec(x) for x in xs]
+        self.inputs = [
+            None if is_known(s) else x for s, x in zip(specs, xs, strict=True)
+        ]
+        with_arguments = grad is None or operation.jvp_rule is not None
+        self.application = Application(
+            operation,
+            bound.with_leaves(specs),
+            specs_of(outputs),
+            [(variable, TensorSpec(value)) for variable, value in variables],
+            grad=grad,
+            bound=bound.with_leaves(xs) if with_arguments else None,
+            y=outputs if with_arguments else None,
+        )
+
+    def at(self, xs: Sequence[Any], ys: Sequence[Any]) -> Call:
+        """The same call with its arguments and outputs as they are in another graph."""
+        application, rest = self.application, iter(ys)
+        assert application.bound is not None
+        copy = Call.__new__(Call)
+        copy.operation, copy.wanted, copy.captured = self.operation, self.wanted, False
+        copy.arrays, copy.inputs, copy.check = self.arrays, list(xs), None
+        copy.application = Application(
+            self.operation,
+            application.call,
+            application.outputs,
+            application.variables,
+            grad=None,
+            bound=application.bound.with_leaves(xs),
+            y=_tree.map(lambda y: next(rest) if has_gradient(y) else y, application.y),
+        )
+        return copy
+
+    # Reverse
+
+    def backward(self, *dys: Any) -> list[Any]:
+        """For a tape: the gradients of all inputs, None where nobody follows."""
+        if self.check is not None:
+            self.check()
+        found = self.gradients(dys, self.wanted)
+        return [*found, *dys] if self.captured else found
+
+    def gradients(
+        self, dys: Sequence[Any], wanted: Sequence[int], missing: Any = None
+    ) -> list[Any]:
+        """The gradients of the arrays and variables at the wanted positions.
+
+        `missing(i)` is what stands for one that is declared not to exist, if it is
+        not known whether somebody asked for it.
+        """
+        application = self.application
+        gradients: list[Any] = [None] * (self.arrays + len(application.variables))
+        if not wanted:
+            return gradients
+        try:
+            dys = [dense(dy, self.operation.name) for dy in dys]
+            if application.vjp is None:
+                flat = self._transposed_tangents(dys, wanted)
+            else:
+                flat = application.gradients(dys, wanted)
+            for i in wanted:
+                gradient = flat[i]
+                if type(gradient) is not EagerTensor:
+                    gradient = self._meant(gradient, i, missing)
+                gradients[i] = gradient
+        except Exception as error:
+            pass_on(error)
+            raise
+        return gradients
+
+    def _meant(self, gradient: Any, i: int, missing: Any) -> Any:
+        """What a checked gradient stands for, as a tensor."""
+        if isinstance(gradient, _contract.NotDifferentiable):
+            if missing is not None:
+                return missing(i)
+            name = self.application.name_of(i)
+            raise _contract.no_gradient(self.operation.name, name, gradient.why)
+        if gradient is None or gradient is _contract.zero:
+            return self.filled(i, 0)
+        return dense(gradient, self.operation.name)
+
+    def _transposed_tangents(self, dys: list[Any], wanted: Sequence[int]) -> list[Any]:
+        with _contract.transposing(self.operation, None, mode="reverse", missing="vjp"):
+            # At ones, since at zeros the user's code may take shortcuts
+            ones: list[Any] = [self.filled(i, 1) for i in wanted]
+            given = dict(zip(wanted, ones, strict=True))
+            with tf.GradientTape() as tape:
+                tape.watch(ones)
+                tangents = self.tangents([given.get(i) for i in range(self.arrays)])
+            zero = tf.UnconnectedGradients.ZERO
+            found = tape.gradient(tangents, ones, dys, zero)
+        found = dict(zip(wanted, found, strict=True))
+        return [found.get(i) for i in range(self.arrays)]
+
+    # Forward
+
+    @property
+    def has_jvp(self) -> bool:
+        """Whether forward mode is by the jvp, whose matter variables are not."""
+        return self.operation.jvp_rule is not None and not self.application.variables
+
+    @property
+    def forward(self) -> Any:
+        """For an accumulator: the outputs' tangents; None: transpose `backward`."""
+        if self.has_jvp:
+            return self._push
+        if self.operation.linear and self.application.vjp is not None:
+            return None
+        return self.refuse
+
+    def _push(self, *dxs: Any) -> list[Any]:
+        dys = self.tangents(dxs[: self.arrays])
+        rest = dxs[self.arrays :]
+        return [dy + dm for dy, dm in zip(dys, rest, strict=True)] if rest else dys
+
+    def refuse(self, *dxs: Any) -> list[Any]:
+        vjp = self.application.vjp
+        with _contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
+            raise AssertionError("there is a transpose, and nobody asked for it")
+
+    def tangents(self, dxs: Sequence[Any]) -> list[Any]:
+        """The tangents of the outputs by the jvp."""
+        given = [self.filled(i, 0) if dx is None else dx for i, dx in enumerate(dxs)]
+        try:
+            flat = self.application.tangents([dense(dx, "") for dx in given])
+        except Exception as error:
+            pass_on(error)
+            raise
+        ys = self.ys()
+        return [
+            tf.zeros_like(y)
+            if dy is None or dy is _contract.zero
+            else dense(dy, self.operation.name)
+            for dy, y in zip(flat, ys, strict=True)
+        ]
+
+    def ys(self) -> list[Any]:
+        """The outputs that have gradients."""
+        return [y for y in _tree.leaves(self.application.y) if has_gradient(y)]
+
+    def filled(self, i: int, value: float) -> Any:
+        """A tensor like an input, of zeros, ones or NaN."""
+        spec: Any = self.application.specs()[i]
+        like = self.inputs[i] if i < self.arrays else None
+        shape = spec.shape if like is None else tf.shape(like)
+        return tf.cast(tf.fill(shape, value), spec.native)
+
+
+def pass_on(error: Any) -> None:
+    """Let autograph raise an exception of the user's code as it is."""
+    error.ag_pass_through = True
+
+
+def hint(error: Exception) -> str:
+    """A note for an exception of code that wanted values while it was traced."""
+    if "symbolic" not in str(error).lower():
+        return ""
+    return (
+        "TensorFlow traces this code without values: choose by gnp.where(condition, a, "
+        "b) (import gradsmith.numpy as gnp) instead of if, and call gnp instead of np; "
+        "for NumPy, SciPy or C code on the values there is gs.python_op"
+    )

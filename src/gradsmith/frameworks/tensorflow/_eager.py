@@ -1,0 +1,150 @@
+"""Operations in eager mode: told to the active tapes and accumulators.
+
+If its result may be differentiated once at most, the body runs on aliases of the
+arguments, which nobody follows: what the tapes see of it is what comes from values that
+it captures. If more than once, in closure form, it runs on the arguments themselves,
+for what `grad` captured of the body depends on them. Then a tape of our own follows
+what comes from captured values alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import tensorflow as tf
+
+from ... import _tree
+from ..._application import run_body
+from ..._errors import UnsupportedOperationError
+from ..._parameters import Bound, takes
+from ._call import Call
+from ._captured import followed_by_closure
+from ._opaque import check_of
+from ._private import (
+    EagerTensor,
+    Tape,
+    alias,
+    could_record,
+    orders_of,
+    record_operation,
+)
+from ._tensors import as_output, has_gradient, is_floating
+
+
+def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
+    """Run an operation, and tell the tapes and accumulators of it."""
+    if not could_record():
+        outputs, _ = run_body(operation, bound.with_leaves(xs))
+        return _as_tensors(outputs, operation.name)
+    order = orders_of(xs)
+    blind = order < 2 or not operation.closure
+    run = _Run(operation, bound, [alias(x) for x in xs] if blind else xs, blind)
+    hidden = blind and order == 2 and orders_of(run.ys)
+    if hidden or (blind and run.variables):
+        # The gradient of what is captured depends on the arguments too
+        run, blind = _Run(operation, bound, xs, False), False
+    if blind:
+        captured = run.ys if orders_of(run.ys) else []
+        if not captured and not order:
+            return run.outputs
+    else:
+        captured = run.follow_sources()
+        if hidden and not captured and not run.variables:
+            raise _not_found(operation.name)
+    if not run.ys:
+        return run.outputs
+    return _record(operation, bound, xs, run, captured, blind)
+
+
+def _record(
+    operation: Any,
+    bound: Bound,
+    xs: Sequence[Any],
+    run: _Run,
+    captured: Sequence[Any],
+    blind: bool,
+) -> Any:
+    ys = [alias(y) for y in run.ys]
+    outputs = run.with_outputs(ys)
+    watched = [i for i, x in enumerate(xs) if is_floating(x) and orders_of([x])]
+    mine = [(variable, tf.convert_to_tensor(variable)) for variable in run.variables]
+    call = Call(
+        operation,
+        bound,
+        xs,
+        outputs,
+        grad=run.grad,
+        variables=mine,
+        wanted=[*watched, *range(len(xs), len(xs) + len(mine))],
+        captured=bool(captured),
+        check=None if blind else check_of(operation, bound, xs, run.grad, run.ys),
+    )
+    inputs = [*xs, *(value for _, value in mine), *captured]
+    record_operation(operation.name, ys, inputs, call.backward, call.forward)
+    return outputs
+
+
+def _not_found(name: str) -> UnsupportedOperationError:
+    return UnsupportedOperationError(
+        f"operation {name!r} captures a tensor that is differentiated, and more than "
+        "one derivative may be asked for, but it is in no closure, global or attribute "
+        "where it could be found: make it an argument"
+    )
+
+
+class _Run:
+    """One run of a body: what it returned, as tensors, and what it captured.
+
+    `ys` are the outputs that have gradients, `variables` those that the rule speaks
+    for.
+    """
+
+    __slots__ = ("grad", "name", "outputs", "tape", "tensors", "variables", "ys")
+
+    def __init__(
+        self, operation: Any, bound: Bound, xs: Sequence[Any], blind: bool
+    ) -> None:
+        self.name = operation.name
+        self.tensors = [] if blind else followed_by_closure(operation.fn, bound)
+        self.tape = Tape(self.tensors)
+        try:
+            outputs, self.grad = run_body(operation, bound.with_leaves(xs))
+        finally:
+            self.tape.stop()
+        self.outputs = outputs = _as_tensors(outputs, operation.name)
+        if type(outputs) is EagerTensor:
+            self.ys = [outputs] if is_floating(outputs) else []
+        else:
+            self.ys = [y for y in _tree.leaves(outputs) if has_gradient(y)]
+        rule = self.grad or operation.vjp_rule
+        taken = rule is not None and takes(rule).variables
+        self.variables = self.tape.variables() if taken else []
+
+    def follow_sources(self) -> list[Any]:
+        """The outputs as far as they depend on what is captured, recorded as such."""
+        handles = [] if self.variables else [v.handle for v in self.tape.variables()]
+        sources, ys, tape = [*handles, *self.tensors], self.ys, self.tape
+        if not sources or not ys:
+            return []
+        parts = [alias(y) for y in ys]
+        record_operation(
+            f"{self.name}/captured",
+            parts,
+            sources,
+            lambda *dys: tape.gradient(ys, sources, list(dys)),
+        )
+        return parts
+
+    def with_outputs(self, ys: Sequence[Any]) -> Any:
+        """The outputs with others in the places of those that have gradients."""
+        if type(self.outputs) is EagerTensor:
+            return ys[0]
+        rest = iter(ys)
+        return _tree.map(lambda y: next(rest) if has_gradient(y) else y, self.outputs)
+
+
+def _as_tensors(outputs: Any, name: str) -> Any:
+    if type(outputs) is EagerTensor:
+        return outputs
+    return _tree.map(lambda y: as_output(y, name), outputs)

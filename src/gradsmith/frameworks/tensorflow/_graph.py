@@ -1,0 +1,161 @@
+"""Operations in a graph: a node whose gradient is the rule.
+
+The node passes the outputs on, and has the arguments and what the body captured as
+further inputs, so that the gradient of a whole graph finds them. Tapes and accumulators
+that are active while a function is traced are told as in eager mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CellType, FunctionType
+from typing import Any
+
+import tensorflow as tf
+
+from ... import _tree
+from ..._application import run_body
+from ..._parameters import Bound, takes
+from ._call import Call
+from ._private import (
+    SymbolicTensor,
+    VariableWatcher,
+    alias,
+    could_record,
+    default_graph,
+    gradients_in_graph,
+    orders_of,
+    outside_of,
+    record_operation,
+)
+from ._sites import Site
+from ._tensors import as_output, has_gradient, is_floating
+from ._walk import captured_by, reads_of
+
+
+def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
+    """Run an operation while a graph is built."""
+    xs = [_in_this_graph(x) for x in xs]
+    closure = operation.closure
+    run = _Run(operation, bound, xs if closure else [alias(x) for x in xs])
+    recorded = could_record()
+    if run.sources and recorded and not closure:
+        # The gradient of what is captured depends on the arguments too
+        run = _Run(operation, bound, xs)
+    if not run.ys:
+        return run.outputs
+    mine = [(variable, tf.convert_to_tensor(variable)) for variable in run.variables]
+    own = [*xs, *(value for _, value in mine)]
+    site = Site(run.ys, own, run.sources, run.source_gradients)
+    outputs = run.with_outputs(site.ys)
+    captured = run.follow_sources() if recorded else []
+    site.call = call = Call(
+        operation,
+        bound,
+        xs,
+        outputs,
+        grad=_localized(run.grad),
+        variables=mine,
+        wanted=[i for i, x in enumerate(own) if is_floating(x) and orders_of([x])],
+        captured=bool(captured),
+    )
+    inputs = [*own, *captured]
+    record_operation(operation.name, site.ys, inputs, call.backward, call.forward)
+    return outputs
+
+
+def _in_this_graph(x: Any) -> Any:
+    if type(x) is SymbolicTensor and x.graph is default_graph():
+        return x
+    return tf.identity(x)
+
+
+def _localized(grad: Any) -> Any:
+    """A gradient function with what it captured of other graphs brought into this one.
+
+    When it is called, those may be out of reach: the gradient of a gradient is built in
+    a third graph.
+    """
+    graph = default_graph()
+
+    def is_foreign(x: Any) -> bool:
+        return type(x) is SymbolicTensor and x.graph is not graph
+
+    if type(grad) is not FunctionType or not grad.__closure__:
+        return grad
+    foreign = {id(cell): cell.cell_contents for cell in grad.__closure__ if _full(cell)}
+    foreign = {key: x for key, x in foreign.items() if is_foreign(x)}
+    if not foreign:
+        return grad
+    cells = [
+        CellType(tf.identity(foreign[id(cell)])) if id(cell) in foreign else cell
+        for cell in grad.__closure__
+    ]
+    code, name = grad.__code__, grad.__name__
+    copy = FunctionType(code, grad.__globals__, name, grad.__defaults__, tuple(cells))
+    copy.__kwdefaults__ = grad.__kwdefaults__
+    return copy
+
+
+def _full(cell: CellType) -> bool:
+    return cell != CellType()
+
+
+class _Run:
+    """One run of a body: what it returned, as tensors, and what it captured.
+
+    `ys` are the outputs that have gradients, `variables` those that the rule speaks
+    for, and `sources` the tensors that the body captured otherwise.
+    """
+
+    __slots__ = ("grad", "name", "outputs", "sources", "variables", "xs", "ys")
+
+    def __init__(self, operation: Any, bound: Bound, xs: Sequence[Any]) -> None:
+        self.name = operation.name
+        self.xs = xs
+        start = default_graph().version + 1  # the last operation's number
+        with VariableWatcher() as watcher:
+            outputs, self.grad = run_body(operation, bound.with_leaves(xs))
+        self.outputs = _tree.map(lambda y: self._output(y), outputs)
+        self.ys = [y for y in _tree.leaves(self.outputs) if has_gradient(y)]
+        rule = self.grad or operation.vjp_rule
+        taken = rule is not None and takes(rule).variables
+        self.variables = list(watcher.watched_variables()) if taken else []
+        spoken_for = reads_of(self.variables)
+        self.sources = [
+            source
+            for source in captured_by(self.ys, xs, start)
+            if not spoken_for(source)
+        ]
+
+    def _output(self, y: Any) -> Any:
+        y = as_output(y, self.name)
+        return _in_this_graph(y) if isinstance(y, tf.Tensor) else y
+
+    def source_gradients(
+        self, dys: Sequence[Any], ys: Any = None, sources: Any = None, xs: Any = None
+    ) -> list[Any]:
+        """The gradients of the sources, in this graph or in a copy of it."""
+        if not self.sources:
+            return []
+        return gradients_in_graph(
+            ys or self.ys, sources or self.sources, list(dys), xs or self.xs
+        )
+
+    def follow_sources(self) -> list[Any]:
+        """The outputs as far as they depend on what is captured, recorded as such."""
+        if not self.sources:
+            return []
+        parts = [alias(y) for y in self.ys]
+        record_operation(
+            f"{self.name}/captured",
+            parts,
+            [x if orders_of([x]) else outside_of(x) for x in self.sources],
+            lambda *dys: self.source_gradients(dys),
+        )
+        return parts
+
+    def with_outputs(self, ys: Sequence[Any]) -> Any:
+        """The outputs with others in the places of those that have gradients."""
+        rest = iter(ys)
+        return _tree.map(lambda y: next(rest) if has_gradient(y) else y, self.outputs)

@@ -1,0 +1,149 @@
+"""What we use of TensorFlow beside its public interface, and why.
+
+- `record`: telling tapes and accumulators of an operation, with both of its modes;
+  `tf.custom_gradient` is made with it, and has no forward mode.
+- `pywrap_tfe`: a tape without the 10 us of `tf.GradientTape`, and the question whether
+  a value is followed, and by how many.
+- `ops`: eager mode, the graph, the registry of gradients and the tensor classes.
+- `_GradientsHelper`: `tf.gradients` through a graph that is not the current one.
+- `GraphOrParentsInXlaContext`: whether XLA will compile what is being traced.
+- autograph's rules: our code is not for it to rewrite, nor are our errors
+  (`ag_pass_through`): it would raise others in their place, without notes.
+- `Weakref`: how an object that is an argument of a `tf.function` is told from others.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from typing import Any
+from weakref import ref
+
+from tensorflow.core.function.trace_type.default_types import Weakref
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.autograph.core import config as autograph
+from tensorflow.python.eager import context, record
+from tensorflow.python.framework import ops
+from tensorflow.python.framework.registry import _TYPE_TAG
+from tensorflow.python.ops import control_flow_util, gen_array_ops, gradients_util
+
+EagerTensor: Any = ops.EagerTensor
+SymbolicTensor: Any = ops.SymbolicTensor
+
+executing_eagerly = context.executing_eagerly
+could_record = record.could_possibly_record
+record_operation = record.record_operation
+default_graph = ops.get_default_graph
+VariableWatcher: Any = record.VariableWatcher
+
+# How often what is computed from some tensors may be differentiated: 0, 1, or 2 for
+# "more than once". A forward accumulator counts like a tape.
+orders_of: Any = pywrap_tfe.TFE_Py_TapeSetPossibleGradientTypes
+
+
+def alias(x: Any) -> Any:
+    """The same values as another tensor, which nobody follows."""
+    if type(x) is EagerTensor:
+        return x._copy_to_device(x.device)  # no copy on the same device; 5 us less
+    with record.stop_recording():
+        return gen_array_ops.identity(x)
+
+
+class Tape:
+    """A persistent tape that follows some tensors, and the variables that are read."""
+
+    __slots__ = ("_tape",)
+
+    def __init__(self, followed: Sequence[Any]) -> None:
+        self._tape = pywrap_tfe.TFE_Py_TapeSetNew(True, True)
+        for x in followed:
+            pywrap_tfe.TFE_Py_TapeWatch(self._tape, x)
+
+    def stop(self) -> None:
+        pywrap_tfe.TFE_Py_TapeSetRemove(self._tape)
+
+    def variables(self) -> list[Any]:
+        return list(pywrap_tfe.TFE_Py_TapeWatchedVariables(self._tape))
+
+    def gradient(self, ys: Any, xs: Any, dys: Any) -> list[Any]:
+        return pywrap_tfe.TFE_Py_TapeGradient(self._tape, ys, xs, dys, None, "none")
+
+
+def gradients_in_graph(ys: Any, xs: Any, dys: Any, stops: Any) -> list[Any]:
+    """The gradients of xs through the graph of ys, up to `stops`."""
+    return gradients_util._GradientsHelper(
+        ys, xs, grad_ys=dys, stop_gradients=stops, src_graph=ys[0].graph
+    )
+
+
+def outside_of(x: Any) -> Any:
+    """What a tensor of a function stands for outside of it, if it was captured.
+
+    Functions that are called capture their variables without telling the tapes.
+    """
+    pairs = getattr(x.graph, "captures", ())
+    return next((outer for outer, inner in pairs if inner is x), x)
+
+
+def identities(xs: Sequence[Any], gradient_name: str) -> list[Any]:
+    """The same tensors as outputs of one operation, whose gradient has a name."""
+    override = default_graph().gradient_override_map({"IdentityN": gradient_name})
+    with record.stop_recording(), override:
+        found: Any = gen_array_ops.identity_n(xs)
+    return list(found)
+
+
+def resolve_gradients_by(find: Any, prefix: str) -> None:
+    """Let the registry of gradients ask `find` for names that begin with `prefix`.
+
+    A name that is registered stays for ever, with the graph that its gradient captures.
+    """
+
+    class Entries(dict[str, Any]):
+        def __contains__(self, name: object) -> bool:
+            return super().__contains__(name) or (
+                isinstance(name, str)
+                and name.startswith(prefix)
+                and find(name) is not None
+            )
+
+        def __missing__(self, name: str) -> Any:
+            found = find(name)
+            if found is None:
+                raise KeyError(name)
+            return {_TYPE_TAG: found}
+
+    registry = ops.gradient_registry
+    registry._registry = Entries(registry._registry)
+
+
+def compiled_by_xla() -> bool:
+    return control_flow_util.GraphOrParentsInXlaContext(default_graph())
+
+
+def leave_alone(module: str) -> None:
+    """Keep autograph from rewriting the functions of a module."""
+    rules = autograph.CONVERSION_RULES
+    autograph.CONVERSION_RULES = (autograph.DoNotConvert(module), *rules)
+
+
+def tracing_type(x: Any) -> Any:
+    """What an argument of a `tf.function` is to it: this object and no other."""
+    return Weakref(ref(x))
+
+
+def in_forward_mode() -> bool:
+    """Whether a function's gradient is being built to be transposed.
+
+    For a forward accumulator TensorFlow transposes the gradient of a whole graph.
+    """
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        name = frame.f_code.co_name
+        if name == "_jvp_helper" or (
+            name == "_build_functions_for_outputs"
+            and frame.f_locals.get("input_tangents")
+        ):
+            return True
+        frame = frame.f_back
+    return False

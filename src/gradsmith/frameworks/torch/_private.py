@@ -1,0 +1,47 @@
+"""What is used of PyTorch that it does not promise to keep."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch._guards import TracingContext
+from torch.autograd import forward_ad
+
+_C: Any = torch._C
+_autograd: Any = torch.autograd
+
+is_transformed = _C._are_functorch_transforms_active  # by torch.func
+is_any_autocast = _C._is_any_autocast_enabled
+below_autograd = _C._AutoDispatchBelowAutograd
+forward_mode = forward_ad._set_fwd_grad_enabled
+next_node_number = _autograd._get_sequence_nr  # of this thread
+saved_tensors_hooks = _C._autograd._top_saved_tensors_default_hooks
+keeps_graph = _C._autograd._get_current_graph_task_keep_graph
+
+
+def is_in_mode() -> bool:
+    """Whether calls are recorded or tried out (by compilers, export, make_fx)."""
+    return _C._len_torch_dispatch_stack() > 0
+
+
+def is_traced() -> bool:
+    """Whether Dynamo, or a stage of torch.compile behind it, is at work."""
+    return TracingContext.try_get() is not None
+
+
+def has_forward_level() -> bool:
+    """Whether forward mode is on, outside of torch.func."""
+    return forward_ad._current_level >= 0
+
+
+def apply_of(function: type[torch.autograd.Function]) -> Any:
+    """`apply` without the Python around it, which serves torch.func: 1.6 us less."""
+    base: Any = super(torch.autograd.Function, function)
+    return base.apply
+
+
+def vjp(fn: Any, *xs: Any) -> tuple[Any, Any]:
+    """The value of a function and its pullback."""
+    found: Any = torch.func.vjp(fn, *xs)
+    return found

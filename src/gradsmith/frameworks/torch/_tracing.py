@@ -1,0 +1,61 @@
+"""What Dynamo is told, once it is there: importing it takes longer than PyTorch itself.
+
+Functions that remember what they found are replaced, since a rule is traced where
+Python objects from outside can't be changed.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+import torch
+
+from ... import _arrays, _parameters, _tree
+from ..._late import once_imported
+from ._compiled import opaque, structure
+from ._nodes import name_of
+from ._quick import quick
+
+
+def _takes(fn: Any) -> Any:
+    return _parameters.read_code(fn)
+
+
+def _kind(node: Any) -> Any:
+    return _tree.kind_of_type(type(node))
+
+
+def _framework_of(x: Any) -> str | None:
+    if isinstance(x, torch.Tensor):
+        return "torch"
+    return "numpy" if isinstance(x, np.ndarray) else None
+
+
+def _not_quick(operation: Any, args: tuple[Any, ...]) -> Any:
+    return NotImplemented
+
+
+def _method_of(operation: Any, instance: Any) -> Any:
+    return partial(operation, instance)
+
+
+_SUBSTITUTES = {
+    _parameters.takes: _takes,
+    _parameters.method_of: _method_of,
+    _tree.kind_of: _kind,
+    _arrays.framework_of: _framework_of,
+    quick: _not_quick,
+}
+
+
+def register(dynamo: Any) -> None:
+    for original, substitute in _SUBSTITUTES.items():
+        torch.compiler.substitute_in_graph(original)(substitute)
+    torch.compiler.allow_in_graph(opaque)
+    for constant in (name_of, structure):
+        torch.compiler.assume_constant_result(constant)
+
+
+once_imported("torch._dynamo", register)

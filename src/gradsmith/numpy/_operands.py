@@ -1,0 +1,54 @@
+"""Arguments as arrays of the dtypes that NumPy would compute in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from .._errors import UnsupportedOperationError
+from ._dispatch import arrays_in, kernels_of_type
+from ._dtypes import NUMBERS, kind_of_value
+
+
+def is_array(K: Any, x: Any) -> bool:
+    """Whether an argument is an array of these kernels' framework."""
+    return kernels_of_type(type(x)) is K
+
+
+def kind_of(K: Any, x: Any) -> Any:
+    """The dtype of an operand, as promotion sees it."""
+    if is_array(K, x):
+        return K.operand_kind(x)
+    if isinstance(x, (list, tuple)) and any(True for _ in arrays_in(x)):
+        raise UnsupportedOperationError(
+            "a list of arrays is no array here: make one of it first with "
+            "gnp.stack(list)"
+        )
+    cls = type(x)
+    return cls if cls in NUMBERS else K.evaluated(kind_of_value, x)
+
+
+def converted(K: Any, x: Any, name: str, like: Any = None) -> Any:
+    """An operand as an array of a dtype."""
+    return K.cast(x, name) if is_array(K, x) else K.constant(x, name, like)
+
+
+def promoted(K: Any, *xs: Any) -> list[Any]:
+    """Operands as arrays of the one dtype that NumPy would promote them to."""
+    name = K.result_type(*[kind_of(K, x) for x in xs])
+    like = first_array(K, xs)
+    return [converted(K, x, name, like) for x in xs]
+
+
+def first_array(K: Any, xs: Iterable[Any]) -> Any:
+    for x in xs:
+        if is_array(K, x):
+            return x
+    return None
+
+
+def operand(K: Any, x: Any, like: Any = None) -> Any:
+    """An argument as an array of its own dtype."""
+    if is_array(K, x):
+        return x
+    return K.constant(x, K.result_type(kind_of(K, x)), like)

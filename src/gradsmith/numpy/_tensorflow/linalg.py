@@ -1,0 +1,47 @@
+"""TensorFlow's kernels of linear algebra."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import tensorflow as tf
+
+Tensor = Any
+einsum, tensordot = tf.einsum, tf.tensordot
+inv, det, slogdet = tf.linalg.inv, tf.linalg.det, tf.linalg.slogdet
+eigh, eigvalsh = tf.linalg.eigh, tf.linalg.eigvalsh
+cholesky = tf.linalg.cholesky
+
+
+def matmul(x1: Tensor, x2: Tensor) -> Tensor:
+    """A vector is a row on the left, a column on the right."""
+    row, column = x1.shape.rank == 1, x2.shape.rank == 1
+    x1 = x1[None, :] if row else x1
+    x2 = x2[:, None] if column else x2
+    y = tf.matmul(x1, x2)
+    y = tf.squeeze(y, -1) if column else y
+    return tf.squeeze(y, -1 if column else -2) if row else y
+
+
+def solve(A: Tensor, b: Tensor) -> Tensor:
+    stacks = tf.broadcast_dynamic_shape(tf.shape(A)[:-2], tf.shape(b)[:-2])
+    A = tf.broadcast_to(A, tf.concat([stacks, tf.shape(A)[-2:]], 0))
+    b = tf.broadcast_to(b, tf.concat([stacks, tf.shape(b)[-2:]], 0))
+    return tf.linalg.solve(A, b)
+
+
+def svd(x: Tensor, full_matrices: bool) -> Any:
+    s, u, v = tf.linalg.svd(x, full_matrices)
+    return u, s, tf.linalg.adjoint(v)
+
+
+def svdvals(x: Tensor) -> Tensor:
+    return tf.linalg.svd(x, full_matrices=False)[0]
+
+
+def qr(x: Tensor, complete: bool) -> Any:
+    return tf.linalg.qr(x, complete)
+
+
+def pinv(x: Tensor, rcond: float) -> Tensor:
+    return tf.linalg.pinv(x, rcond)

@@ -1,0 +1,79 @@
+"""PyTorch's elementwise kernels, where its names or conventions are not NumPy's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+
+def _sign(x: Tensor) -> Tensor:
+    """PyTorch's own sign of NaN is 0."""
+    if x.is_floating_point():
+        return torch.where(torch.isnan(x), x.detach(), torch.sign(x))
+    return torch.sgn(x)
+
+
+def _cbrt(x: Tensor) -> Tensor:
+    return torch.copysign(torch.abs(x) ** (1 / 3), x)
+
+
+def _floor_divide(x1: Any, x2: Any) -> Tensor:
+    return torch.div(
+        x1, x2, rounding_mode="floor"
+    )  # torch.floor_divide has no gradient
+
+
+def _reciprocal(x: Tensor) -> Tensor:
+    if x.is_floating_point() or x.is_complex():
+        return torch.reciprocal(x)
+    return torch.div(1, x, rounding_mode="trunc")
+
+
+_SAME = (
+    "absolute", "negative", "positive", "square", "sqrt", "exp", "exp2", "expm1",
+    "log", "log2", "log10", "log1p", "sin", "cos", "tan", "arcsin", "arccos", "arctan",
+    "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh", "deg2rad", "rad2deg",
+    "isnan", "isinf", "isfinite", "signbit", "logical_not",
+    "add", "subtract", "multiply", "divide", "remainder", "fmod", "arctan2", "hypot",
+    "logaddexp", "logaddexp2", "maximum", "minimum", "fmax", "fmin", "copysign",
+    "not_equal", "less", "less_equal", "greater", "greater_equal", "logical_and",
+    "logical_or", "logical_xor", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "floor", "ceil", "trunc",
+)  # fmt: skip
+ELEMENTWISE: dict[str, Any] = {name: getattr(torch, name) for name in _SAME}
+ELEMENTWISE |= {
+    "sign": _sign,
+    "cbrt": _cbrt,
+    "reciprocal": _reciprocal,
+    "power": torch.pow,
+    "floor_divide": _floor_divide,
+    "equal": torch.eq,
+    "rint": torch.round,
+    "conjugate": torch.conj_physical,
+    "invert": torch.bitwise_not,
+    "left_shift": torch.bitwise_left_shift,
+    "right_shift": torch.bitwise_right_shift,
+}
+
+SPECIAL: dict[str, Any] = {
+    "erf": torch.erf,
+    "erfc": torch.erfc,
+    "erfinv": torch.erfinv,
+    "gammaln": torch.lgamma,
+    "digamma": torch.digamma,
+    "ndtr": torch.special.ndtr,
+    "ndtri": torch.special.ndtri,
+    "log_ndtr": torch.special.log_ndtr,
+    "expit": torch.sigmoid,
+    "logit": torch.logit,
+    "log_expit": torch.nn.functional.logsigmoid,
+}
+
+
+def where(condition: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
+    return torch.where(condition, x1, x2)
+
+
+real, imag, complex = torch.real, torch.imag, torch.complex

@@ -1,0 +1,114 @@
+"""The four frameworks behind one interface, for tests that hold in all of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+
+import gradsmith as gs
+
+
+@dataclass(frozen=True)
+class Engine:
+    """NumPy arrays and the embedded engine: the reference for the others."""
+
+    name: str = "numpy"
+
+    def array(self, x: Any, dtype: Any = None) -> Any:
+        return np.asarray(x, dtype)
+
+    def plain(self, x: Any) -> np.ndarray:
+        return np.asarray(x)
+
+    def gradients(self, loss: Any, *xs: Any) -> tuple[Any, ...]:
+        return gs.grad(loss, argnums=tuple(range(len(xs))))(*xs)
+
+    def tangent(self, fn: Any, xs: Any, dxs: Any) -> Any:
+        return gs.jvp(fn, xs, dxs)[1]
+
+    def compiled(self, fn: Any) -> Any:
+        return fn
+
+    def compiled_gradients(self, loss: Any) -> Any:
+        """The function that computes the gradients, compiled as far as it can be."""
+        return self.compiled(lambda *xs: self.gradients(loss, *xs))
+
+
+class TensorFlow(Engine):
+    def array(self, x: Any, dtype: Any = None) -> Any:
+        return self.module.convert_to_tensor(np.asarray(x, dtype))
+
+    @property
+    def module(self) -> Any:
+        return import_module("tensorflow")
+
+    def gradients(self, loss: Any, *xs: Any) -> tuple[Any, ...]:
+        with self.module.GradientTape() as tape:
+            tape.watch(xs)
+            y = loss(*xs)
+        return tuple(tape.gradient(y, xs, unconnected_gradients="zero"))
+
+    def tangent(self, fn: Any, xs: Any, dxs: Any) -> Any:
+        with self.module.autodiff.ForwardAccumulator(xs, dxs) as accumulator:
+            y = fn(*xs)
+        return accumulator.jvp(y, unconnected_gradients="zero")
+
+    def compiled(self, fn: Any) -> Any:
+        return self.module.function(fn, autograph=False)
+
+
+class Jax(Engine):
+    def array(self, x: Any, dtype: Any = None) -> Any:
+        return import_module("jax.numpy").asarray(np.asarray(x, dtype))
+
+    @property
+    def module(self) -> Any:
+        return import_module("jax")
+
+    def gradients(self, loss: Any, *xs: Any) -> tuple[Any, ...]:
+        return self.module.grad(loss, argnums=tuple(range(len(xs))))(*xs)
+
+    def tangent(self, fn: Any, xs: Any, dxs: Any) -> Any:
+        return self.module.jvp(fn, tuple(xs), tuple(dxs))[1]
+
+    def compiled(self, fn: Any) -> Any:
+        return self.module.jit(fn)
+
+
+class Torch(Engine):
+    def array(self, x: Any, dtype: Any = None) -> Any:
+        return self.module.as_tensor(np.array(x, dtype))
+
+    @property
+    def module(self) -> Any:
+        return import_module("torch")
+
+    def plain(self, x: Any) -> np.ndarray:
+        return x.detach().numpy()
+
+    def gradients(self, loss: Any, *xs: Any) -> tuple[Any, ...]:
+        graph = any(x.requires_grad for x in xs)  # a derivative around this one
+        xs = tuple(x if x.requires_grad else x.detach().requires_grad_() for x in xs)
+        return self.module.autograd.grad(
+            loss(*xs), xs, create_graph=graph, materialize_grads=True
+        )
+
+    def tangent(self, fn: Any, xs: Any, dxs: Any) -> Any:
+        return self.module.func.jvp(fn, tuple(xs), tuple(dxs))[1]
+
+    def compiled(self, fn: Any) -> Any:
+        return self.module.compile(
+            fn, fullgraph=True, dynamic=False, backend="aot_eager"
+        )
+
+    def compiled_gradients(self, loss: Any) -> Any:
+        compiled = self.compiled(loss)
+        return lambda *xs: self.gradients(compiled, *xs)
+
+
+ENGINE = Engine()
+FOREIGN = [TensorFlow("tensorflow"), Jax("jax"), Torch("torch")]
+ALL = [ENGINE, *FOREIGN]

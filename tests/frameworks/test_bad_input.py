@@ -1,0 +1,106 @@
+"""Bad input: one clear error each, which names the way out."""
+
+from __future__ import annotations
+
+import sys
+from itertools import permutations
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+from gradsmith import frameworks
+
+from .portable import ALL, FOREIGN
+
+
+@gs.custom_gradient
+def add(x, y):
+    return x + y, lambda dy: (dy, dy)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"), [*permutations(ALL, 2)], ids=lambda framework: framework.name
+)
+def test_arrays_of_two_frameworks(one, other):
+    with pytest.raises(gs.GradsmithError, match="arrays of two frameworks") as info:
+        add(one.array([1.0]), other.array([2.0]))
+    message = str(info.value)
+    assert "operation 'add'" in message
+    assert "what to do: convert one of them" in message
+
+
+@pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
+def test_arrays_of_two_frameworks_in_a_tree(framework):
+    op = gs.custom_gradient(lambda p: (p["a"], lambda dy: {"a": dy, "b": None}))
+    with pytest.raises(gs.GradsmithError, match="arrays of two frameworks"):
+        op({"a": framework.array([1.0]), "b": np.ones(1)})
+
+
+@pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
+def test_numpy_scalars_and_numbers_belong_to_nobody(framework):
+    op = gs.custom_gradient(
+        lambda x, s: (x * float(s), lambda dy: (dy * float(s), 0.0))
+    )
+    y = op(framework.array([1.0], "float32"), np.float32(3))
+    np.testing.assert_array_equal(framework.plain(y), [3])
+
+
+@pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
+def test_a_framework_that_is_too_old(framework, monkeypatch):
+    monkeypatch.setattr(frameworks, "_adapters", {})
+    monkeypatch.setitem(
+        sys.modules, framework.name, SimpleNamespace(__version__="0.1.2+cpu")
+    )
+    with pytest.raises(gs.UnsupportedOperationError) as info:
+        frameworks.load(framework.name)
+    assert "0.1.2" in str(info.value)
+    assert f"pip install --upgrade {framework.name}" in str(info.value)
+
+
+@pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
+def test_a_python_if_on_a_traced_value(framework):
+    @gs.custom_gradient
+    def op(x):
+        if x > 0:
+            return x * 2, lambda dy: dy * 2
+        return x, lambda dy: dy
+
+    x = framework.array(1.0, "float32")
+    assert framework.plain(op(x)) == 2  # eager: it has a value
+    if framework.name == "torch":  # its error comes from the compiler itself
+        return
+    with pytest.raises(Exception) as info:  # noqa: PT011  (each its own)
+        framework.compiled(op)(x)
+    notes = "\n".join(info.value.__notes__)
+    assert "operation 'op'" in notes
+    assert "gnp.where" in notes
+
+
+@pytest.mark.parametrize("framework", FOREIGN[:2], ids=lambda f: f.name)
+def test_a_rule_with_a_python_if_on_a_traced_value(framework):
+    @gs.custom_gradient
+    def op(x):
+        return x * 2, lambda dy: dy * 2 if dy > 0 else dy
+
+    with pytest.raises(Exception) as info:  # noqa: PT011  (each its own)
+        framework.compiled(lambda x: framework.gradients(op, x))(
+            framework.array(1.0, "float32")
+        )
+    notes = "\n".join(info.value.__notes__)
+    assert "the gradient of operation 'op'" in notes
+    assert "gnp.where" in notes
+
+
+@pytest.mark.parametrize("framework", FOREIGN[:2], ids=lambda f: f.name)
+def test_numpy_functions_on_traced_values(framework):
+    @gs.custom_gradient
+    def op(x):
+        return np.exp(np.asarray(x)), lambda dy: dy
+
+    with pytest.raises(Exception) as info:  # noqa: PT011  (each its own)
+        framework.compiled(op)(framework.array([1.0], "float32"))
+    notes = "\n".join(info.value.__notes__)
+    assert "gradsmith.numpy" in notes
+    assert "gs.python_op" in notes

@@ -1,0 +1,306 @@
+"""Python operations: NumPy, SciPy or C bodies with NumPy gradients, in all four."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import gammainc
+
+import gradsmith as gs
+import gradsmith.numpy as gnp
+from examples import sparse_solve
+
+from .portable import ALL, FOREIGN
+
+each = pytest.mark.parametrize("framework", ALL, ids=lambda f: f.name)
+each_foreign = pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
+X = np.array([0.5, 1.5, 2.5])
+
+
+@gs.python_op
+def cube(x):
+    assert type(x) is np.ndarray
+    return x**3
+
+
+@cube.vjp
+def _(dy, y, x):
+    return 3 * x**2 * dy
+
+
+@gs.python_op
+def canary(x):
+    return np.asarray(x) * 2
+
+
+@canary.vjp
+def _(dy, y, x):
+    return 10 * dy
+
+
+def total(op):
+    return lambda *xs: gnp.sum(op(*xs))
+
+
+def gradients(framework, op, compiled):
+    loss = total(op)
+    if compiled:
+        return framework.compiled_gradients(loss)
+    return lambda *xs: framework.gradients(loss, *xs)
+
+
+@each
+@pytest.mark.parametrize("compiled", [False, True])
+def test_value_and_gradient(framework, compiled):
+    x = framework.array(X, "float32")
+    y = (framework.compiled(cube) if compiled else cube)(x)
+    (dx,) = gradients(framework, cube, compiled)(x)
+    np.testing.assert_allclose(framework.plain(y), X**3, rtol=1e-6)
+    np.testing.assert_allclose(framework.plain(dx), 3 * X**2, rtol=1e-6)
+    assert framework.plain(y).dtype == framework.plain(dx).dtype == np.float32
+
+
+@each
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_rule_is_what_counts(framework, compiled):
+    (dx,) = gradients(framework, canary, compiled)(framework.array(X, "float32"))
+    np.testing.assert_array_equal(framework.plain(dx), [10, 10, 10])
+
+
+@each
+def test_forward_mode_from_the_rule(framework):
+    x, dx = framework.array(X, "float32"), framework.array([1, 0, 2], "float32")
+    dy = framework.tangent(cube, (x,), (dx,))
+    np.testing.assert_allclose(framework.plain(dy), 3 * X**2 * [1, 0, 2], rtol=1e-6)
+
+
+@each
+def test_second_order_is_found_by_the_engine(framework):
+    def gradient(x):
+        return gnp.sum(framework.gradients(total(cube), x)[0] * x)
+
+    (ddx,) = framework.gradients(gradient, framework.array(X, "float32"))
+    np.testing.assert_allclose(framework.plain(ddx), 9 * X**2, rtol=1e-6)
+
+
+@each_foreign
+def test_second_order_of_what_nobody_sees_into_is_refused(framework):
+    @gs.python_op
+    def square(x):
+        return x * x
+
+    @square.vjp
+    def _(dy, y, x):
+        return dy * 2 * np.asarray(x)
+
+    def gradient(x):
+        return gnp.sum(framework.gradients(total(square), x)[0])
+
+    with pytest.raises(Exception, match="the engine can't see all of it"):
+        framework.gradients(gradient, framework.array(X, "float32"))
+
+
+@each
+@pytest.mark.parametrize("compiled", [False, True])
+def test_trees_static_arguments_and_whole_numbers(framework, compiled):
+    @gs.python_op
+    def pick(p, k, scale=1.0):
+        return {"picked": p["x"][k] * scale, "count": np.int32(len(k))}
+
+    @pick.vjp
+    def _(dy, y, p, k, scale=1.0):
+        dx = np.zeros_like(p["x"])
+        np.add.at(dx, k, dy["picked"] * scale)
+        return {"x": dx}, None
+
+    k = framework.array([0, 2, 2], "int32")
+
+    def picked(x):
+        return pick({"x": x}, k, scale=3.0)["picked"]
+
+    x = framework.array(X, "float32")
+    (dx,) = gradients(framework, picked, compiled)(x)
+    np.testing.assert_array_equal(framework.plain(dx), [3, 0, 6])
+    assert int(pick({"x": x}, k)["count"]) == 3
+
+
+@each
+def test_closure_form(framework):
+    @gs.python_op
+    @gs.custom_gradient
+    def sine(x):
+        return np.sin(x), lambda dy: dy * np.cos(x)
+
+    (dx,) = framework.gradients(total(sine), framework.array(X, "float32"))
+    np.testing.assert_allclose(framework.plain(dx), np.cos(X), rtol=1e-6)
+
+    def gradient(x):
+        return gnp.sum(framework.gradients(total(sine), x)[0])
+
+    (ddx,) = framework.gradients(gradient, framework.array(X, "float32"))
+    np.testing.assert_allclose(framework.plain(ddx), -np.sin(X), rtol=1e-6)
+
+
+@each
+def test_rules_given_with_the_function(framework):
+    def grad(dy, y, a, x):
+        density = np.exp(-x) * x ** (a - 1)
+        return gs.not_differentiable("no closed form"), dy * density
+
+    op = gs.python_op(lambda a, x: gammainc(a, x), grad)
+    ones = framework.array(np.ones(3), "float32")
+    (dx,) = framework.gradients(
+        lambda x: gnp.sum(op(ones, x)), framework.array(X, "float32")
+    )
+    np.testing.assert_allclose(framework.plain(dx), np.exp(-X), rtol=1e-6)
+
+
+# --- shapes and dtypes ---------------------------------------------------------------
+
+
+@each_foreign
+def test_one_trial_run_for_each_kind_of_call(framework):
+    runs = []
+
+    @gs.python_op
+    def double(x):
+        runs.append(x.shape)
+        return x * 2
+
+    double.vjp(lambda dy, y, x: dy * 2)
+    for size in (3, 3, 4):
+        run = framework.compiled(lambda x: double(x) + 1)
+        run(framework.array(np.ones(size), "float32"))
+    assert sorted(runs) == [(3,)] * 3 + [(4,)] * 2
+
+
+@each_foreign
+def test_a_spec_in_place_of_the_trial(framework):
+    runs = []
+
+    @gs.python_op(spec=lambda x, n: gs.spec((n, *x.shape), x.dtype))
+    def repeated(x, n):
+        runs.append(n)
+        return np.stack([x] * n)
+
+    @repeated.vjp
+    def _(dy, y, x, n):
+        return np.sum(dy, axis=0)
+
+    run = framework.compiled_gradients(lambda x: gnp.sum(repeated(x, 2)))
+    (dx,) = run(framework.array(X, "float32"))
+    np.testing.assert_array_equal(framework.plain(dx), [2, 2, 2])
+    assert runs == [2]
+
+
+@each_foreign
+def test_a_spec_that_is_wrong(framework):
+    @gs.python_op(spec=gs.spec((2,), "float32"))
+    def op(x):
+        return x * 2
+
+    with pytest.raises(Exception, match="returned other outputs than were announced"):
+        framework.plain(framework.compiled(op)(framework.array(X, "float32")))
+
+
+@each_foreign
+def test_a_body_that_made_up_values_break(framework):
+    @gs.python_op
+    def op(x):
+        if not np.all(x > 2):
+            raise ArithmeticError("out of the domain")
+        return x * 2
+
+    with pytest.raises(Exception, match="out of the domain") as info:
+        framework.compiled(op)(framework.array(X + 5, "float32"))
+    if framework.name != "torch":  # the compiler raises an error of its own
+        assert "spec=" in "\n".join(info.value.__notes__)
+
+
+@each_foreign
+@pytest.mark.parametrize("compiled", [False, True])
+def test_the_contract_is_checked_while_tracing(framework, compiled):
+    @gs.python_op
+    def op(x):
+        return x * 2
+
+    op.vjp(lambda dy, y, x: np.sum(dy))
+
+    run = gradients(framework, op, compiled)
+    with pytest.raises(Exception, match="for 'x' has the wrong shape"):
+        run(framework.array(X, "float32"))
+
+
+@each_foreign
+def test_the_error_of_the_body_is_the_users(framework):
+    @gs.python_op
+    def op(x):
+        raise ZeroDivisionError("mine")
+
+    with pytest.raises(ZeroDivisionError, match="mine"):
+        op(framework.array(X, "float32"))
+
+
+@each_foreign
+def test_outputs_that_are_no_numbers(framework):
+    op = gs.python_op(lambda x: (x, "text"), lambda dy, y, x: dy[0])
+    with pytest.raises(gs.GradientContractError, match="no array of numbers"):
+        op(framework.array(X, "float32"))
+
+
+# --- in each framework ---------------------------------------------------------------
+
+
+def test_under_vmap_and_scan_in_jax():
+    import jax
+
+    x = jax.numpy.asarray(np.arange(6.0).reshape(2, 3), "float32")
+    expected = 3 * np.arange(6.0).reshape(2, 3) ** 2
+    gradient = jax.grad(total(cube))
+    np.testing.assert_allclose(jax.vmap(gradient)(x), expected, rtol=1e-6)
+    np.testing.assert_allclose(jax.jit(jax.vmap(gradient))(x), expected, rtol=1e-6)
+
+    def step(carry, row):
+        return carry + gnp.sum(cube(row)), None
+
+    def loop(x):
+        return jax.lax.scan(step, 0.0, x)[0]
+
+    np.testing.assert_allclose(jax.grad(loop)(x), expected, rtol=1e-6)
+
+
+def test_transposed_in_jax():
+    import jax
+
+    x = jax.numpy.asarray(X, "float32")
+    _, pushed = jax.linearize(cube, x)
+    (pulled,) = jax.linear_transpose(pushed, x)(jax.numpy.ones(3))
+    np.testing.assert_allclose(pulled, 3 * X**2, rtol=1e-6)
+
+
+def test_in_keras_and_xla():
+    import tensorflow as tf
+
+    x = tf.constant(X, tf.float32)
+    with pytest.raises(Exception, match="XLA") as info:
+        tf.function(cube, jit_compile=True)(x)
+    assert "jit_compile" in str(info.value)
+
+
+def test_under_vmap_and_inductor_in_torch():
+    import torch
+
+    x = torch.arange(6.0).reshape(2, 3)
+    gradient = torch.func.vmap(torch.func.grad(lambda x: cube(x).sum()))
+    torch.testing.assert_close(gradient(x), 3 * x**2)
+
+
+# --- the example ---------------------------------------------------------------------
+
+
+@each
+def test_sparse_solve(framework):
+    args = sparse_solve.problem()
+    truth = sparse_solve.differences(*args)
+    dc = sparse_solve.FRAMEWORKS[framework.name](*args)
+    np.testing.assert_allclose(dc, truth, rtol=1e-6, atol=1e-6 * np.abs(truth).max())

@@ -1,0 +1,327 @@
+"""torch.compile(fullgraph=True): with .backward(), and of torch.func."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import pytest
+import torch
+from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vmap
+
+import gradsmith as gs
+
+from .operations import CANARIES, canary, name, point, softmax
+
+pytestmark = [
+    # PyTorch about itself, in what compiles
+    pytest.mark.filterwarnings("ignore:.torch.jit.script.* is deprecated"),
+    pytest.mark.filterwarnings("ignore:.torch._prims_common.check. is deprecated"),
+    pytest.mark.filterwarnings("ignore:.*Function.*should not be instantiated"),
+]
+X = point()
+ONES = torch.ones_like(X)
+
+
+@pytest.fixture(autouse=True)
+def _fresh():
+    torch._dynamo.reset()
+    yield
+    torch._dynamo.reset()
+
+
+def compiled(f, **options):
+    options = {"backend": "aot_eager", "fullgraph": True, **options}
+    return torch.compile(f, **options)
+
+
+def gradient(f, x=X):
+    x = x.clone().requires_grad_()
+    y = f(x)
+    y.backward(torch.ones_like(y))
+    return x.grad
+
+
+# --- with .backward() ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("op", CANARIES, ids=name)
+def test_backward(op):
+    torch.testing.assert_close(gradient(compiled(op)), 10 * X**3)
+
+
+def test_backward_by_inductor():
+    f = compiled(lambda x: canary(softmax(x)), backend="inductor")
+    torch.testing.assert_close(gradient(f), gradient(lambda x: canary(softmax(x))))
+
+
+def test_nothing_to_differentiate():
+    assert torch.equal(compiled(canary)(X), X**4)
+    with torch.no_grad():
+        assert torch.equal(compiled(canary)(point(requires_grad=True)), X**4)
+
+
+class Exp(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = torch.exp(x)
+        ctx.save_for_backward(y)
+        return y
+
+    @staticmethod
+    def backward(ctx, dy):
+        (y,) = ctx.saved_tensors
+        return 10 * dy * y
+
+
+@gs.custom_gradient
+def exp_closure(x):
+    y = torch.exp(x)
+    return y, lambda dy: 10 * dy * y
+
+
+@gs.operation
+def exp_rule(x):
+    return torch.exp(x)
+
+
+@exp_rule.vjp
+def _(dy, y, x):
+    return 10 * dy * y
+
+
+def graphs(f):
+    """The operators of the forward and of the backward graph."""
+    from torch._dynamo.backends.common import aot_autograd
+    from torch._functorch.aot_autograd import make_boxed_func
+
+    found = []
+
+    def look(graph, _):
+        calls = [str(n.target) for n in graph.graph.nodes if n.op == "call_function"]
+        # What gives memory another name computes nothing
+        found.append([c for c in calls if not re.search("view|alias|detach", c)])
+        return make_boxed_func(graph.forward)
+
+    backend = aot_autograd(fw_compiler=look, bw_compiler=look)
+    gradient(compiled(f, backend=backend))
+    return found
+
+
+def test_the_graph_is_that_of_a_hand_written_function():
+    by_hand = graphs(Exp.apply)
+    assert len(by_hand) == 2
+    assert graphs(exp_closure) == by_hand
+    assert graphs(exp_rule) == by_hand
+
+
+def test_dynamic_shapes_without_recompiling():
+    count = []
+
+    def backend(graph, _):
+        count.append(graph)
+        return graph.forward
+
+    f = compiled(lambda x: softmax(x, axis=-1), backend=backend, dynamic=True)
+    for n in (2, 3, 5):
+        x = torch.randn(n, 4, dtype=torch.float64)
+        torch.testing.assert_close(gradient(f, x), gradient(softmax, x))
+    assert len(count) == 1
+
+
+@dataclass
+class Record:
+    a: object
+    b: object
+    label: str = "r"
+
+
+@gs.custom_gradient
+def record(r):
+    def grad(dy):
+        return Record(10 * dy.a * r.b, 100 * dy.a * r.a, None)
+
+    return Record(r.a * r.b, r.a.argmax(), "out"), grad
+
+
+@gs.operation
+def weighted(p, x, *, k=2):
+    return p["w"] * x * k
+
+
+@weighted.vjp
+def _(dy, y, p, x, *, k, needs):
+    return ({"w": 10 * dy * x * k} if needs["p"] else None), dy * p["w"] * k
+
+
+@gs.custom_gradient
+def several(x, w):
+    def grad(dz, dv, _):
+        return 10 * dz * w + dv, dz * x + dv
+
+    return x * w, x + w, {"i": torch.arange(3)}, grad
+
+
+STRUCTURED = {
+    "dataclass": (lambda x: record(Record(x, x * 2)).a, 10 * X * 2 + 200 * X),
+    "dict": (lambda x: weighted({"w": x * 2}, x, k=3), 66 * X),
+    "several outputs, one tensor twice": (
+        lambda x: sum(several(x, x)[:2]),
+        10 * X + 1 + X + 1,
+    ),
+    "keywords": (lambda x: softmax(axis=0, x=x) + canary(x), 10 * X**3),
+}
+
+
+@pytest.mark.parametrize("case", STRUCTURED)
+def test_structures(case):
+    f, expected = STRUCTURED[case]
+    torch.testing.assert_close(gradient(compiled(f)), expected)
+    torch.testing.assert_close(compiled(grad(lambda x: f(x).sum()))(X), expected)
+
+
+class Layer(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.tensor(2.0, dtype=torch.float64))
+        self.factor = 3.0
+
+    @gs.custom_gradient
+    def scaled(self, x):
+        return x * self.weight * self.factor, lambda dy: 10 * dy * self.factor
+
+    @gs.operation
+    def ruled(self, x):
+        return x * self.weight
+
+    @ruled.vjp
+    def _(dy, y, self, x):  # noqa: N805
+        return 10 * dy * self.weight
+
+    def forward(self, x):
+        return self.scaled(x) + self.ruled(x)
+
+
+def test_methods_captured_parameters_and_guards():
+    layer = Layer()
+    f = compiled(layer)
+    assert gradient(f).tolist() == [50, 50, 50]
+    assert layer.weight.grad == 24
+    layer.factor, layer.weight.grad = 5.0, None
+    assert gradient(f).tolist() == [70, 70, 70]
+    assert layer.weight.grad == 36
+
+
+def test_autocast():
+    @gs.custom_gradient
+    def matmul(x, w):
+        return x @ w, lambda dy: (10 * (dy @ w.T), x.T @ dy)
+
+    def f(x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return matmul(x, torch.ones(3, 4)).float()
+
+    dx = gradient(compiled(f), torch.ones(2, 3))
+    assert dx.dtype == torch.float32
+    assert dx[0, 0] == 40
+
+
+def test_a_first_call_may_be_traced():
+    import subprocess
+    import sys
+
+    script = """
+import gradsmith as gs
+op = gs.custom_gradient(lambda x: (x * 1, lambda dy: 10 * dy))
+import torch
+x = torch.ones(3, requires_grad=True)
+torch.compile(op, fullgraph=True, backend="aot_eager")(x).sum().backward()
+assert x.grad.tolist() == [10, 10, 10]
+op(x).sum().backward()
+assert x.grad.tolist() == [20, 20, 20]
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, timeout=100)
+
+
+# --- under torch.func ----------------------------------------------------------------
+
+TRANSFORMS = {
+    "grad": (lambda f: grad(lambda x: f(x).sum()), 10 * X**3),
+    "vmap grad": (lambda f: vmap(grad(f)), 10 * X**3),
+    "jvp": (lambda f: lambda x: jvp(f, (x,), (ONES,))[1], 10 * X**3),
+    "jacrev": (lambda f: jacrev(f), torch.diag(10 * X**3)),
+    "jacfwd": (lambda f: jacfwd(f), torch.diag(10 * X**3)),
+    "hessian": (lambda f: hessian(lambda x: f(x).sum()), None),
+    "grad grad": (lambda f: vmap(grad(grad(f))), None),
+    "jvp grad": (lambda f: lambda x: jvp(vmap(grad(f)), (x,), (ONES,))[1], None),
+    "vmap jvp": (lambda f: vmap(lambda x: jvp(f, (x,), (x,))[1]), 10 * X**4),
+}
+
+
+@pytest.mark.parametrize("transform", TRANSFORMS)
+@pytest.mark.parametrize("op", CANARIES, ids=name)
+def test_of_torch_func(transform, op):
+    apply, expected = TRANSFORMS[transform]
+    found = compiled(apply(op))(X)
+    torch.testing.assert_close(found, apply(op)(X) if expected is None else expected)
+
+
+def test_of_torch_func_by_inductor():
+    f = lambda x: canary(x).sum()
+    found = compiled(vmap(grad(f)), backend="inductor")(X.expand(2, 3))
+    torch.testing.assert_close(found, 10 * X.expand(2, 3) ** 3)
+
+
+FACTOR = 3.0
+
+
+@gs.custom_gradient
+def by_global(x):
+    return x * FACTOR, lambda dy: 10 * dy * FACTOR
+
+
+def test_what_a_body_reads_is_guarded_under_torch_func(monkeypatch):
+    f = compiled(grad(lambda x: by_global(x).sum()))
+    assert f(X).tolist() == [30, 30, 30]
+    monkeypatch.setitem(globals(), "FACTOR", 5.0)
+    assert f(X).tolist() == [50, 50, 50]
+
+
+def refused(f, *args):
+    with pytest.raises(Exception, match=r"Dynamo|dynamo") as caught:
+        f(*args)
+    return str(caught.value)
+
+
+def test_captured_tensors_are_refused_under_torch_func():
+    w = torch.nn.Parameter(torch.tensor(2.0, dtype=torch.float64))
+    op = gs.custom_gradient(lambda x: (x * w, lambda dy: 10 * dy * w))
+    assert gradient(compiled(op)).tolist() == [20, 20, 20]
+    message = refused(compiled(grad(lambda x: op(x).sum())), X)
+    assert "captures a tensor" in message
+    assert "make that tensor an argument" in message
+
+
+def test_objects_are_refused_under_torch_func():
+    layer = Layer()
+    p = dict(layer.named_parameters())
+    f = compiled(grad(lambda p, x: functional_call(layer, p, (x,)).sum()))
+    assert "self.weight in place of self" in refused(f, p, X)
+
+
+# --- mistakes ------------------------------------------------------------------------
+
+
+def test_the_contract_at_trace_time():
+    op = gs.custom_gradient(lambda x: (x * 2, lambda dy: dy.sum()))
+    x = point(requires_grad=True)
+    expected = "the gradient of operation '<lambda>' for 'x' has the wrong shape"
+    assert expected in refused(compiled(op), x)
+    torch._dynamo.reset()
+    assert expected in refused(compiled(grad(lambda x: op(x).sum())), X)
+
+
+def test_a_body_that_looks_at_values():
+    op = gs.with_gradient(lambda x: x if x.sum() > 0 else -x, lambda dy, y, x: dy)
+    with pytest.raises(Exception, match=r"[Dd]ata-dependent"):
+        compiled(op)(point(requires_grad=True))

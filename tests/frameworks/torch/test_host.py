@@ -1,0 +1,130 @@
+"""NumPy functions on tensors: eager, under torch.func, compiled and exported."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
+
+import gradsmith as gs
+from gradsmith._cotangent import Spec
+from gradsmith.frameworks import adapter_of
+
+from .operations import point
+
+pytestmark = [
+    # PyTorch about itself
+    pytest.mark.filterwarnings("ignore:.torch.jit.script.* is deprecated"),
+    pytest.mark.filterwarnings("ignore:.*Function.*should not be instantiated"),
+]
+X = point()
+
+
+def host(fn, *xs):
+    specs = [
+        Spec(tuple(xs[0].shape), np.dtype(str(xs[0].dtype).removeprefix("torch.")))
+    ]
+    (y,) = adapter_of(xs, "cube").host(lambda *a: [fn(*a)], xs, specs, "cube")
+    return y
+
+
+@gs.operation
+def cube(x):
+    return host(lambda a: a**3, x)
+
+
+@cube.vjp
+def _(dy, y, x):
+    return host(lambda d, a: 10 * d * a**2, dy, x)
+
+
+@cube.jvp
+def _(dx, y, x):
+    return host(lambda d, a: 10 * d * a**2, dx, x)
+
+
+cube.hosted = True
+f = lambda x: cube(x).sum()
+
+
+def gradient(f, x=X):
+    x = x.clone().requires_grad_()
+    f(x).sum().backward()
+    return x.grad
+
+
+def compiled(f, **options):
+    torch._dynamo.reset()
+    return torch.compile(f, fullgraph=True, backend="aot_eager", **options)
+
+
+CALLS = {
+    "backward": lambda: gradient(cube),
+    "grad": lambda: grad(f)(X),
+    "vmap grad": lambda: vmap(grad(cube))(X),
+    "jvp": lambda: jvp(cube, (X,), (torch.ones_like(X),))[1],
+    "jacrev": lambda: jacrev(f)(X),
+    "jacfwd": lambda: jacfwd(f)(X),
+    "compiled": lambda: gradient(compiled(cube)),
+    "dynamic": lambda: gradient(compiled(cube, dynamic=True)),
+    "compiled grad": lambda: compiled(grad(f))(X),
+    "compiled vmap grad": lambda: compiled(vmap(grad(cube)))(X),
+    "compiled jvp": lambda: compiled(
+        lambda x: jvp(cube, (x,), (torch.ones_like(x),))[1]
+    )(X),
+    "exported": lambda: gradient(torch.export.export(Cube(), (X,)).module()),
+}
+
+
+class Cube(torch.nn.Module):
+    def forward(self, x):
+        return cube(x)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_numpy_bodies_and_rules(call):
+    torch.testing.assert_close(CALLS[call](), 10 * X**2)
+
+
+def test_batches_with_and_without_axis():
+    weighted = lambda x, w: host(lambda a, b: a * b, x, w)
+    x, w = torch.ones(2, 3), torch.tensor([1.0, 2.0, 3.0])
+    out = vmap(weighted, in_dims=(0, None))(x, w)
+    assert out.tolist() == [[1, 2, 3]] * 2
+    out = vmap(weighted, in_dims=(1, 0))(x, w)
+    assert out.tolist() == [[1, 1], [2, 2], [3, 3]]
+
+
+def test_what_numpy_computed_has_no_second_derivative():
+    with pytest.raises(gs.UnsupportedOperationError, match="computed in NumPy"):
+        hessian(f)(X)
+    x = point(requires_grad=True)
+    (dx,) = torch.autograd.grad(f(x), x, create_graph=True)
+    with pytest.raises(gs.UnsupportedOperationError, match=r"gradsmith\.numpy"):
+        dx.sum().backward()
+
+
+def test_arrays_are_read_only_and_results_are_new():
+    def change(a):
+        a += 1
+        return a
+
+    with pytest.raises(ValueError, match="read-only"):
+        host(change, X)
+    y = host(lambda a: a, X)
+    y += 1
+    assert X.tolist() == [1, 2, 3]
+    assert host(lambda a: a[::-1], X).tolist() == [3, 2, 1]
+
+
+def test_bfloat16_has_no_numpy():
+    x = torch.ones(2, dtype=torch.bfloat16)
+    (adapter, spec) = adapter_of([x], "cube"), Spec((2,), np.dtype("float32"))
+    with pytest.raises(gs.UnsupportedOperationError, match=r"bfloat16\n.*x\.float"):
+        adapter.host(lambda a: [a], [x], [spec], "cube")
+
+
+def test_conjugated_views():
+    z = torch.tensor([1 + 2j]).conj()
+    assert host(lambda a: a, z).tolist() == [1 - 2j]
