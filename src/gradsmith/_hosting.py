@@ -140,7 +140,7 @@ def _pullback(flat: Flat, given: Sequence[bool], wanted: Sequence[int], name: st
     def pull(*arrays: Any) -> list[Any]:
         dys, xs = arrays[:count], [*arrays[count:]]
         for i in wanted:
-            xs[i] = _tensor(xs[i])
+            xs[i] = _tensor(xs[i], name)
         with GradientTape(watch_accessed_variables=False) as tape:
             tape.watch([xs[i] for i in wanted])
             ys = flat(*xs)
@@ -168,9 +168,9 @@ def _pushforward(flat: Flat, moved: Sequence[int], name: str) -> Flat:
     def push(*arrays: Any) -> list[Any]:
         dxs, xs = arrays[: len(moved)], [*arrays[len(moved) :]]
         for i in moved:
-            xs[i] = _tensor(xs[i])
+            xs[i] = _tensor(xs[i], name)
         pairs = zip(moved, dxs, strict=True)
-        dxs = [_tensor(cast(dx, xs[i].dtype)) for i, dx in pairs]
+        dxs = [_tensor(cast(dx, xs[i].dtype), name) for i, dx in pairs]
         with ForwardAccumulator([xs[i] for i in moved], dxs) as accumulator:
             ys = flat(*xs)
         _refuse_departures(accumulator, name)
@@ -185,8 +185,13 @@ def _pushforward(flat: Flat, moved: Sequence[int], name: str) -> Flat:
     return push
 
 
-def _tensor(x: Any) -> Any:
+def _tensor(x: Any, name: str) -> Any:
     """A new tensor, so that each is followed by its own place."""
+    if x.dtype.kind == "V":
+        raise UnsupportedOperationError(
+            f"{name} is being differentiated in {x.dtype}, which NumPy can't do: give "
+            "the operation float32 or float64, and convert what it returns"
+        )
     copied: Any = np.positive
     return copied(x) if isinstance(x, Traced) else wrap(x)
 

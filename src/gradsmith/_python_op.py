@@ -93,7 +93,8 @@ def python_op(
     closure, rules = False, (grad, jvp)
     if isinstance(fn, Operation):
         closure, rules = fn.closure, (grad or fn.vjp_rule, jvp or fn.jvp_rule)
-        surrogate, linear, fn = surrogate or fn.surrogate, fn.linear, fn.fn
+        surrogate, linear = surrogate or fn.surrogate, linear and fn.linear
+        fn = fn.fn
     result = PythonOperation(fn, closure=closure, surrogate=surrogate, linear=linear)
     result.spec = spec
     for give, rule in zip((result.vjp, result.jvp), rules, strict=True):

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _tree
 from ._cotangent import Spec
-from ._errors import GradientContractError, GradsmithError
+from ._errors import GradsmithError
 
 _SAY_THEM = "gs.python_op(spec=lambda x: gs.spec(x.shape, x.dtype))"
 
@@ -79,7 +79,7 @@ def _kind_of(call: Any) -> Hashable:
 def _tried(run: Callable[[], Any], name: str) -> Any:
     try:
         return run()
-    except GradientContractError:
+    except GradsmithError:
         raise
     except Exception as error:
         error.add_note(

@@ -74,10 +74,24 @@ def _applied(
     operation: Any, bound: Bound, outputs: OutputSpecs, y: Any
 ) -> tuple[EngineRule, Application]:
     bound = bound.with_leaves([readonly(x) for x in bound.leaves])
-    grad = run_body(operation, bound)[1] if operation.closure else None
+    grad = None
+    if operation.closure:
+        made, grad = run_body(operation, bound)
+        _identify(made, y, bound.leaves)
     specs = bound.with_leaves([spec_of(x) for x in bound.leaves])
     rule = EngineRule(operation, len(bound.leaves), ())
     return rule, Application(operation, specs, outputs, [], grad=grad, bound=bound, y=y)
+
+
+def _identify(made: Any, y: Any, leaves: Sequence[Any]) -> None:
+    """Let outputs that a body made again, and `grad` captured, count as those given.
+
+    Like in every framework: an output is differentiated by the rule, not by the body.
+    """
+    theirs = {id(x) for x in leaves}
+    for new, old in zip(_tree.leaves(made), _tree.leaves(y), strict=True):
+        if isinstance(new, Traced) and id(new) not in theirs:
+            new.marks = dict(marks_of(old)) if isinstance(old, Traced) else None
 
 
 def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> Any:

@@ -197,3 +197,12 @@ def test_captured_by_a_body_with_different_levels():
         outer, once_more = word
         assert outer(f, 0)(2.0, 5.0) == 50
         assert once_more(outer(f, 0), 1)(2.0, 5.0) == 10
+
+
+def test_what_a_vmap_left_behind_is_refused():
+    def captures(x):
+        w = jnp.sin(x)
+        return gs.with_gradient(lambda x: x * w, lambda dy, y, x: dy * w)(x)
+
+    with pytest.raises(gs.UnsupportedOperationError, match="make it an argument"):
+        jax.jvp(jax.jit(jax.vmap(captures)), (jnp.ones(3),), (jnp.ones(3),))

@@ -128,3 +128,63 @@ def test_in_eager_mode_the_function_runs_at_once():
 
     with pytest.raises(KeyError, match="mine"):
         host(fail, [X], [], "fail")
+
+
+class Scaled:
+    @gs.python_op
+    def times(self, x):
+        return x * self.k
+
+    @times.vjp
+    def _(dy, y, self, x):  # noqa: N805  (a rule, no method)
+        return dy * self.k
+
+
+@pytest.mark.parametrize("spec", [None, lambda x: x])
+def test_a_captured_traced_value_is_refused_not_lost(spec):
+    def by_closure(w, x):
+        times = gs.python_op(lambda x: x * w, lambda dy, y, x: dy, spec=spec)
+        return jnp.sum(times(x))
+
+    def by_object(w, x):
+        scaled = Scaled()
+        scaled.k = w
+        return jnp.sum(scaled.times(x))
+
+    for captures in (by_closure, by_object):
+        with pytest.raises(gs.UnsupportedOperationError, match="make it an argument"):
+            jax.jit(jax.grad(captures))(X, X)
+
+
+def test_an_output_that_a_gradient_captures_is_differentiated_by_the_rule():
+    @gs.custom_gradient
+    def reciprocal(x):
+        y = 1 / x
+        return y, lambda dy: -2 * y * y * dy  # wrong by a factor of 2
+
+    second = gs.grad(gs.grad(reciprocal))(0.5)
+    assert second == 8 / 0.5**3  # the rule of y in the rule of y
+    host = gs.python_op(reciprocal)
+    for wrap in (lambda f: f, jax.jit):
+        np.testing.assert_allclose(wrap(jax.grad(jax.grad(host)))(0.5), second)
+        np.testing.assert_allclose(wrap(jax.jacfwd(jax.grad(host)))(0.5), second)
+
+
+def test_a_rule_may_come_after_the_first_call():
+    double = gs.python_op(lambda x: 2 * x)
+    np.testing.assert_allclose(double(X), 2 * X)
+    double.vjp(lambda dy, y, x: 2 * dy)
+    np.testing.assert_allclose(jax.vmap(jax.grad(double))(X), 2)
+
+
+def test_of_an_operation_that_is_not_linear():
+    clip = gs.with_gradient(np.positive, lambda dy, y, x: np.clip(dy, -1, 1))
+    assert gs.python_op(clip).linear
+    assert not gs.python_op(clip, linear=False).linear
+
+
+def test_second_derivatives_in_bfloat16_are_refused():
+    x = X.astype("bfloat16")
+    np.testing.assert_allclose(jax.grad(total)(x), 3 * x * x, rtol=0.02)
+    with pytest.raises(gs.UnsupportedOperationError, match="float32 or float64"):
+        jax.jit(jax.grad(lambda x: jnp.sum(jax.grad(total)(x))))(x)

@@ -269,11 +269,15 @@ def test_the_transpose_of_a_rule_honours_operations_in_it():
 def test_linear_transpose_would_drop_the_rule_and_is_refused():
     with pytest.raises(gs.UnsupportedOperationError, match=r"jax\.vjp"):
         jax.linear_transpose(clipping, X)(X)
+    with pytest.raises(gs.UnsupportedOperationError, match=r"jax\.linear_transpose"):
+        jax.linear_transpose(jax.jit(clipping), X)(X)
 
 
 def test_taylor_mode_is_refused():
     with pytest.raises(gs.UnsupportedOperationError, match="nest"):
         jet(wrong_vjp, (X,), ((1.0, 0.0),))
+    with pytest.raises(gs.UnsupportedOperationError, match="nest"):
+        jet(jax.jit(wrong_vjp), (X,), ((1.0, 0.0),))
 
 
 def test_a_body_in_plain_python_works_where_jax_is_eager():
@@ -286,3 +290,19 @@ def test_a_body_in_plain_python_works_where_jax_is_eager():
     assert jax.grad(f)(2.0) == 20
     assert jax.grad(f)(0.5) == 3
     assert jax.jvp(f, (0.5,), (1.0,))[1] == 3
+
+
+@pytest.mark.parametrize("wrap", [lambda f: f, jax.jit])
+def test_numbers_and_numpy_arrays_become_arrays_of_jax(wrap):
+    @gs.operation
+    def halved(x):
+        return 0.5 * x.at[()].get()
+
+    @halved.vjp
+    def _(dy, y, x):
+        return 0.5 * dy.at[()].get()
+
+    for one in (1.0, np.float32(1)):
+        assert jax.jvp(wrap(halved), (one,), (one,)) == (0.5, 0.5)
+        y, pull = jax.vjp(wrap(halved), one)
+        assert pull(np.asarray(1, y.dtype)) == (0.5,)

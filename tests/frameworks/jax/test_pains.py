@@ -238,3 +238,22 @@ def test_a_transposed_function_drops_the_rule():
     ours = gs.with_gradient(lambda x: 2 * x, jvp=lambda dx, y, x: 10 * dx)
     with pytest.raises(gs.UnsupportedOperationError, match=r"jax\.vjp"):
         jax.linear_transpose(ours, X)(jnp.float32(1))
+
+
+def test_a_gradient_through_a_scan_drops_the_rule_when_differentiated_again():
+    def opaque(x):
+        return jax.lax.stop_gradient(jnp.exp(x))
+
+    native = jax.custom_jvp(opaque)
+    native.defjvp(lambda p, t: (native(*p), native(*p) * t[0]))
+    ours = gs.with_gradient(opaque, lambda dy, y, x: y * dy)
+
+    def looped(fn):
+        return lambda x: jax.lax.scan(lambda x, _: (fn(x), None), x, length=2)[0]
+
+    x = jnp.float32(0.3)
+    second = jax.grad(jax.grad(lambda x: jnp.exp(jnp.exp(x))))(x)
+    assert jax.grad(jax.grad(looped(native)))(x) == 0
+    for order in (jax.grad, jax.jacfwd, lambda f: jax.jit(jax.grad(f))):
+        found = order(jax.grad(looped(ours)))(x)
+        np.testing.assert_allclose(found, second, rtol=1e-5)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from jax.core import Tracer
 
 from ..._application import HINTS, run_body
 from ..._arrays import DESCRIBE
-from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from . import _eager
 from ._call import Call
@@ -36,14 +34,4 @@ def call(operation: Any, bound: Bound) -> Any:
             return _eager.call(one, leaves)
         except CapturedError:
             pass  # the body is staged, so that what it captures is known
-    _refuse_jets(operation, leaves)
     return Staged(one, leaves)(leaves)
-
-
-def _refuse_jets(operation: Any, leaves: Sequence[Any]) -> None:
-    """JAX's Taylor mode looks for the rule of a custom derivative, and has none."""
-    if any(type(x).__name__ == "JetTracer" for x in leaves):
-        raise UnsupportedOperationError(
-            f"operation {operation.name!r} was called in jax.experimental.jet, which "
-            "takes no custom rule, JAX's own included: nest jax.jvp instead"
-        )

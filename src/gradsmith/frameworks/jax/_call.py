@@ -13,7 +13,15 @@ from ..._arguments import has_gradient
 from ..._cotangent import Spec
 from ..._parameters import Bound
 from ._outputs import flattened, rebuilt
-from ._specs import conjugate, describe, fitted, no_tangent, tangent_type, zeros
+from ._specs import (
+    as_array,
+    conjugate,
+    describe,
+    fitted,
+    no_tangent,
+    tangent_type,
+    zeros,
+)
 
 _HOLE = np.empty(0)  # in place of an array: a traced one would be kept alive
 
@@ -111,12 +119,13 @@ class Rules:
 
     def pull(self, *dys: Any) -> list[Any]:
         """The cotangents of the wanted arrays."""
-        flat = self.application.gradients([*map(conjugate, dys)], self.wanted)
+        upstream = [conjugate(as_array(dy)) for dy in dys]
+        flat = self.application.gradients(upstream, self.wanted)
         return [self._meant(i, flat[i]) for i in self.wanted]
 
     def push(self, *dxs: Any) -> list[Any]:
         """The tangents of the outputs that have one."""
-        places = dict(zip(self.wanted, dxs, strict=True))
+        places = dict(zip(self.wanted, map(as_array, dxs), strict=True))
         flat = self.application.tangents(
             [
                 places[i] if i in places else no_tangent(spec)

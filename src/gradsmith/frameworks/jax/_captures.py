@@ -7,6 +7,7 @@ from functools import partial
 from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
+import jax
 from jax.core import Tracer
 
 from ... import _tree
@@ -55,5 +56,8 @@ def _parts(thing: Any) -> Iterator[Any]:
         yield from thing.keywords.values()
     elif not _tree.is_leaf(thing):
         yield from (child for _, child in _tree.children(thing) or ())
-    elif not isinstance(thing, (type, ModuleType)):
+    elif not isinstance(thing, (type, ModuleType, jax.Array)):
         yield from [*getattr(thing, "__dict__", {}).values()]
+        slots = getattr(type(thing), "__slots__", ())
+        names = [slots] if isinstance(slots, str) else slots
+        yield from (getattr(thing, name, None) for name in names if name[:2] != "__")

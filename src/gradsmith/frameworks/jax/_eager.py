@@ -21,6 +21,7 @@ from ._captures import CapturedError, tracers_in
 from ._internals import EAGER_TRACES, primitive_linearizations
 from ._linear import Linear
 from ._primitive import linear_p
+from ._specs import as_array
 
 
 def is_eager() -> bool:
@@ -48,7 +49,7 @@ eager_p.multiple_results = True
 
 @eager_p.def_impl
 def _run(*leaves: Any, call: Call, runs: list[Ran]) -> Sequence[Any]:
-    ran = call.run(leaves)
+    ran = call.run([*map(as_array, leaves)])
     operation = call.operation
     rules = (ran.grad, operation.vjp_rule, operation.jvp_rule)
     takes_arguments = not operation.closure or operation.jvp_rule is not None

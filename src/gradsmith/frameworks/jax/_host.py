@@ -11,6 +11,8 @@ import numpy as np
 from jax.core import Tracer
 
 from ..._cotangent import Spec
+from ..._errors import UnsupportedOperationError
+from ._captures import tracers_in
 
 
 def host(
@@ -22,6 +24,7 @@ def host(
     """Run a function of NumPy arrays; nothing is differentiated here."""
     if not any(isinstance(x, Tracer) for x in arrays):
         return [jnp.asarray(y) for y in fn(*map(np.asarray, arrays))]
+    _refuse_captured(fn, name)
     outs = tuple(
         jax.ShapeDtypeStruct(spec.shape, jax.dtypes.canonicalize_dtype(spec.dtype))
         for spec in specs
@@ -39,6 +42,15 @@ def host(
     # One callback for a whole batch; a loop in JAX takes 10 times as long
     found = jax.pure_callback(callback, outs, *arrays, vmap_method="expand_dims")
     return list(found)
+
+
+def _refuse_captured(fn: Any, name: str) -> None:
+    """What a callback captures JAX can't follow: its gradient would be lost."""
+    for x in tracers_in(fn):
+        raise UnsupportedOperationError(
+            f"operation {name!r} computes in NumPy, and its body or a rule captures a "
+            f"traced value ({jax.typeof(x)}): make it an argument of the operation"
+        )
 
 
 def _over_batch(

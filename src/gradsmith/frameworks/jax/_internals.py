@@ -1,8 +1,7 @@
 """The parts of JAX that it does not publish, all in one place.
 
 Where a release has moved one of them we do without it, more slowly; results don't
-change. What differentiates is built on `jax.custom_jvp` and on a primitive, which are
-public.
+change. What differentiates is built on primitives, which are public.
 """
 
 from __future__ import annotations
@@ -45,6 +44,12 @@ try:
 except ImportError:
     extend_axis_env_nd = get_axis_env = no_axis_name = None
 
+# Checks in a body. Without it checkify says that it does not know our primitive.
+try:
+    from jax._src.checkify import checkify_jaxpr, error_checks
+except ImportError:
+    checkify_jaxpr, error_checks = None, {}
+
 
 def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:
     """What a function that returns a list computes; what it captures are constants."""
@@ -72,6 +77,17 @@ def axis_name(axis: Any) -> Any:
     if no_axis_name is None:
         return axis.name if isinstance(axis.name, str) else None
     return None if axis.name is no_axis_name else axis.name
+
+
+def over_batch(fn: Callable[..., Any], axis: Any, dims: Sequence[int | None]) -> Any:
+    """A function mapped over an axis that a vmap around it maps over."""
+    return jax.vmap(
+        fn,
+        in_axes=tuple(dims),
+        axis_name=axis_name(axis),
+        axis_size=axis.size,
+        spmd_axis_name=axis.spmd_name,
+    )
 
 
 def varying_axes(aval: Any) -> frozenset[Any]:

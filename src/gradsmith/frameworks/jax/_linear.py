@@ -17,7 +17,7 @@ import jax
 from jax.extend.core import unmapped_aval
 
 from ... import _contract
-from ._internals import axis_name, weakref_cache_key_types
+from ._internals import over_batch, weakref_cache_key_types
 from ._specs import ones
 
 
@@ -75,21 +75,16 @@ class Linear:
     def mapped(self, axis: Any, held: Sequence[int | None]) -> Linear:
         """The same over a batch, of all tangents and of some residuals."""
 
-        def over_batch(fn: Any, avals: Sequence[Any]) -> Any:
+        def mapped(fn: Any, avals: Sequence[Any]) -> Any:
             if fn is None:
                 return None
-            return jax.vmap(
-                lambda *args: tuple(fn(*args)),
-                in_axes=(*held, *(0 for _ in avals)),
-                axis_name=axis_name(axis),
-                axis_size=axis.size,
-                spmd_axis_name=axis.spmd_name,
-            )
+            dims = (*held, *(0 for _ in avals))
+            return over_batch(lambda *args: tuple(fn(*args)), axis, dims)
 
         return Linear(
             self.operation,
-            pull=over_batch(self.pull, self.outs),
-            push=over_batch(self.push, self.ins),
+            pull=mapped(self.pull, self.outs),
+            push=mapped(self.push, self.ins),
             held=self.held,
             ins=[_batched(aval, axis.size) for aval in self.ins],
             outs=[_batched(aval, axis.size) for aval in self.outs],

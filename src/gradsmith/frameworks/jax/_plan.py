@@ -17,9 +17,10 @@ from jax.interpreters.partial_eval import dce_jaxpr_consts
 
 from ..._errors import UnsupportedOperationError
 from ._call import Ran
+from ._custom import Custom
 from ._internals import naming, traced
 from ._linear import Linear
-from ._specs import derivative, symbolic, with_jvp
+from ._specs import derivative, symbolic
 
 
 def used(closed: ClosedJaxpr) -> ClosedJaxpr:
@@ -79,14 +80,30 @@ class Plan:
         # In rule form the rule is given the outputs; the body need not run again.
         closure = staged.call.operation.closure
         given = staged.avals if closure else [*staged.avals, *outs]
-        self.code = used(traced(self._trace, given))
+        self.code = used(self._traced(given))
         self._refuse_unknown()
         outvars = self.code.jaxpr.outvars
         self.sources = [self._source(var) for var in outvars[self.count :]]
         self.new = [outvars[j] for kind, j in self.sources if kind == "new"]
         if self.new:
             self.code = _without_unused(self.code, [*outvars[: self.count], *self.new])
-            self.op = with_jvp(self._run, self._jvp, staged.call.operation.name)
+            self.op = Custom(
+                staged.call.operation.name,
+                run=self._run,
+                jvp=self._jvp,
+                outs=self.code.out_avals,
+                effects=self.code.effects,
+            )
+
+    def _traced(self, given: Sequence[Any]) -> ClosedJaxpr:
+        try:
+            return traced(self._trace, given)
+        except jax.errors.UnexpectedTracerError as error:
+            raise UnsupportedOperationError(
+                f"operation {self.staged.call.operation.name!r} captures a value of a "
+                "vmap that is over when the derivative is taken, as in "
+                "jax.grad(jax.jit(jax.vmap(f))): make it an argument of the operation"
+            ) from error
 
     def _trace(self, *given: Any) -> list[Any]:
         call, n = self.staged.call, len(self.staged.avals)

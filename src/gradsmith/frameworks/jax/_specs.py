@@ -51,6 +51,11 @@ def tangent_type(x: Any) -> Any:
     return jax.typeof(x).to_tangent_aval()
 
 
+def as_array(x: Any) -> Any:
+    """An array of JAX's: it gives numbers and NumPy's arrays on as they are."""
+    return x if isinstance(x, jax.Array) else jnp.asarray(x)
+
+
 def conjugate(x: Any) -> Any:
     """From JAX's convention for cotangents of complex numbers to a rule's, and back.
 
@@ -96,20 +101,13 @@ def no_tangent(spec: Spec) -> Any:
 # --- derivatives of functions --------------------------------------------------------
 
 
-def with_jvp(fn: Any, jvp: Any, name: str) -> Any:
-    """A function with its derivative, called in JAX's listings by a name."""
-
-    def named(*inputs: Any) -> Any:
-        return fn(*inputs)
-
-    named.__name__ = name
-    result = jax.custom_jvp(named)
-    result.defjvp(jvp, symbolic_zeros=True)
-    return result
+def still(x: Any) -> SymbolicZero:
+    """The tangent of a value that does not move."""
+    return SymbolicZero(tangent_type(x))
 
 
 def symbolic(dy: Any) -> Any:
-    """A tangent as the rule of a custom_jvp returns it."""
+    """A tangent as the jvp of a `Custom` returns it."""
     return SymbolicZero(dy.aval) if type(dy) is ad.Zero else dy
 
 

@@ -13,16 +13,15 @@ import jax
 from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
-from jax.interpreters.partial_eval import JaxprTracer
 
-from ..._errors import UnsupportedOperationError
 from ._call import Call, Ran
 from ._captures import tracers_in
+from ._custom import Custom
 from ._internals import named_axes, naming, traced
 from ._outputs import rebuilt
 from ._plan import Plan, evaluated, used
 from ._primitive import linear_p
-from ._specs import derivative, symbolic, with_jvp
+from ._specs import derivative, still, symbolic
 
 
 class Staged:
@@ -47,19 +46,18 @@ class Staged:
         tracers = [c for c in captured if isinstance(c, Tracer)]
         self.captured = list({id(c): c for c in tracers}.values())
         self.places = {id(c): i for i, c in enumerate(self.captured)}
-        self.op = with_jvp(self._run, self._jvp, call.operation.name)
+        self.op = Custom(
+            call.operation.name,
+            run=self._run,
+            jvp=self._jvp,
+            outs=self.body.out_avals,
+            effects=self.body.effects,
+        )
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         return rebuilt(self.template, self.op(*self.captured, *leaves))
 
     def _run(self, *inputs: Any) -> list[Any]:
-        if any(isinstance(x, JaxprTracer) and not x.is_known() for x in inputs):
-            raise UnsupportedOperationError(
-                f"operation {self.call.operation.name!r} was applied to what "
-                "jax.linear_transpose, or the rule of a jax.custom_jvp, transposes: "
-                "that would look into its body and drop its rule. Use jax.vjp, which "
-                "takes the rule."
-            )
         return evaluated(self.body, self.places, inputs)
 
     def _jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
@@ -84,14 +82,10 @@ class Staged:
             for i, y in enumerate(ys)
         ]
         if any(moves[:k]):  # what is captured moves the outputs through the body
-            some = [*tangents[:k], *map(_still, primals[k:])]
+            some = [*tangents[:k], *map(still, primals[k:])]
             through = derivative(self._run, primals, some)[1]
             total = [*map(ad.add_tangents, total, through)]
         return ys, [*map(symbolic, total)]
-
-
-def _still(x: Any) -> SymbolicZero:
-    return SymbolicZero(jax.typeof(x).to_tangent_aval())
 
 
 def _captured_by_rules(ran: Ran, leaves: Sequence[Any]) -> list[Any]:
