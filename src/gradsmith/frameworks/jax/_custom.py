@@ -5,6 +5,9 @@ its body and drops its rule: a scan whose gradient is differentiated again, or
 `jax.linear_transpose` and `jax.experimental.jet` of compiled code.
 """
 
+# pyright: reportAttributeAccessIssue=false
+# (where these names come from is not there when the code is checked)
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
