@@ -18,7 +18,7 @@ from jax.interpreters import ad
 
 from ._call import Call, Ran, Rules
 from ._captures import CapturedError, tracers_in
-from ._internals import EAGER_TRACES, primitive_linearizations
+from ._internals import EAGER_TRACES, NO_RESIDUALS, primitive_linearizations
 from ._linear import Linear
 from ._primitive import linear_p
 from ._specs import as_array
@@ -102,10 +102,10 @@ def _linearize(
     ys, rules, linear = _linearized(primals, perturbed, call, runs)
     moving = rules.moving if rules.wanted else ()
 
-    def linearized(residuals: Any, *dxs: Any) -> list[Any]:
-        return _tangents(ys, rules, linear, dxs)
+    def linearized(*residuals_and_dxs: Any) -> list[Any]:
+        return _tangents(ys, rules, linear, residuals_and_dxs[-len(primals) :])
 
-    return ys, [i in moving for i in range(len(ys))], [], linearized
+    return ys, [i in moving for i in range(len(ys))], *NO_RESIDUALS, linearized
 
 
 primitive_linearizations[eager_p] = _linearize

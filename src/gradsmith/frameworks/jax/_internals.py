@@ -24,6 +24,9 @@ try:
 except ImportError:
     EAGER_TRACES, primitive_linearizations = (), {}
 
+# How a linearization rule says that it has none; later releases have two kinds
+NO_RESIDUALS = ([], None) if jax.__version_info__ >= (0, 11) else ([],)
+
 # Types that JAX's caches hold weakly. Without it they keep what an eager rule captured,
 # until it is their turn to be forgotten.
 try:
