@@ -31,7 +31,7 @@ _ROOTS = {
 }
 # What counts as an array of a framework, beside the types that are derived from it.
 _ARRAY_TYPES = {
-    "torch": lambda torch: (torch.Tensor,),
+    "torch": lambda torch: (torch.Tensor, torch.fx.Proxy),
     "jax": lambda jax: (jax.Array,),
     "tensorflow": lambda tf: (
         tf.Tensor, tf.Variable, tf.IndexedSlices, tf.RaggedTensor, tf.SparseTensor

@@ -20,6 +20,7 @@ class Operation:
     """
 
     hosted = False  # body and rules call back into Python, which no compiler traces
+    public: Any = None  # the operation that users know, if a framework runs another
 
     # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
     # is, not as the function that it wraps.
@@ -77,6 +78,10 @@ class Operation:
         # What an argument of a tf.function is asked, which else would be unwrapped
         adapter: Any = load("tensorflow")
         return adapter.tracing_type(self)
+
+    def as_hosted(self) -> Operation:
+        """The operation that a framework runs."""
+        return self
 
     def __reduce__(self) -> str:
         # Found by its name, like the function that it was

@@ -27,6 +27,7 @@ class PythonOperation(Operation):
         body = wraps(fn)(lambda *args, **kwargs: self._callbacks.body(*args, **kwargs))
         self._hosted = Operation(body, **{**declared, "closure": False})
         self._hosted.hosted = True
+        self._hosted.public = self
         if self.closure:
             self._give_rules()
 
@@ -35,6 +36,10 @@ class PythonOperation(Operation):
         if all(framework_of(x) == "numpy" for x in bound.leaves):
             return super().__call__(*args, **kwargs)
         return self._hosted(*args, **kwargs)
+
+    def as_hosted(self) -> Operation:
+        """The operation that frameworks run."""
+        return self._hosted
 
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the gradient, of NumPy arrays: `rule(dy, y, *arguments)`."""

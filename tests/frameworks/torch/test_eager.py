@@ -519,6 +519,25 @@ def test_autocast():
     assert dx.dtype == torch.float32
 
 
+@pytest.mark.parametrize("options", [{}, {"create_graph": True}])
+@pytest.mark.parametrize("by_keyword", [False, True])
+def test_autocast_around_the_walk_back_alone(options, by_keyword):
+    @gs.custom_gradient
+    def matmul(x, *, w):
+        assert not torch.is_autocast_enabled("cpu")
+        return x @ w, lambda dy: (10 * (dy @ w.T), x.T @ dy)
+
+    op = matmul
+    if not by_keyword:
+        op = gs.custom_gradient(lambda x, w: (x @ w, lambda dy: (10 * (dy @ w.T), w)))
+    x, w = torch.ones(3, 3, requires_grad=True), torch.ones(3, 3)
+    y = op(x, w=w)
+    with torch.autocast("cpu", torch.bfloat16):
+        (dx,) = torch.autograd.grad(y.sum(), x, **options)
+    assert dx.dtype == torch.float32
+    assert dx[0, 0] == 30
+
+
 # --- the rest ------------------------------------------------------------------------
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import gc
 import io
+import pickle
 import subprocess
 import sys
 from dataclasses import dataclass
 
+import numpy as np
 import pytest
 import torch
 
@@ -117,6 +119,58 @@ print(x.grad.tolist())
     run = [sys.executable, "-c", script]
     done = subprocess.run(run, check=True, capture_output=True, text=True, timeout=100)
     assert eval(done.stdout) == pytest.approx(gradients(net).tolist())
+
+
+@gs.python_op
+def in_numpy(x):
+    return np.sin(x)
+
+
+@in_numpy.vjp
+def _(dy, y, x):
+    return 10 * dy * np.cos(x)
+
+
+def test_python_operations_are_found_by_their_name():
+    class Net(torch.nn.Module):
+        def forward(self, x):
+            return in_numpy(x)
+
+    program = torch.export.export(Net(), (point(requires_grad=True),))
+    assert "test_export:in_numpy" in str(program.graph)
+    expected = 10 * torch.cos(point())
+    torch.testing.assert_close(gradients(program.module()), expected)
+
+
+# --- older tracers -------------------------------------------------------------------
+
+
+class Traced(torch.nn.Module):
+    op = staticmethod(canary)
+
+    def forward(self, x):
+        return self.op(x) + in_numpy(x)
+
+
+def test_torch_fx_has_the_operation_as_a_node():
+    traced = torch.fx.symbolic_trace(Traced())
+    assert {canary, in_numpy} <= {node.target for node in traced.graph.nodes}
+    expected = gradients(Traced())
+    torch.testing.assert_close(gradients(traced), expected)
+    again = pickle.loads(pickle.dumps(traced))
+    torch.testing.assert_close(gradients(again), expected)
+
+
+@pytest.mark.filterwarnings("ignore:.torch.jit.trace.* is deprecated")
+def test_torch_jit_has_no_rules():
+    """It would keep the body alone, and differentiate that."""
+    with pytest.raises(gs.UnsupportedOperationError, match=r"under torch\.no_grad"):
+        torch.jit.trace(Traced(), point())
+    with torch.no_grad():
+        traced = torch.jit.trace(lambda x: canary(x), point())
+    y = traced(point(requires_grad=True))
+    torch.testing.assert_close(y, canary(point()))
+    assert not y.requires_grad
 
 
 def test_local_operations_are_found_in_this_process_only():

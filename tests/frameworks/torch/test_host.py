@@ -118,6 +118,22 @@ def test_arrays_are_read_only_and_results_are_new():
     assert host(lambda a: a[::-1], X).tolist() == [3, 2, 1]
 
 
+def test_a_result_that_others_hold_is_copied():
+    held = np.ones(3)
+    for result in (held, held[:], held[::-1], held.reshape(1, 3)[0]):
+        y = host(lambda a, result=result: result, X)
+        y += 1
+        assert held.tolist() == [1, 1, 1]
+        held[0], before = 5, y[0].item()
+        assert y[0] == before
+        held[0] = 1
+
+
+def test_an_empty_batch():
+    assert vmap(cube)(torch.ones(0, 3)).shape == (0, 3)
+    assert vmap(grad(f))(torch.ones(0, 3)).shape == (0, 3)
+
+
 def test_bfloat16_has_no_numpy():
     x = torch.ones(2, dtype=torch.bfloat16)
     (adapter, spec) = adapter_of([x], "cube"), Spec((2,), np.dtype("float32"))

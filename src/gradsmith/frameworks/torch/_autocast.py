@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import torch
 
+from ._private import is_any_autocast
+
 State = tuple[str, torch.dtype]
 _NOTHING = nullcontext()
 
@@ -20,10 +22,18 @@ def states(tensors: Sequence[torch.Tensor]) -> list[State]:
     ]
 
 
+def _without() -> AbstractContextManager[object]:
+    """The context of a rule whose body ran without, called where it is active."""
+    stack = ExitStack()
+    for device in ("cpu", torch._C._get_accelerator().type):
+        stack.enter_context(torch.autocast(device, enabled=False))
+    return stack
+
+
 def entered(states: Sequence[State]) -> AbstractContextManager[object]:
     """The context in which autocast is as it was."""
     if not states:
-        return _NOTHING
+        return _NOTHING if not is_any_autocast() else _without()
     if len(states) == 1:
         return torch.autocast(*states[0])
     stack = ExitStack()

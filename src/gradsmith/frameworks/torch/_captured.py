@@ -125,7 +125,12 @@ def require_same(
     """Raise if a body that ran again computed something else."""
     if len(saved) == len(again) and all(map(_same, saved, again)):
         return
-    raise UnsupportedOperationError(
+    raise not_the_same(operation)
+
+
+def not_the_same(operation: Any) -> UnsupportedOperationError:
+    """The error for a body that ran again and computed something else."""
+    return UnsupportedOperationError(
         f"the gradient of operation {operation.name!r} is being differentiated, so its "
         "body ran again, and it computed other values for the gradient to capture: it "
         "is random, or depends on something that changed\n"

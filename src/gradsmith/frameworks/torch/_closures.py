@@ -7,12 +7,15 @@ for changes in place, seen by hooks, and replaced by those of another transforma
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from types import CellType, FunctionType
 from typing import Any
 
 import torch
 
 from ... import _tree
+
+_NUMBERS = {bool, int, float, complex, str}
 
 
 class Stripped:
@@ -94,14 +97,47 @@ class _Slot:
         self.i = i
 
 
+class _Partial:
+    """A `functools.partial` without its tensors: function, arguments and keywords."""
+
+    __slots__ = ("parts",)
+
+    def __init__(self, parts: Any) -> None:
+        self.parts = parts
+
+
 def stripped(grad: Any, tensors: list[Any]) -> Any:
     """A gradient function without its tensors, which are added to `tensors`."""
-    return Stripped(grad, tensors, None) if grad.__class__ is FunctionType else grad
+    if grad.__class__ is FunctionType:
+        return Stripped(grad, tensors, None)
+    return _taken(grad, tensors, {})
 
 
 def restored(grad: Any, tensors: Sequence[torch.Tensor]) -> Any:
     """The gradient function with these tensors in place of its own."""
-    return grad.restored(tensors) if grad.__class__ is Stripped else grad
+    if grad.__class__ is Stripped:
+        return grad.restored(tensors)
+    return _given(grad, tensors, {})
+
+
+def alike(grad: Any, other: Any) -> bool:
+    """Whether two stripped functions are the same code with the same numbers."""
+    if grad.__class__ is not Stripped or other.__class__ is not Stripped:
+        return True
+    return grad.code is other.code and all(map(_alike, grad.cells, other.cells))
+
+
+def _alike(a: Any, b: Any) -> bool:
+    if a.__class__ is CellType and b.__class__ is CellType:
+        a, b = _content(a), _content(b)
+    return a.__class__ not in _NUMBERS or (a.__class__ is b.__class__ and a == b)
+
+
+def _content(cell: CellType) -> Any:
+    try:
+        return cell.cell_contents
+    except ValueError:
+        return None
 
 
 def _place(x: torch.Tensor, tensors: list[Any]) -> int:
@@ -119,7 +155,11 @@ def _taken(value: Any, tensors: list[Any], seen: Any) -> Any:
     if value.__class__ is FunctionType:
         if value.__closure__ or value.__defaults__ or value.__kwdefaults__:
             return seen.get(id(value)) or Stripped(value, tensors, seen)
-    elif isinstance(value, (tuple, list, dict)):
+    elif value.__class__ is partial:
+        parts = (value.func, value.args, value.keywords)
+        taken = _taken(parts, tensors, seen)
+        return value if taken is parts else _Partial(taken)
+    elif not _tree.is_leaf(value):
         taken = _tree.map(lambda leaf: _taken(leaf, tensors, seen), value)
         pairs = zip(_tree.leaves(taken), _tree.leaves(value), strict=True)
         if any(a is not b for a, b in pairs):
@@ -133,6 +173,9 @@ def _given(value: Any, tensors: Sequence[torch.Tensor], made: Any) -> Any:
         return tensors[value.i]
     if value.__class__ is Stripped:
         return value.restored(tensors, made)
+    if value.__class__ is _Partial:
+        fn, args, keywords = _given(value.parts, tensors, made)
+        return partial(fn, *args, **keywords)
     if _tree.is_leaf(value):
         return value
     return _tree.map(lambda leaf: _given(leaf, tensors, made), value)

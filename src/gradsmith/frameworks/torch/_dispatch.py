@@ -7,9 +7,10 @@ from typing import Any
 import torch
 
 from ..._arrays import QUICK
+from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from . import _compiled, _eager, _export, _quick, _tracing, _transformed  # noqa: F401
-from ._private import has_forward_level, is_transformed
+from ._private import has_forward_level, is_scripting, is_transformed
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -18,11 +19,36 @@ def call(operation: Any, bound: Bound) -> Any:
         return _compiled.call(operation, bound)
     if torch.compiler.is_exporting():
         return _export.call(operation, bound)
+    if any(isinstance(x, torch.fx.Proxy) for x in bound.leaves):
+        return _traced(operation, bound)
+    if is_scripting() is not None:
+        return _scripted(operation, bound)
     if is_transformed() or has_forward_level():
         return _transformed.call(operation, bound)
     if torch.Tensor not in QUICK:
         _quick.register()
     return _eager.call(operation, bound)
+
+
+def _traced(operation: Any, bound: Bound) -> Any:
+    """A node of torch.fx, which would else look into the body and see no rule."""
+    tracer = next(x for x in bound.leaves if isinstance(x, torch.fx.Proxy)).tracer
+    args, kwargs = bound.given_arguments()
+    target = operation.public or operation
+    return tracer.create_proxy("call_function", target, tuple(args), kwargs)
+
+
+def _scripted(operation: Any, bound: Bound) -> Any:
+    """The body alone: TorchScript knows no rules."""
+    if torch.is_grad_enabled():
+        raise UnsupportedOperationError(
+            f"operation {operation.name!r} can't be traced by torch.jit with its rule\n"
+            "  what to do: use torch.compile or torch.export, or trace it for "
+            "inference, under torch.no_grad()"
+        )
+    return _eager.plain(
+        operation, bound.with_leaves([x.detach() for x in bound.leaves])
+    )
 
 
 _quick.register()

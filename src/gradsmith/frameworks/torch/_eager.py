@@ -14,6 +14,7 @@ import torch
 
 from ... import _tree
 from ..._application import run_body
+from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound, takes
 from ._autocast import entered, states
 from ._captured import Captured, Variable, captured_by, gradients_again, variables_of
@@ -30,8 +31,9 @@ def call(operation: Any, bound: Bound) -> Any:
         return plain(operation, bound)
     start = next_node_number()
     detached = [x.detach() if x.requires_grad else x for x in bound.leaves]
-    inner = bound.with_leaves(detached)
+    inner, before = bound.with_leaves(detached), _changes(bound.leaves)
     returned, grad = run_body(operation, inner)
+    require_unchanged(operation, bound.leaves, before)
     return attached(operation, bound.leaves, inner, returned, grad, start)
 
 
@@ -65,6 +67,20 @@ def attached(
         leaves = [*leaves, *(x for x, _ in variables), *_inputs(captured)]
     ys = _apply(run, *leaves)
     return ys if outputs.structure == 0 else outputs.structured(ys)
+
+
+def require_unchanged(operation: Any, leaves: Sequence[Any], before: int) -> None:
+    """Raise if a body has changed an argument that has a gradient."""
+    if _changes(leaves) != before:
+        raise UnsupportedOperationError(
+            f"the body of operation {operation.name!r} changed an argument in place, "
+            "and its gradient would not know of that\n"
+            "  what to do: work on a copy (x = x.clone()) or make a new tensor"
+        )
+
+
+def _changes(leaves: Sequence[torch.Tensor]) -> int:
+    return sum(x._version for x in leaves if x.requires_grad)
 
 
 def plain(operation: Any, bound: Bound) -> Any:

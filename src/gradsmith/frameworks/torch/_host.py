@@ -14,6 +14,7 @@ import torch
 
 from ..._cotangent import Spec
 from ..._errors import UnsupportedOperationError
+from ..._pool import is_held_once
 from ._levels import levels_of
 from ._private import has_forward_level, is_in_mode, is_transformed
 from ._specs import is_numpy_dtype, native_dtype
@@ -75,8 +76,8 @@ def _run(
     fn: Callable[..., Sequence[Any]], tensors: Sequence[torch.Tensor], name: str
 ) -> list[torch.Tensor]:
     device = tensors[0].device if tensors else torch.device("cpu")
-    results = fn(*(_as_array(x, name) for x in tensors))
-    return [_as_tensor(y, device) for y in results]
+    results = [*fn(*(_as_array(x, name) for x in tensors))]
+    return [_as_tensor(results.pop(0), device) for _ in range(len(results))]
 
 
 def _as_array(x: torch.Tensor, name: str) -> np.ndarray:
@@ -92,9 +93,9 @@ def _as_array(x: torch.Tensor, name: str) -> np.ndarray:
 
 
 def _as_tensor(y: Any, device: torch.device) -> torch.Tensor:
-    array = np.asarray(y)
-    if not array.flags.writeable or not array.flags.c_contiguous:
-        array = array.copy()  # an argument itself, or what others may change
+    if not isinstance(y, np.ndarray) or not is_held_once(y) or y.base is not None:
+        y = np.array(y)  # an argument itself, or what others see and may change
+    array = np.ascontiguousarray(y).reshape(y.shape)
     return torch.from_numpy(array).to(device)
 
 
@@ -130,6 +131,9 @@ def _fake(xs: list[torch.Tensor], number: int, sizes: Any) -> list[torch.Tensor]
 def _batched(info: Any, in_dims: Any, xs: Any, number: int, sizes: Any) -> Any:
     """One call for each example, since a NumPy function knows nothing of batches."""
     dims = in_dims[0]
+    if info.batch_size == 0:
+        ys = _fake(xs, number, sizes)
+        return [y.expand(0, *y.shape) for y in ys], [0] * len(ys)
     calls = []
     for i in range(info.batch_size):
         one = [

@@ -6,10 +6,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._functorch.pyfunctorch import retrieve_current_functorch_interpreter
+from torch._functorch.pyfunctorch import (
+    retrieve_all_functorch_interpreters,
+    retrieve_current_functorch_interpreter,
+)
 from torch.autograd import forward_ad
 
 from ..._errors import UnsupportedOperationError
+from ._captured import require_same
+from ._private import below_transforms
 from ._specs import has_gradient
 
 _C: Any = torch._C
@@ -55,6 +60,37 @@ def primal_of(x: torch.Tensor) -> torch.Tensor:
                 _functorch._add_batch_dim(inner, axis, level) if is_batched else inner
             )
     return forward_ad.unpack_dual(x, level=0).primal
+
+
+def is_nested(leaves: Sequence[torch.Tensor]) -> bool:
+    """Whether more than one derivative may be taken, at whatever levels."""
+    kinds = [each.key() for each in retrieve_all_functorch_interpreters()]
+    count = sum(kind in (TransformType.Grad, TransformType.Jvp) for kind in kinds)
+    with below_transforms():
+        plain = [_plain(x) for x in leaves]
+        count += any(x.requires_grad for x in plain) + any(map(_has_tangent, plain))
+    return count > 1
+
+
+def require_same_values(
+    operation: Any, saved: Sequence[torch.Tensor], again: Sequence[torch.Tensor]
+) -> None:
+    """Raise if a body that ran again computed something else.
+
+    What is compared is below all transformations. Tensors of a compiler have no values,
+    and a batch axis may be in one of the two alone.
+    """
+    pairs = [(_plain(x), _plain(y)) for x, y in zip(saved, again, strict=True)]
+    pairs = [(x, y) for x, y in pairs if type(x) is type(y) is torch.Tensor]
+    pairs = [(x, y) for x, y in pairs if x.shape == y.shape]
+    with below_transforms():
+        require_same(operation, [x for x, _ in pairs], [y for _, y in pairs])
+
+
+def _plain(x: torch.Tensor) -> torch.Tensor:
+    while _functorch.is_functorch_wrapped_tensor(x):
+        x = _functorch.get_unwrapped(x)
+    return x
 
 
 def require_one_order(

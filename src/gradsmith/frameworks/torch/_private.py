@@ -12,8 +12,11 @@ _C: Any = torch._C
 _autograd: Any = torch.autograd
 
 is_transformed = _C._are_functorch_transforms_active  # by torch.func
+is_scripting = _C._get_tracing_state  # torch.jit.trace: None if it is not at work
+is_alias = _C._is_alias_of  # whether two tensors see the same memory
 is_any_autocast = _C._is_any_autocast_enabled
 below_autograd = _C._AutoDispatchBelowAutograd
+below_transforms = _C._DisableFuncTorch
 forward_mode = forward_ad._set_fwd_grad_enabled
 next_node_number = _autograd._get_sequence_nr  # of this thread
 saved_tensors_hooks = _C._autograd._top_saved_tensors_default_hooks

@@ -20,6 +20,7 @@ from ..._arrays import QUICK
 from . import _eager
 from ._private import (
     is_any_autocast,
+    is_scripting,
     is_traced,
     is_transformed,
     next_node_number,
@@ -42,10 +43,11 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
         or forward_ad._current_level >= 0
         or saved_tensors_hooks(True) is not None
         or is_any_autocast()
+        or is_scripting() is not None
     ):
         return NotImplemented
     signature, n = operation.signature, len(args)
-    leaves, inner, varies = [], [], False
+    leaves, inner, varies, before = [], [], False, 0
     for x in args:
         cls = x.__class__
         if cls is _Tensor or cls is _Parameter:
@@ -53,6 +55,7 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
                 return NotImplemented
             leaves.append(x)
             if x.requires_grad:
+                before += x._version
                 x, varies = x.detach(), True
         elif cls not in _STATIC and (inner or not signature.static):
             return NotImplemented  # but the object of a method
@@ -70,6 +73,12 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
     except Exception as error:
         add_notes(error, f"the body of operation {operation.name!r}")
         raise
+    after = 0
+    for x in leaves:
+        if x.requires_grad:
+            after += x._version
+    if after != before:
+        _eager.require_unchanged(operation, leaves, -1)
     grad = None
     if operation.closure:
         if returned.__class__ is tuple and len(returned) == 2:  # 0.3 us less

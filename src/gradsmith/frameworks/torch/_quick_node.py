@@ -8,16 +8,19 @@ from typing import Any
 
 import torch
 
-from ..._application import add_notes
+from ..._application import add_notes, run_body
 from . import _eager
+from ._autocast import entered
+from ._captured import not_the_same, require_same
+from ._closures import alike, stripped
+from ._hidden import PLAIN
 from ._outputs import Outputs
-from ._private import apply_of, keeps_graph
+from ._private import apply_of, is_alias, is_any_autocast, keeps_graph, next_node_number
 from ._rules import meant
-from ._run import Run
+from ._run import Run, changed_in_place, given_back
 
 _is_grad_enabled = torch.is_grad_enabled
 _Tensor = torch.Tensor
-_CONTAINERS = {tuple, list, dict, FunctionType}  # may hold tensors
 
 
 class Node(torch.autograd.Function):
@@ -35,22 +38,29 @@ class Node(torch.autograd.Function):
             run[2] = y
         ctx.run = run
         ctx.save_for_backward(*leaves)
+        for x in leaves:
+            if is_alias(y, x):
+                return given_back(y, leaves)
         return y.detach()
 
     @staticmethod
     def backward(ctx: Any, dy: torch.Tensor) -> Any:
         saved, run = ctx.saved_tensors, ctx.run
         if _is_grad_enabled():
-            return (None, *_again(ctx, run, saved, dy))
+            with entered(()):
+                return (None, *_again(ctx, run, saved, dy))
+        if is_any_autocast():  # it was not, when the body ran
+            with entered(()):
+                return Node.backward(ctx, dy)
         operation, static, given, version = run
         try:
             if operation.closure:
                 if captured_version(given) != version:
-                    raise _changed()
+                    raise changed_in_place()
                 returned = given(dy)
             else:
                 if given._version != version:
-                    raise _changed()
+                    raise changed_in_place()
                 args = saved if static is None else _filled(static, saved)
                 returned = operation.vjp_rule(dy, given, *args)
         except Exception as error:
@@ -90,23 +100,23 @@ def _filled(static: Sequence[Any] | None, saved: Sequence[Any]) -> Sequence[Any]
     return [next(rest) if x is _Tensor else x for x in static]
 
 
-def _changed() -> RuntimeError:
-    return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an "
-        "inplace operation, after the operation that saved it for its gradient"
-    )
-
-
 def _wanted(ctx: Any) -> list[int]:
     return [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
 
 
 def _again(ctx: Any, run: Any, saved: Any, dy: Any) -> list[Any]:
     """The gradients, to be differentiated: by the general way, which can do that."""
-    operation, static = run[:2]
+    operation, static, given, version = run
     leaves = [x.view_as(x) for x in saved]
-    bound = operation.signature.bind(tuple(_filled(static, leaves)), {})
-    y = _eager.call(operation, bound)
+    inner = _filled(static, [x.detach() for x in saved])
+    bound, start = operation.signature.bind(tuple(inner), {}), next_node_number()
+    returned, grad = given, None
+    if operation.closure:
+        returned, grad = run_body(operation, bound)
+        _require_the_same(operation, given, version, grad)
+    elif given._version != version:
+        raise changed_in_place()
+    y = _eager.attached(operation, leaves, bound, returned, grad, start)
     found: list[Any] = [None] * len(saved)
     wanted = _wanted(ctx)
     gradients = torch.autograd.grad(
@@ -115,6 +125,16 @@ def _again(ctx: Any, run: Any, saved: Any, dy: Any) -> list[Any]:
     for i, dx in zip(wanted, gradients, strict=True):
         found[i] = dx
     return found
+
+
+def _require_the_same(operation: Any, given: Any, version: int, again: Any) -> None:
+    """Raise if a gradient function has captured something else in a new run."""
+    if captured_version(given) != version:
+        raise changed_in_place()
+    tensors: tuple[list[Any], list[Any]] = [], []
+    if not alike(stripped(given, tensors[0]), stripped(again, tensors[1])):
+        raise not_the_same(operation)
+    require_same(operation, *tensors)
 
 
 def _checked(ctx: Any, run: Any, saved: Any, dy: Any, returned: Any) -> list[Any]:
@@ -145,8 +165,12 @@ def captured_version(grad: Any) -> int | None:
             content = cell.cell_contents
         except ValueError:  # it is empty
             continue
-        if content.__class__ is _Tensor:
-            version += content._version
-        elif content.__class__ in _CONTAINERS:
+        cls = content.__class__
+        if cls is _Tensor:
+            try:
+                version += content._version
+            except RuntimeError:  # it was made in inference mode
+                return None
+        elif cls not in PLAIN and not isinstance(content, torch.nn.Module):
             return None
     return version

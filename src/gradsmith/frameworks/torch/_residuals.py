@@ -15,6 +15,8 @@ from ..._application import Application, run_body
 from ..._parameters import Bound
 from ._autocast import entered
 from ._closures import restored, stripped
+from ._hidden import hidden_in
+from ._levels import require_same_values
 from ._outputs import Outputs
 from ._private import vjp
 from ._run import Run
@@ -24,21 +26,25 @@ from ._specs import AutocastSpec, TensorSpec, has_gradient
 class Transformed(Run):
     """One run of a body. The tensors are saved by each transformation for itself.
 
-    They are the arguments', the outputs, and what `grad` captured beside these.
+    They are the arguments', the outputs, and what `grad` captured beside these. If it
+    has tensors where they can't be exchanged, the body is run again for a new one.
     """
 
-    __slots__ = ("k", "residuals", "spec", "varied_residuals")
+    __slots__ = ("is_nested", "k", "reruns", "residuals", "spec", "varied_residuals")
 
     def __init__(
         self, operation: Any, bound: Bound, outputs: Outputs, grad: Any, autocast: Any
     ) -> None:
         super().__init__(operation, bound, outputs, None, autocast)
+        self.reruns = grad is not None and bool(hidden_in(grad))
         self.k = len(outputs.flat)
         self.spec = outputs.specs_from(
             [TensorSpec(outputs.flat[i]) for i in outputs.varied]
         )
         tensors = [*bound.leaves, *outputs.flat]
-        if grad is not None:
+        if self.reruns:
+            self.grad = None
+        elif grad is not None:
             self.grad = stripped(grad, tensors)
         self.residuals: Any = tensors[self.leaves + self.k :]
 
@@ -57,6 +63,8 @@ class Transformed(Run):
         """What the rules are called with, from the tensors of one transformation."""
         ys = saved[self.leaves : self.leaves + self.k]
         grad = restored(self.grad, saved) if self.grad is not None else None
+        if self.reruns:
+            grad = self._grad_again(saved[: self.leaves], ys)
         return Application(
             self.operation,
             self.bound,
@@ -67,6 +75,12 @@ class Transformed(Run):
             y=self.outputs.structured(ys),
         )
 
+    def _grad_again(self, leaves: Sequence[Any], ys: Sequence[Any]) -> Any:
+        returned, grad = run_body(self.operation, self.bound.with_leaves(leaves))
+        again = Outputs(self.operation, returned).flat
+        require_same_values(self.operation, ys, again)
+        return grad
+
     def upstream(self, dys: Sequence[Any], saved: Sequence[Any]) -> list[Any]:
         """One cotangent for each output that has a gradient; None stands for zeros."""
         return [
@@ -74,29 +88,36 @@ class Transformed(Run):
             for i in self.outputs.varied
         ]
 
-    def pulled(self, leaves: Sequence[Any], dys: Sequence[Any]) -> dict[int, Any]:
+    def pulled(self, saved: Sequence[Any], dys: Sequence[Any]) -> dict[int, Any]:
         """The gradients of the arguments by cotangents of the residuals."""
+        leaves, residuals = self._split(saved)
         given = [k for k, dy in enumerate(dys) if dy is not None]
         varied = [i for i, x in enumerate(leaves) if has_gradient(x)]
         if not given:
             return {}
-        _, pull = vjp(self._of(leaves, varied, given), *_at(leaves, varied))
+        again, pull = vjp(self._of(leaves, varied, given), *_at(leaves, varied))
+        require_same_values(self.operation, _at(residuals, given), again)
         return dict(zip(varied, pull(tuple(dys[k] for k in given)), strict=True))
 
-    def pushed(self, leaves: Sequence[Any], dxs: Sequence[Any]) -> dict[int, Any]:
+    def pushed(self, saved: Sequence[Any], dxs: Sequence[Any]) -> dict[int, Any]:
         """The tangents of the residuals by tangents of the arguments.
 
         By transposing the pullback, for forward mode does not nest in itself.
         """
+        leaves, residuals = self._split(saved)
         varied = [i for i, x in enumerate(leaves) if dxs[i] is not None]
         given = self.varied_residuals
-        if not given:
+        if not given or not self.is_nested:  # nobody will ask for them
             return {}
         fn = self._of(leaves, varied, given)
-        residuals, pull = vjp(fn, *_at(leaves, varied))
-        _, push = vjp(pull, tuple(map(torch.ones_like, residuals)))
+        again, pull = vjp(fn, *_at(leaves, varied))
+        require_same_values(self.operation, _at(residuals, given), again)
+        _, push = vjp(pull, tuple(map(torch.ones_like, again)))
         (found,) = push(tuple(dxs[i] for i in varied))
         return dict(zip(given, found, strict=True))
+
+    def _split(self, saved: Sequence[Any]) -> tuple[Sequence[Any], Sequence[Any]]:
+        return saved[: self.leaves], saved[self.leaves + self.k :]
 
     def _of(self, leaves: Sequence[Any], varied: list[int], given: list[int]) -> Any:
         """Some residuals as a function of some arguments."""

@@ -10,9 +10,11 @@ import torch
 from ..._application import Application, OutputSpecs, run_body
 from ..._parameters import Bound
 from ._autocast import State
-from ._captured import Captured, Variable, require_same
-from ._closures import restored, stripped
+from ._captured import Captured, Variable, not_the_same, require_same
+from ._closures import alike, restored, stripped
+from ._hidden import hidden_in, versions
 from ._outputs import Outputs
+from ._private import is_alias
 from ._specs import AutocastSpec, TensorSpec
 
 
@@ -23,6 +25,27 @@ class Again(NamedTuple):
     grad: Any
 
 
+def changed_in_place() -> RuntimeError:
+    """What autograd raises, for a tensor that it did not save itself."""
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an "
+        "inplace operation, after the operation that saved it for its gradient"
+    )
+
+
+def given_back(y: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
+    """An output as a node gives it back: a new tensor, or a view of an input.
+
+    PyTorch knows that a view it is, and refuses to change it in place.
+    """
+    for x in inputs:
+        if is_alias(y, x):
+            if y.dtype is not x.dtype or y.is_conj() or y.is_neg():
+                return y.clone()
+            return x.as_strided(y.shape, y.stride(), y.storage_offset())
+    return y.detach()
+
+
 class Run:
     """One run of a body, until its rule is called.
 
@@ -31,8 +54,8 @@ class Run:
     """
 
     __slots__ = (
-        "autocast", "bound", "captured", "grad", "leaves", "operation", "outputs",
-        "saved", "variables",
+        "autocast", "bound", "captured", "grad", "hidden", "leaves", "operation",
+        "outputs", "saved", "variables", "version",
     )  # fmt: skip
 
     def __init__(
@@ -53,6 +76,7 @@ class Run:
         self.autocast = autocast
         self.variables = variables
         self.captured = captured
+        self.hidden: Sequence[torch.Tensor] = ()
         # What is saved beside the arguments: tensors, some of them outputs
         if grad is None:
             self.grad = None
@@ -61,6 +85,8 @@ class Run:
             tensors = [*inner]
             self.grad = stripped(grad, tensors)
             self.saved = tensors[len(inner) :]
+            self.hidden = hidden_in(grad)
+            self.version = versions(self.hidden)
 
     def finished(self, leaves: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The outputs as they are given back, and all that is to be saved.
@@ -69,7 +95,7 @@ class Run:
         be held by others, by `grad` above all, which would make a cycle.
         """
         flat = self.outputs.flat
-        ys = [y.detach() for y in flat]
+        ys = [given_back(y, leaves) for y in flat]
         saved, are_outputs = [*leaves[: self.leaves]], []
         for x in self.saved:
             for i, y in enumerate(flat):
@@ -103,6 +129,8 @@ class Run:
             bound = self.bound.with_leaves(saved[: self.leaves])
             y = self.outputs.structured(saved[self.leaves :])
         elif again is None:
+            if self.hidden and versions(self.hidden) != self.version:
+                raise changed_in_place()
             grad = restored(self.grad, saved)
         else:
             grad = self._connected(saved, again.grad)
@@ -142,6 +170,8 @@ class Run:
         """
         tensors = [*saved[: self.leaves]]
         again = stripped(grad, tensors)
+        if not alike(self.grad, again):
+            raise not_the_same(self.operation)
         require_same(self.operation, saved, tensors)
         for i, is_output in enumerate(self.saved, self.leaves):
             if is_output:

@@ -17,7 +17,7 @@ from ..._application import run_body
 from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound, takes
 from ._autocast import entered, states
-from ._levels import levels_of, primal_of, require_one_order
+from ._levels import is_nested, levels_of, primal_of, require_one_order
 from ._outputs import Outputs
 from ._private import forward_mode, is_any_autocast
 from ._residuals import Transformed
@@ -47,6 +47,7 @@ def call(operation: Any, bound: Bound) -> Any:
     require_one_order(operation, bound.leaves, outputs.flat)
     autocast = states(bound.leaves) if is_any_autocast() else ()
     run = Transformed(operation, inner, outputs, grad, autocast)
+    run.is_nested = is_nested(bound.leaves)
     ys = Connected.apply(run, *outputs.flat, *run.take_residuals(), *bound.leaves)
     return outputs.structured(ys)
 
@@ -94,7 +95,7 @@ class Connected(torch.autograd.Function):
             upstream = run.upstream(outputs, saved)
             with entered(run.autocast):
                 found = gradients(run.rule(saved), upstream, wanted)
-        for i, dx in run.pulled(saved[: run.leaves], residuals).items():
+        for i, dx in run.pulled(saved, residuals).items():
             found[i] = found[i] + dx if i in found else dx
         return (None, *dys, *(found.get(i) for i in range(run.leaves)))
 
@@ -109,7 +110,7 @@ class Connected(torch.autograd.Function):
                 saved = [primal_of(x) for x in saved]
                 found = tangents(run.rule(saved), given)
                 pushed = dict(zip(run.outputs.varied, found, strict=True))
-                for i, dy in run.pushed(saved[: run.leaves], given).items():
+                for i, dy in run.pushed(saved, given).items():
                     pushed[i + run.k] = dy
             for i, dy in pushed.items():
                 own[i] = dy if own[i] is None else own[i] + dy
