@@ -18,16 +18,42 @@ def in_loop(K: Any, name: str, xs: tuple[Any, ...]) -> Any:
     *inputs, output = K.loop(name, *[kind_of(K, x) for x in xs])
     if name == "power" and not is_inexact(output):
         _refuse_negative(xs[1])
+    elif name in _COMPARISONS:
+        xs, inputs = _comparable(K, xs, inputs)
     like = first_array(K, xs)
-    y = K.ELEMENTWISE[name](
-        *[converted(K, x, dtype, like) for x, dtype in zip(xs, inputs, strict=True)]
-    )
-    return K.cast(y, output)
+    xs = tuple([converted(K, *each, like) for each in zip(xs, inputs, strict=True)])
+    if _is_identity(name, output):
+        return xs[0]
+    return K.cast(K.ELEMENTWISE[name](*xs), output)
 
 
 def _refuse_negative(power: Any) -> None:
     if isinstance(power, int) and power < 0:
         raise ValueError("Integers to negative integer powers are not allowed.")
+
+
+_COMPARISONS = (
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+)  # fmt: skip
+
+
+def _comparable(K: Any, xs: tuple[Any, ...], dtypes: list[str]) -> Any:
+    """A Python number that the array's whole numbers can't reach is infinite to them.
+
+    uint8 and -1 compare in NumPy too, though they add up to an error.
+    """
+    for i, x in enumerate(xs):
+        if type(x) is int and not K.fits(x, dtypes[i]):
+            far = float("inf") if x > 0 else float("-inf")
+            return (*xs[:i], far, *xs[i + 1 :]), ["float64", "float64"]
+    return xs, dtypes
+
+
+def _is_identity(name: str, dtype: str) -> bool:
+    """Whether a function leaves numbers of this dtype as they are."""
+    if name in ("floor", "ceil", "trunc"):
+        return not is_inexact(dtype)
+    return name == "absolute" and dtype.startswith(("bool", "uint"))
 
 
 def _unary(name: str, doc: str) -> Callable[[Any], Any]:
