@@ -7,6 +7,7 @@ from contextlib import nullcontext
 import jax
 import numpy as np
 import pytest
+import torch
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
@@ -20,6 +21,12 @@ each = pytest.mark.parametrize("framework", ALL, ids=lambda f: f.name)
 each_foreign = pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
 each_sample = pytest.mark.parametrize("sample", SAMPLES, ids=str)
 LINEAR = [sample for sample in SAMPLES if sample.linear]
+
+
+@pytest.fixture(autouse=True)
+def fresh():
+    """PyTorch compiles one piece of code for eight operations, and then no more."""
+    torch._dynamo.reset()
 
 
 @pytest.fixture(autouse=True)
@@ -101,12 +108,9 @@ def test_value_and_gradient(framework, sample):
 @each
 @pytest.mark.parametrize("sample", LINEAR, ids=str)
 def test_forward_mode_is_the_gradient_times_the_direction(framework, sample):
-    dxs = [weights(x) for x in sample.xs]
-    dy = framework.tangent(
-        loss_of(framework, sample),
-        inputs(framework, sample),
-        tuple(framework.array(dx) for dx in dxs),
-    )
+    loss, dxs = loss_of(framework, sample), [weights(x) for x in sample.xs]
+    run = framework.quickly(lambda xs, dxs: framework.tangent(loss, xs, dxs))
+    dy = run(inputs(framework, sample), tuple(framework.array(dx) for dx in dxs))
     pairs = zip(engine_gradients(sample), dxs, strict=True)
     agree([framework.plain(dy)], [sum(np.sum(g * dx) for g, dx in pairs)])
 
@@ -124,9 +128,9 @@ def slope_along(framework, sample):
 @each
 @each_sample
 def test_second_order(framework, sample):
-    found = framework.gradients(
-        slope_along(framework, sample), *inputs(framework, sample)
-    )
+    slope = slope_along(framework, sample)
+    run = framework.quickly(lambda *xs: framework.gradients(slope, *xs))
+    found = run(*inputs(framework, sample))
     wanted = slopes(slope_along(ENGINE, sample), sample.xs)
     agree(plain(framework, found), wanted, rtol=1e-6)
 
@@ -145,9 +149,9 @@ def test_batched(framework, sample):
     """Three samples at once, of which each has its own arguments."""
     sizes = np.array([0.5, 1.0, 1.5])
     stacks = [np.stack([size * x for size in sizes]) for x in sample.xs]
-    ys = framework.batched(
-        loss_of(framework, sample), *[framework.array(x) for x in stacks]
-    )
+    loss = loss_of(framework, sample)
+    run = framework.quickly(lambda *xs: framework.batched(loss, *xs))
+    ys = run(*[framework.array(x) for x in stacks])
     one = loss_of(ENGINE, sample)
     agree([framework.plain(ys)], [[one(*xs) for xs in zip(*stacks, strict=True)]])
 
@@ -155,11 +159,15 @@ def test_batched(framework, sample):
 @each
 @each_sample
 def test_single_precision_stays_single(framework, sample):
-    xs = inputs(framework, sample, "float32")
     fixed = [framework.array(x) for x in sample.fixed]
-    dxs = framework.gradients(loss_of(framework, sample), *xs)
-    for y in [*leaves(sample.op(*xs, *fixed)), *dxs]:
-        assert framework.plain(y).dtype == np.float32
+    loss = loss_of(framework, sample)
+
+    @framework.quickly
+    def run(*xs):
+        return leaves(sample.op(*xs, *fixed)), framework.gradients(loss, *xs)
+
+    ys, dxs = run(*inputs(framework, sample, "float32"))
+    assert {framework.plain(y).dtype for y in (*ys, *dxs)} == {np.dtype("float32")}
     agree(plain(framework, dxs), engine_gradients(sample), rtol=1e-4)
 
 

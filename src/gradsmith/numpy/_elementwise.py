@@ -58,13 +58,16 @@ def _is_identity(name: str, dtype: str) -> bool:
 
 def _unary(name: str, doc: str) -> Callable[[Any], Any]:
     ufunc = getattr(np, name)
+    of_floats = _takes_floats(ufunc)
 
     def call(x: Any, /) -> Any:
         K = kernels_of(name, (x,))
         if K is None or K is NUMPY:
             return ufunc(x)
         x = native(x) if ADOPTED else x
-        if K.is_float(x):  # computed in its own dtype: 4 us less in PyTorch
+        if of_floats and K.is_float(
+            x
+        ):  # computed in its own dtype: 4 us less in PyTorch
             return K.ELEMENTWISE[name](x)
         return in_loop(K, name, (x,))
 
@@ -73,6 +76,7 @@ def _unary(name: str, doc: str) -> Callable[[Any], Any]:
 
 def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
     ufunc = getattr(np, name)
+    of_floats = _takes_floats(ufunc)
 
     def call(x1: Any, x2: Any, /) -> Any:
         K = kernels_of(name, (x1, x2))
@@ -80,12 +84,17 @@ def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
             return ufunc(x1, x2)
         if ADOPTED:
             x1, x2 = native(x1), native(x2)
-        floats = K.as_floats(name, x1, x2)  # of one dtype, in which it is computed
-        if floats is not None:
-            return K.ELEMENTWISE[name](*floats)
+        if of_floats:
+            floats = K.as_floats(name, x1, x2)  # of one dtype, in which it is computed
+            if floats is not None:
+                return K.ELEMENTWISE[name](*floats)
         return in_loop(K, name, (x1, x2))
 
     return _published(call, name, doc)
+
+
+def _takes_floats(ufunc: np.ufunc) -> bool:
+    return any(types.startswith("d") for types in ufunc.types)
 
 
 def _published(call: Any, name: str, doc: str) -> Any:

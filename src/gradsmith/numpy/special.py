@@ -17,6 +17,7 @@ from ._choosing import where
 from ._dispatch import portable
 from ._dtypes import inexact_of, kind_of_value, result_type
 from ._exponentials import log_softmax, logsumexp, softmax
+from ._missing import missing as _missing
 from ._operands import converted, first_array, kind_of
 from ._types import astype
 
@@ -41,6 +42,14 @@ __all__ = [
     "xlog1py",
     "xlogy",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, __name__)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @cache
