@@ -36,6 +36,14 @@ class Engine:
         """The function that computes the gradients, compiled as far as it can be."""
         return self.compiled(lambda *xs: self.gradients(loss, *xs))
 
+    def quickly(self, fn: Any) -> Any:
+        """The function, compiled where an eager run would take longer."""
+        return fn
+
+    def batched(self, fn: Any, *xs: Any) -> Any:
+        """The function of each of the stacked arguments."""
+        return np.stack([fn(*each) for each in zip(*xs, strict=True)])
+
 
 class TensorFlow(Engine):
     def array(self, x: Any, dtype: Any = None) -> Any:
@@ -59,6 +67,9 @@ class TensorFlow(Engine):
     def compiled(self, fn: Any) -> Any:
         return self.module.function(fn, autograph=False)
 
+    def batched(self, fn: Any, *xs: Any) -> Any:
+        return self.module.vectorized_map(lambda each: fn(*each), xs)
+
 
 class Jax(Engine):
     def array(self, x: Any, dtype: Any = None) -> Any:
@@ -77,6 +88,12 @@ class Jax(Engine):
     def compiled(self, fn: Any) -> Any:
         return self.module.jit(fn)
 
+    def quickly(self, fn: Any) -> Any:
+        return self.module.jit(fn)  # eager, JAX compiles every operation by itself
+
+    def batched(self, fn: Any, *xs: Any) -> Any:
+        return self.module.vmap(fn)(*xs)
+
 
 class Torch(Engine):
     def array(self, x: Any, dtype: Any = None) -> Any:
@@ -92,8 +109,11 @@ class Torch(Engine):
     def gradients(self, loss: Any, *xs: Any) -> tuple[Any, ...]:
         graph = any(x.requires_grad for x in xs)  # a derivative around this one
         xs = tuple(x if x.requires_grad else x.detach().requires_grad_() for x in xs)
+        y = loss(*xs)
+        if not y.requires_grad:
+            return tuple(map(self.module.zeros_like, xs))
         return self.module.autograd.grad(
-            loss(*xs), xs, create_graph=graph, materialize_grads=True
+            y, xs, create_graph=graph, materialize_grads=True
         )
 
     def tangent(self, fn: Any, xs: Any, dxs: Any) -> Any:
@@ -107,6 +127,9 @@ class Torch(Engine):
     def compiled_gradients(self, loss: Any) -> Any:
         compiled = self.compiled(loss)
         return lambda *xs: self.gradients(compiled, *xs)
+
+    def batched(self, fn: Any, *xs: Any) -> Any:
+        return self.module.func.vmap(fn)(*xs)
 
 
 ENGINE = Engine()

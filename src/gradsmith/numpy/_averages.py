@@ -11,7 +11,7 @@ from ._axes import axes_of
 from ._choosing import where
 from ._dispatch import portable
 from ._dtypes import inexact_of, is_inexact, real_of
-from ._operands import promoted
+from ._operands import operand
 from ._reductions import count_nonzero, mean, prod, sum
 
 
@@ -36,8 +36,8 @@ def average(
     """
     if weights is None:
         return mean(x, axis, keepdims=keepdims)
-    x, weights = promoted(K, x, weights)
-    name = inexact_of(K.kind(x))
+    x, weights = operand(K, x, weights), operand(K, weights, x)
+    name = K.result_type(inexact_of(K.kind(x)), K.kind(weights))
     x, weights = K.cast(x, name), K.cast(weights, name)
     ndim = K.ndim(x)
     if K.ndim(weights) != ndim:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ def one_axis(axis: Any, ndim: int) -> int:
         raise TypeError(f"an axis is a whole number, not {axis!r}")
     if not -ndim <= axis < ndim:
         raise np.exceptions.AxisError(axis, ndim)
-    return axis + ndim if axis < 0 else axis
+    return index(axis) + ndim if axis < 0 else index(axis)
 
 
 def axes_of(axis: Any, ndim: int) -> tuple[int, ...]:

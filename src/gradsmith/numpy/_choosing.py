@@ -9,7 +9,7 @@ import numpy as np
 
 from . import _elementwise as e
 from ._dispatch import portable
-from ._dtypes import real_of
+from ._dtypes import inexact_of, real_of
 from ._operands import converted, first_array, is_array, kind_of, operand
 
 
@@ -52,18 +52,12 @@ def clip(K: Any, x: Any, /, min: Any = None, max: Any = None) -> Any:
     array([0. , 0.5, 1. ])
     """
     if K.is_float(x) and type(min) in _BOUNDS and type(max) in _BOUNDS:
-        y = x if min is None else e.maximum(x, min)  # 3 us less in PyTorch
-        return y if max is None else e.minimum(y, max)
+        return K.clip(x, min, max)  # 5 us less in PyTorch
     given = [each for each in (x, min, max) if each is not None]
     name = K.result_type(*[kind_of(K, each) for each in given])
     like = first_array(K, given)
-    y = converted(K, x, name, like)
-    # NumPy's order: an upper bound below the lower one wins.
-    if min is not None:
-        y = K.ELEMENTWISE["maximum"](y, converted(K, min, name, like))
-    if max is not None:
-        y = K.ELEMENTWISE["minimum"](y, converted(K, max, name, like))
-    return y
+    bounds = [b if b is None else converted(K, b, name, like) for b in (min, max)]
+    return K.clip(converted(K, x, name, like), *bounds)
 
 
 @portable(np.round)
@@ -76,12 +70,12 @@ def round(K: Any, x: Any, /, decimals: int = 0) -> Any:
     name = K.kind(x)
     if name.startswith("complex"):
         return K.complex(round(real(x), decimals), round(imag(x), decimals))
-    if not K.is_float(x):
-        return (
-            x if decimals >= 0 else K.cast(round(K.cast(x, "float64"), decimals), name)
-        )
-    if decimals == 0:
+    if decimals == 0 and (name == "bool" or K.is_float(x)):
         return e.rint(x)
+    if not K.is_float(x):
+        if decimals >= 0:
+            return x
+        return K.cast(round(K.cast(x, "float64"), decimals), name)
     scale = 10.0 ** (decimals if decimals > 0 else -decimals)
     if decimals > 0:
         return e.divide(e.rint(e.multiply(x, scale)), scale)
@@ -118,7 +112,8 @@ def angle(K: Any, x: Any, /, deg: bool = False) -> Any:
     >>> angle(np.array([1j, -1.0]), deg=True)
     array([ 90., 180.])
     """
-    y = e.arctan2(imag(x), real(x))
+    is_complex = K.kind(x).startswith("complex")
+    y = e.arctan2(imag(x), real(x)) if is_complex else e.arctan2(0, K.stop_gradient(x))
     return e.multiply(y, 180 / pi) if deg else y
 
 
@@ -153,7 +148,7 @@ def sinc(K: Any, x: Any, /) -> Any:
     >>> float(sinc(np.array(0.0)))
     1.0
     """
-    x = K.cast(x, K.loop("sin", K.kind(x))[1])
+    x = K.cast(x, inexact_of(K.kind(x)))
     small = e.less(e.absolute(x), 1e-4 if real_of(K.kind(x)) == "float64" else 1e-2)
     z = e.multiply(K.where(small, K.ones_like(x), x), pi)
     # The series has the derivatives at 0 that the quotient hasn't.

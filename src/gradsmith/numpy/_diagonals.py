@@ -60,6 +60,12 @@ def diag(K: Any, x: Any, /, k: int = 0) -> Any:
     return K.diagonal(x, k)
 
 
+def _matrix(K: Any, x: Any) -> Any:
+    if K.ndim(x) < 2:
+        raise ValueError(f"a triangle has two axes, and this array {K.ndim(x)}")
+    return x
+
+
 @portable(np.tril)
 def tril(K: Any, x: Any, /, k: int = 0) -> Any:
     """The matrix with zeros above its k-th diagonal.
@@ -68,7 +74,7 @@ def tril(K: Any, x: Any, /, k: int = 0) -> Any:
     array([[1., 0.],
            [1., 1.]])
     """
-    return K.tril(x, k)
+    return K.tril(_matrix(K, x), k)
 
 
 @portable(np.triu)
@@ -79,4 +85,4 @@ def triu(K: Any, x: Any, /, k: int = 0) -> Any:
     array([[1., 1.],
            [0., 1.]])
     """
-    return K.triu(x, k)
+    return K.triu(_matrix(K, x), k)

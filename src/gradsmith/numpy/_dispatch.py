@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from .._arrays import common_framework, framework_of
+from .._arrays import common_framework, framework_of, unwrapped
 
 P = ParamSpec("P")
 
@@ -50,6 +50,12 @@ def kernels_of(name: str, args: Iterable[Any]) -> Any:
     return found
 
 
+def kernels_of_one(x: Any) -> Any:
+    """The kernels of one argument, without a look inside."""
+    cls = type(x)
+    return _by_type[cls] if cls in _by_type else _kernels_of_new(x)
+
+
 def foreign_kernels(name: str, *args: Any) -> Any:
     """The kernels of these arguments; None if NumPy does it."""
     kernels = kernels_of(name, args)
@@ -68,6 +74,8 @@ def _kernels_of_new(x: Any) -> Any:
             name = _framework_by_protocol(type(x))
             if name is not None:
                 ADOPTED[type(x)] = load(name).adopted
+        elif _inside(x) is not x:
+            ADOPTED[type(x)] = _inside
         found = name if name in (None, NUMPY) else load(name)
     _by_type[type(x)] = found
     return found
@@ -86,9 +94,14 @@ def load(framework: str) -> Any:
 
 
 def _framework_by_protocol(cls: type) -> str | None:
-    """Whose array something becomes that is none: a Keras variable, for example."""
+    """Whose array something becomes that is none."""
     protocols = {"__tf_tensor__": "tensorflow", "__jax_array__": "jax"}
     return next((protocols[p] for p in protocols if hasattr(cls, p)), None)
+
+
+def _inside(x: Any) -> Any:
+    """The array of a Keras variable."""
+    return unwrapped([x], "gradsmith.numpy")[0]
 
 
 # How to make an array of an object that becomes one, by its type. Nearly always empty.
@@ -180,8 +193,3 @@ def _too_many(name: str, positional: float, options: tuple[str, ...]) -> TypeErr
         f"gnp.{name} takes at most {positional} arguments by position; its options: "
         f"{known}"
     )
-
-
-def kernels_of_type(cls: type) -> Any:
-    """The kernels of the arrays of a type that was seen before."""
-    return _by_type.get(cls)

@@ -91,6 +91,20 @@ def is_inexact(name: str) -> bool:
     return name.startswith(("float", "bfloat", "complex", "object"))
 
 
+_WHOLE = [f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)]
+_RANGES = {name: (int(np.iinfo(name).min), int(np.iinfo(name).max)) for name in _WHOLE}
+
+
+def fits(number: int, name: str) -> bool:
+    """Whether a dtype holds a whole number.
+
+    >>> fits(255, "uint8"), fits(-1, "uint8")
+    (True, False)
+    """
+    low, high = _RANGES.get(name, (float("-inf"), float("inf")))
+    return low <= number <= high
+
+
 def total_of(name: str) -> str:
     """The dtype in which NumPy adds up: whole numbers in 64 bits."""
     if name == "bool" or name.startswith("int"):

@@ -18,11 +18,13 @@ def in_loop(K: Any, name: str, xs: tuple[Any, ...]) -> Any:
     *inputs, output = K.loop(name, *[kind_of(K, x) for x in xs])
     if name == "power" and not is_inexact(output):
         _refuse_negative(xs[1])
+    elif name in _COMPARISONS:
+        xs, inputs = _comparable(K, xs, inputs)
     like = first_array(K, xs)
-    y = K.ELEMENTWISE[name](
-        *[converted(K, x, dtype, like) for x, dtype in zip(xs, inputs, strict=True)]
-    )
-    return K.cast(y, output)
+    xs = tuple([converted(K, *each, like) for each in zip(xs, inputs, strict=True)])
+    if _is_identity(name, output):
+        return xs[0]
+    return K.cast(K.ELEMENTWISE[name](*xs), output)
 
 
 def _refuse_negative(power: Any) -> None:
@@ -30,15 +32,42 @@ def _refuse_negative(power: Any) -> None:
         raise ValueError("Integers to negative integer powers are not allowed.")
 
 
+_COMPARISONS = (
+    "equal", "not_equal", "less", "less_equal", "greater", "greater_equal",
+)  # fmt: skip
+
+
+def _comparable(K: Any, xs: tuple[Any, ...], dtypes: list[str]) -> Any:
+    """A Python number that the array's whole numbers can't reach is infinite to them.
+
+    uint8 and -1 compare in NumPy too, though they add up to an error.
+    """
+    for i, x in enumerate(xs):
+        if type(x) is int and not K.fits(x, dtypes[i]):
+            far = float("inf") if x > 0 else float("-inf")
+            return (*xs[:i], far, *xs[i + 1 :]), ["float64", "float64"]
+    return xs, dtypes
+
+
+def _is_identity(name: str, dtype: str) -> bool:
+    """Whether a function leaves numbers of this dtype as they are."""
+    if name in ("floor", "ceil", "trunc"):
+        return not is_inexact(dtype)
+    return name == "absolute" and dtype.startswith(("bool", "uint"))
+
+
 def _unary(name: str, doc: str) -> Callable[[Any], Any]:
     ufunc = getattr(np, name)
+    of_floats = _takes_floats(ufunc)
 
     def call(x: Any, /) -> Any:
         K = kernels_of(name, (x,))
         if K is None or K is NUMPY:
             return ufunc(x)
         x = native(x) if ADOPTED else x
-        if K.is_float(x):  # computed in its own dtype: 4 us less in PyTorch
+        if of_floats and K.is_float(
+            x
+        ):  # computed in its own dtype: 4 us less in PyTorch
             return K.ELEMENTWISE[name](x)
         return in_loop(K, name, (x,))
 
@@ -47,6 +76,7 @@ def _unary(name: str, doc: str) -> Callable[[Any], Any]:
 
 def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
     ufunc = getattr(np, name)
+    of_floats = _takes_floats(ufunc)
 
     def call(x1: Any, x2: Any, /) -> Any:
         K = kernels_of(name, (x1, x2))
@@ -54,12 +84,17 @@ def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
             return ufunc(x1, x2)
         if ADOPTED:
             x1, x2 = native(x1), native(x2)
-        floats = K.as_floats(name, x1, x2)  # of one dtype, in which it is computed
-        if floats is not None:
-            return K.ELEMENTWISE[name](*floats)
+        if of_floats:
+            floats = K.as_floats(name, x1, x2)  # of one dtype, in which it is computed
+            if floats is not None:
+                return K.ELEMENTWISE[name](*floats)
         return in_loop(K, name, (x1, x2))
 
     return _published(call, name, doc)
+
+
+def _takes_floats(ufunc: np.ufunc) -> bool:
+    return any(types.startswith("d") for types in ufunc.types)
 
 
 def _published(call: Any, name: str, doc: str) -> Any:

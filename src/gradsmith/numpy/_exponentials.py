@@ -13,12 +13,16 @@ from ._dispatch import portable
 from ._dtypes import inexact_of
 from ._operands import operand
 from ._reductions import max, sum
-from ._shaping import squeeze
+from ._shaping import size, squeeze
 from ._stopping import stop_gradient
+from ._types import astype
 
 
 def _greatest(x: Any, axis: Any) -> Any:
-    """The greatest as a constant that cancels; 0 where it is infinite."""
+    """The greatest as a constant that cancels; 0 where it is infinite or none."""
+    n = size(x)
+    if isinstance(n, int) and n == 0:
+        return 0
     top = stop_gradient(max(x, axis, keepdims=True))
     return where(e.isfinite(top), top, 0)
 
@@ -36,7 +40,8 @@ def _logsumexp(
 
 
 def _softmax(x: Any, axis: Any = None) -> Any:
-    terms = e.exp(e.subtract(x, _greatest(x, axis)))
+    top = stop_gradient(max(x, axis, keepdims=True))
+    terms = e.exp(e.subtract(x, top))
     return e.divide(terms, sum(terms, axis, keepdims=True))
 
 
@@ -45,12 +50,23 @@ def _log_softmax(x: Any, axis: Any = None) -> Any:
     return e.subtract(off, e.log(sum(e.exp(off), axis, keepdims=True)))
 
 
+def _for_numpy(formula: Any) -> Any:
+    """Whole numbers in float64, and no warning that log(0) is minus infinity."""
+
+    def call(x: Any, *args: Any, **options: Any) -> Any:
+        name = x.dtype.name if hasattr(x, "dtype") else np.asarray(x).dtype.name
+        with np.errstate(divide="ignore"):
+            return formula(astype(x, inexact_of(name)), *args, **options)
+
+    return call
+
+
 def _inexact(K: Any, x: Any) -> Any:
     x = operand(K, x)
     return K.cast(x, inexact_of(K.kind(x)))
 
 
-@portable(_logsumexp)
+@portable(_for_numpy(_logsumexp))
 def logsumexp(
     K: Any, x: Any, /, axis: Any = None, b: Any = None, *, keepdims: bool = False
 ) -> Any:
@@ -66,7 +82,7 @@ def logsumexp(
     return K.logsumexp(x, axes, keepdims) if axes else x
 
 
-@portable(_softmax)
+@portable(_for_numpy(_softmax))
 def softmax(K: Any, x: Any, /, axis: Any = None) -> Any:
     """exp(x) as shares of its sum along axes; of all elements if axis is None.
 
@@ -79,7 +95,7 @@ def softmax(K: Any, x: Any, /, axis: Any = None) -> Any:
     return _softmax(x, axis)
 
 
-@portable(_log_softmax)
+@portable(_for_numpy(_log_softmax))
 def log_softmax(K: Any, x: Any, /, axis: Any = None) -> Any:
     """log(softmax(x)) without underflow.
 

@@ -11,7 +11,7 @@ import numpy as np
 from ._axes import one_axis
 from ._dispatch import portable
 from ._dtypes import name_of
-from ._operands import converted, operand, promoted
+from ._operands import converted, first_array, operand, promoted
 from ._shaping import broadcast_arrays, moveaxis, reshape
 
 
@@ -82,12 +82,22 @@ def split(K: Any, x: Any, /, indices_or_sections: Any, axis: int = 0) -> list[An
     return [x[(*before, slice(a, b))] for a, b in pairwise(cuts)]
 
 
-def meshgrid(*arrays: Any, indexing: str = "xy") -> Any:
+def _meshgrid(*arrays: Any, indexing: str = "xy") -> Any:
+    return _grid([np.asarray(x) if np.ndim(x) == 0 else x for x in arrays], indexing)
+
+
+@portable(_meshgrid)
+def meshgrid(K: Any, /, *arrays: Any, indexing: str = "xy") -> Any:
     """The coordinates of a grid: each array spread along an axis of its own.
 
     >>> [x.shape for x in meshgrid(np.ones(2), np.ones(3))]
     [(3, 2), (3, 2)]
     """
+    like = first_array(K, arrays)
+    return _grid([operand(K, x, like) for x in arrays], indexing)
+
+
+def _grid(arrays: list[Any], indexing: str) -> tuple[Any, ...]:
     if indexing not in ("xy", "ij"):
         raise ValueError(f"indexing is 'xy' or 'ij', not {indexing!r}")
     n = len(arrays)

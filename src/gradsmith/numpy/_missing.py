@@ -31,16 +31,29 @@ _INSTEAD = {
 }
 
 
-def missing(name: str) -> AttributeError:
-    """The error for a name that is not here."""
-    if name in _INSTEAD:
+def missing(name: str, module: str = "gradsmith.numpy") -> AttributeError:
+    """The error for a name that is not in a module of this namespace."""
+    part = module.removeprefix("gradsmith.numpy").removeprefix(".")
+    if name in _INSTEAD and not part:
         words = f"gradsmith.numpy has no {name}: use {_INSTEAD[name]}"
-    elif not name.startswith("_") and hasattr(np, name):
+    elif not name.startswith("_") and _is_known(name, part):
+        short = f"gnp.{part}" if part else "gnp"
+        origin = "SciPy" if part == "special" else "NumPy"
         words = (
-            f"gradsmith.numpy has no {name}, which NumPy has: write it with the names "
-            "that are here (dir(gnp)), call the framework's own function, or give a "
-            "NumPy function its gradient with gs.python_op"
+            f"{module} has no {name}, which {origin} has: write it with the names "
+            f"that are here (dir({short})), call the framework's own function, or give "
+            f"{origin}'s function its gradient with gs.python_op"
         )
     else:
-        words = f"module 'gradsmith.numpy' has no attribute {name!r}"
+        words = f"module {module!r} has no attribute {name!r}"
     return AttributeError(words)
+
+
+def _is_known(name: str, part: str) -> bool:
+    if part != "special":
+        return hasattr(np.linalg if part else np, name)
+    try:
+        import scipy.special
+    except ImportError:
+        return False
+    return hasattr(scipy.special, name)

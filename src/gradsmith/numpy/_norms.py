@@ -8,11 +8,10 @@ import numpy as np
 
 from . import _elementwise as e
 from ._axes import axes_of
-from ._choosing import where
 from ._dispatch import portable
 from ._dtypes import inexact_of
 from ._operands import operand
-from ._reductions import count_nonzero, max, min, sum
+from ._reductions import count_nonzero, max, min, root, sum
 from ._shaping import reshape
 
 
@@ -74,9 +73,10 @@ def matrix_norm(K: Any, x: Any, /, *, keepdims: bool = False, ord: Any = "fro") 
 def _vector_norm(K: Any, x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
     size = e.absolute(x)
     if ord == 2:
-        return _root(sum(e.square(size), axes, keepdims=keepdims))
+        return root(sum(e.square(size), axes, keepdims=keepdims))
     if ord == np.inf:
-        return max(size, axes, keepdims=keepdims)
+        choose = sum if K.is_empty(x) else max  # of no elements it is 0
+        return choose(size, axes, keepdims=keepdims)
     if ord == -np.inf:
         return min(size, axes, keepdims=keepdims)
     if ord == 0:
@@ -85,13 +85,7 @@ def _vector_norm(K: Any, x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:
     if ord == 1:
         return sum(size, axes, keepdims=keepdims)
     total = sum(e.power(size, ord), axes, keepdims=keepdims)
-    return e.power(total, 1 / ord)
-
-
-def _root(x: Any) -> Any:
-    """The square root, whose derivative at 0 is 0: as everywhere along the way."""
-    zero = e.equal(x, 0)
-    return where(zero, 0, e.sqrt(where(zero, 1, x)))
+    return root(total, ord) if ord > 0 else e.power(total, 1 / ord)
 
 
 def _matrix_norm(K: Any, x: Any, ord: Any, axes: Any, keepdims: bool) -> Any:

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 from typing import Any
 
 from .._errors import UnsupportedOperationError
-from ._dispatch import arrays_in, kernels_of_type
+from ._dispatch import arrays_in, kernels_of_one
 from ._dtypes import NUMBERS, kind_of_value
 
 
 def is_array(K: Any, x: Any) -> bool:
     """Whether an argument is an array of these kernels' framework."""
-    return kernels_of_type(type(x)) is K
+    return kernels_of_one(x) is K
 
 
 def kind_of(K: Any, x: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Products and sums of products, and the diagonals and triangles of matrices."""
+"""Products and sums of products."""
 
 from __future__ import annotations
 
@@ -92,8 +92,10 @@ def vecdot(K: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     array([3., 3.])
     """
     x1, x2 = promoted(K, x1, x2)
-    name = K.kind(x1)
-    return sum(e.multiply(e.conjugate(x1), x2), axis, dtype=name)
+    n1, n2 = (K.shape(x)[one_axis(axis, K.ndim(x))] for x in (x1, x2))
+    if isinstance(n1, int) and isinstance(n2, int) and n1 != n2:
+        raise ValueError(f"vecdot wants vectors of one length, not {n1} and {n2}")
+    return sum(e.multiply(e.conjugate(x1), x2), axis, dtype=K.kind(x1))
 
 
 @portable(np.kron)

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import _elementwise as e
 from ._axes import axes_of
-from ._choosing import as_bool
+from ._choosing import as_bool, where
 from ._dispatch import portable
 from ._dtypes import inexact_of, name_of, total_of
 from ._operands import operand
@@ -112,7 +112,14 @@ def std(
     1.0
     """
     options: Any = {"ddof": ddof, "keepdims": keepdims, "correction": correction}
-    return e.sqrt(var(x, axis, dtype, **options))
+    return root(var(x, axis, dtype, **options))
+
+
+def root(x: Any, n: float = 2) -> Any:
+    """The n-th root of a sum of powers; where all are 0, so is the derivative."""
+    zero = e.equal(x, 0)
+    inside = where(zero, 1, x)
+    return where(zero, 0, e.sqrt(inside) if n == 2 else e.power(inside, 1 / n))
 
 
 @portable(np.max)
@@ -124,6 +131,7 @@ def max(K: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """
     x = operand(K, x)
     axes = axes_of(axis, K.ndim(x))
+    _refuse_empty(K, x, axes)
     return K.max(x, axes, keepdims) if axes else x
 
 
@@ -136,10 +144,16 @@ def min(K: Any, x: Any, /, axis: Any = None, *, keepdims: bool = False) -> Any:
     """
     x = operand(K, x)
     axes = axes_of(axis, K.ndim(x))
+    _refuse_empty(K, x, axes)
     return K.min(x, axes, keepdims) if axes else x
 
 
 amax, amin = max, min
+
+
+def _refuse_empty(K: Any, x: Any, axes: tuple[int, ...]) -> None:
+    if K.is_empty(x) and 0 in [K.shape(x)[i] for i in axes]:
+        raise ValueError("max and min of no elements are no numbers")
 
 
 @portable(np.ptp)

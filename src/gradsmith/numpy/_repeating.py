@@ -37,7 +37,7 @@ def roll(K: Any, x: Any, /, shift: Any, axis: Any = None) -> Any:
     shifts = tuple(shift) if isinstance(shift, (tuple, list)) else (shift,) * len(axes)
     if len(axes) == 1 and len(shifts) > 1:
         axes = axes * len(shifts)
-    return K.roll(x, shifts, axes)
+    return K.roll(x, shifts, axes) if axes else x
 
 
 @portable(np.tile)

@@ -14,6 +14,7 @@ from ._creation import eye
 from ._diagonals import diagonal as _diagonal
 from ._diagonals import trace as _trace
 from ._dispatch import portable
+from ._missing import missing as _missing
 from ._norms import inexact, matrix_norm, norm, vector_norm
 from ._operands import promoted
 from ._products import cross, matmul, outer, tensordot, vecdot
@@ -44,6 +45,14 @@ __all__ = [
     "vecdot",
     "vector_norm",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, __name__)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 class Eigh(NamedTuple):

@@ -17,6 +17,7 @@ from ._choosing import where
 from ._dispatch import portable
 from ._dtypes import inexact_of, kind_of_value, result_type
 from ._exponentials import log_softmax, logsumexp, softmax
+from ._missing import missing as _missing
 from ._operands import converted, first_array, kind_of
 from ._types import astype
 
@@ -41,6 +42,14 @@ __all__ = [
     "xlog1py",
     "xlogy",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    raise _missing(name, __name__)
+
+
+def __dir__() -> list[str]:
+    return __all__
 
 
 @cache
@@ -125,11 +134,13 @@ def _betaln(x1: Any, x2: Any) -> Any:
     return e.subtract(e.add(gammaln(x1), gammaln(x2)), gammaln(e.add(x1, x2)))
 
 
-def _xlog(log: Any) -> Any:
+def _xlog(log: Any, least: int) -> Any:
     def own(x1: Any, x2: Any) -> Any:
+        # The logarithm is the derivative by x1, also at 0, and so it stays if it can.
+        finite = e.logical_and(e.greater(x2, least), e.isfinite(x2))
         gone = e.logical_and(e.equal(x1, 0), e.logical_not(e.isnan(x2)))
-        inside = where(gone, 1, x2)  # where no logarithm is asked for, a harmless one
-        return where(gone, e.multiply(x1, 0), e.multiply(x1, log(inside)))
+        gone = e.logical_and(gone, e.logical_not(finite))
+        return e.multiply(x1, log(where(gone, 1 + least, x2)))
 
     return own
 
@@ -139,9 +150,9 @@ def _entr(x: Any) -> Any:
 
 
 betaln = _special("betaln", "The logarithm of the beta function's size.", _betaln, n=2)
-xlogy = _special("xlogy", "x1 * log(x2), which is 0 where x1 is.", _xlog(e.log), n=2)
+xlogy = _special("xlogy", "x1 * log(x2), which is 0 where x1 is.", _xlog(e.log, 0), n=2)
 xlog1py = _special(
-    "xlog1py", "x1 * log(1 + x2), which is 0 where x1 is.", _xlog(e.log1p), n=2
+    "xlog1py", "x1 * log(1 + x2), which is 0 where x1 is.", _xlog(e.log1p, -1), n=2
 )
 entr = _special("entr", "-x log(x); 0 at 0, and minus infinity below.", _entr)
 

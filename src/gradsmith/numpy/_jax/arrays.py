@@ -18,7 +18,7 @@ from .._types import finfo as finfo
 
 _FLOATS = tuple(map(jnp.dtype, (jnp.float32, jnp.float64, jnp.bfloat16, jnp.float16)))
 _PYTHON = {"i": int, "u": int, "f": float, "c": complex}
-loop, result_type = _dtypes.loop, _dtypes.result_type
+loop, result_type, fits = _dtypes.loop, _dtypes.result_type, _dtypes.fits
 
 
 def evaluated(fn: Any, *args: Any) -> Any:
@@ -78,6 +78,10 @@ def constant(x: Any, name: str, like: Any) -> Array:
 stop_gradient = jax.lax.stop_gradient
 ndim, shape = jnp.ndim, jnp.shape
 zeros_like, ones_like = jnp.zeros_like, jnp.ones_like
+
+
+def is_empty(x: Array) -> bool:
+    return x.size == 0
 
 
 def broadcast_shape(shapes: Any) -> tuple[Any, ...]:

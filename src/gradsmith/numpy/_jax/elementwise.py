@@ -28,4 +28,14 @@ SPECIAL: dict[str, Any] = {
     "logit": jax.scipy.special.logit,
 }
 
+
+def clip(x: Any, low: Any, high: Any) -> Any:
+    """At a bound the derivative is x's; JAX's own halves it there."""
+    if low is not None:
+        x = jnp.where((x < low) | jnp.isnan(low), low, x)
+    if high is not None:
+        x = jnp.where((x > high) | jnp.isnan(high), high, x)
+    return x
+
+
 where, real, imag, complex = jnp.where, jnp.real, jnp.imag, jax.lax.complex

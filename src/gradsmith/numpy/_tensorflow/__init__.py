@@ -11,6 +11,8 @@ from .arrays import (
     dtype_of,
     evaluated,
     finfo,
+    fits,
+    is_empty,
     is_float,
     kind,
     loop,
@@ -61,6 +63,9 @@ from .axes import (
 )
 from .elementwise import (
     ELEMENTWISE,
+)
+from .formulas import (
+    clip,
 )
 from .linalg import (
     cholesky,

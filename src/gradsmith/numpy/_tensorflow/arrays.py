@@ -16,7 +16,7 @@ _NAMES = (
 )  # fmt: skip
 _DTYPES = {name: tf.as_dtype(name) for name in _NAMES}
 _FLOATS = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
-loop, result_type = _dtypes.loop, _dtypes.result_type
+loop, result_type, fits = _dtypes.loop, _dtypes.result_type, _dtypes.fits
 
 
 def evaluated(fn: Any, *args: Any) -> Any:
@@ -24,7 +24,8 @@ def evaluated(fn: Any, *args: Any) -> Any:
 
 
 def is_float(x: Any) -> bool:
-    return getattr(x, "dtype", None) in _FLOATS
+    dtype = getattr(x, "dtype", None)
+    return isinstance(dtype, tf.DType) and dtype in _FLOATS  # NumPy's are equal to them
 
 
 def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
@@ -52,7 +53,7 @@ def dtype_of(name: str) -> tf.DType:
 
 
 def adopted(x: Any) -> tf.Tensor:
-    """A tensor of what becomes one: a Keras variable."""
+    """A tensor of what becomes one."""
     return tf.convert_to_tensor(x)
 
 
@@ -102,6 +103,11 @@ def shape(x: Any) -> tuple[Any, ...]:
 
 def is_known(shape: Any) -> bool:
     return all(isinstance(n, int) for n in shape)
+
+
+def is_empty(x: Any) -> bool:
+    """Whether the graph knows that there is no element."""
+    return x.shape.num_elements() == 0
 
 
 def broadcast_shape(shapes: Any) -> Any:

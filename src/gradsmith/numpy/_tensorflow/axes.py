@@ -74,8 +74,11 @@ def sort(x: Tensor, axis: int) -> Tensor:
 
 
 def searchsorted(x1: Tensor, x2: Tensor, side: str) -> Tensor:
-    flat = tf.searchsorted(x1, tf.reshape(x2, [-1]), side)
-    return tf.reshape(flat, tf.shape(x2))
+    y = tf.reshape(tf.searchsorted(x1, tf.reshape(x2, [-1]), side), tf.shape(x2))
+    if not x1.dtype.is_floating:
+        return y
+    numbers = x1 if side == "right" else tf.boolean_mask(x1, ~tf.math.is_nan(x1))
+    return tf.where(tf.math.is_nan(x2), tf.size(numbers), y)  # NaN comes last
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:
@@ -141,6 +144,12 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 
 def diagonal(x: Tensor, offset: int) -> Tensor:
+    rows, columns = x.shape[-2:]
+    outside = (rows is not None and -offset >= rows) or (
+        columns is not None and offset >= columns
+    )
+    if outside:  # TensorFlow refuses a diagonal without elements
+        return tf.reduce_sum(x[..., :0, :], -1)
     return tf.linalg.diag_part(x, k=offset)
 
 

@@ -30,11 +30,6 @@ def _also_bool(native: Any, logical: Any) -> Any:
     return kernel
 
 
-def _of_floats(native: Any, otherwise: Any) -> Any:
-    """A kernel of floats, and what whole numbers give."""
-    return lambda x: native(x) if x.dtype.is_floating else otherwise(x)
-
-
 def _parts(native: Any, join: Any) -> Any:
     def kernel(x: Tensor) -> Tensor:
         if x.dtype.is_complex:
@@ -45,8 +40,15 @@ def _parts(native: Any, join: Any) -> Any:
     return kernel
 
 
-def _same(x: Tensor) -> Tensor:
-    return x
+def _order(native: Any) -> Any:
+    """TensorFlow orders no booleans."""
+
+    def kernel(x1: Tensor, x2: Tensor) -> Tensor:
+        if x1.dtype == tf.bool:
+            x1, x2 = tf.cast(x1, tf.uint8), tf.cast(x2, tf.uint8)
+        return native(x1, x2)
+
+    return kernel
 
 
 _bits = tf.bitwise
@@ -80,10 +82,10 @@ ELEMENTWISE: dict[str, Any] = {
     "arctanh": tf.atanh,
     "deg2rad": lambda x: x * (pi / 180),
     "rad2deg": lambda x: x * (180 / pi),
-    "floor": _of_floats(tf.floor, _same),
-    "ceil": _of_floats(tf.math.ceil, _same),
-    "trunc": _of_floats(formulas.trunc, _same),
-    "rint": _of_floats(tf.round, _same),
+    "floor": tf.floor,
+    "ceil": tf.math.ceil,
+    "trunc": formulas.trunc,
+    "rint": formulas.rint,
     "conjugate": tf.math.conj,
     "isnan": _parts(tf.math.is_nan, tf.logical_or),
     "isinf": _parts(tf.math.is_inf, tf.logical_or),
@@ -95,7 +97,7 @@ ELEMENTWISE: dict[str, Any] = {
     "subtract": tf.subtract,
     "multiply": _also_bool(tf.multiply, tf.logical_and),
     "divide": tf.divide,
-    "floor_divide": tf.math.floordiv,
+    "floor_divide": formulas.floor_divide,
     "remainder": tf.math.floormod,
     "fmod": formulas.fmod,
     "power": tf.pow,
@@ -110,16 +112,16 @@ ELEMENTWISE: dict[str, Any] = {
     "copysign": formulas.copysign,
     "equal": tf.equal,
     "not_equal": tf.not_equal,
-    "less": tf.less,
-    "less_equal": tf.less_equal,
-    "greater": tf.greater,
-    "greater_equal": tf.greater_equal,
+    "less": _order(tf.less),
+    "less_equal": _order(tf.less_equal),
+    "greater": _order(tf.greater),
+    "greater_equal": _order(tf.greater_equal),
     "logical_and": _logical(tf.logical_and),
     "logical_or": _logical(tf.logical_or),
     "logical_xor": _logical(tf.math.logical_xor),
     "bitwise_and": _also_bool(_bits.bitwise_and, tf.logical_and),
     "bitwise_or": _also_bool(_bits.bitwise_or, tf.logical_or),
     "bitwise_xor": _also_bool(_bits.bitwise_xor, tf.math.logical_xor),
-    "left_shift": _bits.left_shift,
-    "right_shift": _bits.right_shift,
+    "left_shift": formulas.left_shift,
+    "right_shift": formulas.right_shift,
 }

@@ -31,7 +31,15 @@ def signbit(x: Tensor) -> Tensor:
 
 
 def cbrt(x: Tensor) -> Tensor:
-    return copysign(tf.pow(tf.abs(x), tf.constant(1 / 3, x.dtype)), x)
+    zero = tf.equal(x, 0)  # where the derivative is infinite, 0 stands for it
+    size = tf.pow(tf.abs(tf.where(zero, tf.ones_like(x), x)), 1 / 3)
+    return tf.where(zero, tf.stop_gradient(x), copysign(size, x))
+
+
+def clip(x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
+    """At a bound the derivative is x's; an upper bound below the lower one wins."""
+    y = x if low is None else tf.maximum(x, low)
+    return y if high is None else tf.minimum(y, high)
 
 
 def trunc(x: Tensor) -> Tensor:
@@ -44,10 +52,43 @@ def reciprocal(x: Tensor) -> Tensor:
     return tf.math.reciprocal(x)
 
 
+def rint(x: Tensor) -> Tensor:
+    if x.dtype.is_complex:
+        return tf.complex(tf.round(tf.math.real(x)), tf.round(tf.math.imag(x)))
+    return tf.round(x)
+
+
 def fmod(x1: Tensor, x2: Tensor) -> Tensor:
-    if x1.dtype.is_floating:
-        return x1 - x2 * tf.stop_gradient(trunc(x1 / x2))
-    return tf.truncatemod(x1, x2)
+    """For what is positive it is floormod, whose value is exact for any quotient."""
+    if not x1.dtype.is_floating:
+        return tf.truncatemod(x1, x2)
+    minus = signbit(x1)
+    rest = tf.math.floormod(tf.where(minus, -x1, x1), tf.abs(x2))
+    return tf.where(minus, -rest, rest)
+
+
+def floor_divide(x1: Tensor, x2: Tensor) -> Tensor:
+    """What is left without the remainder: the quotient alone may round up, 1 // 0.1."""
+    if not x1.dtype.is_floating:
+        return tf.math.floordiv(x1, x2)
+    x1, x2 = tf.stop_gradient(x1), tf.stop_gradient(x2)
+    whole = tf.round((x1 - tf.math.floormod(x1, x2)) / x2)
+    return tf.where(tf.equal(x2, 0), x1 / x2, whole)
+
+
+def left_shift(x1: Tensor, x2: Tensor) -> Tensor:
+    return _all_out(x1, x2, tf.bitwise.left_shift(x1, x2))
+
+
+def right_shift(x1: Tensor, x2: Tensor) -> Tensor:
+    y = tf.bitwise.right_shift(x1, x2)
+    return _all_out(x1, x2, y) if x1.dtype.is_unsigned else y
+
+
+def _all_out(x1: Tensor, x2: Tensor, y: Tensor) -> Tensor:
+    """0 where all bits are shifted out; TensorFlow keeps one."""
+    bits = tf.constant(8 * x1.dtype.size, x1.dtype)
+    return tf.where(x2 >= bits, tf.zeros((), y.dtype), y)
 
 
 def hypot(x1: Tensor, x2: Tensor) -> Tensor:
@@ -68,9 +109,9 @@ def logaddexp(base: float) -> Any:
     scale = log(base)
 
     def kernel(x1: Tensor, x2: Tensor) -> Tensor:
-        top = tf.maximum(x1, x2)
-        same = tf.equal(x1, x2)  # the distance of two infinities is NaN
-        gap = tf.where(same, tf.zeros_like(top), -tf.abs(x1 - x2))
+        top, other = tf.where(x1 < x2, x2, x1), tf.where(x1 < x2, x1, x2)
+        infinite = tf.equal(top, other) & tf.math.is_inf(top)  # their distance is NaN
+        gap = tf.where(infinite, tf.zeros_like(top), other - top)
         return top + tf.math.log1p(tf.exp(gap * scale)) / scale
 
     return kernel

@@ -7,10 +7,38 @@ from typing import Any
 import tensorflow as tf
 
 Tensor = Any
-einsum, tensordot = tf.einsum, tf.tensordot
-inv, det, slogdet = tf.linalg.inv, tf.linalg.det, tf.linalg.slogdet
-eigh, eigvalsh = tf.linalg.eigh, tf.linalg.eigvalsh
+tensordot = tf.tensordot
+inv, det = tf.linalg.inv, tf.linalg.det
 cholesky = tf.linalg.cholesky
+
+
+def einsum(subscripts: str, *xs: Tensor) -> Tensor:
+    """TensorFlow wants the result's axes named where "..." is broadcast."""
+    if "->" not in subscripts:
+        letters = subscripts.replace(".", "").replace(",", "")
+        once = sorted(each for each in letters if letters.count(each) == 1)
+        dots = "..." if "..." in subscripts else ""
+        subscripts += "->" + dots + "".join(once)
+    return tf.einsum(subscripts, *xs)
+
+
+def _real(x: Tensor) -> Tensor:
+    """What is real, of a result that TensorFlow calls complex."""
+    return tf.math.real(x) if x.dtype.is_complex else x
+
+
+def slogdet(x: Tensor) -> Any:
+    sign, size = tf.linalg.slogdet(x)
+    return sign, _real(size)
+
+
+def eigh(x: Tensor) -> Any:
+    values, vectors = tf.linalg.eigh(x)
+    return _real(values), vectors
+
+
+def eigvalsh(x: Tensor) -> Tensor:
+    return _real(tf.linalg.eigvalsh(x))
 
 
 def matmul(x1: Tensor, x2: Tensor) -> Tensor:

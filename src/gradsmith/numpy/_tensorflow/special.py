@@ -10,6 +10,13 @@ import tensorflow as tf
 Tensor = Any
 
 
+def _erf(x: Tensor) -> Tensor:
+    """TensorFlow's own of an infinite float64 is NaN."""
+    far = tf.math.is_inf(x)
+    near = tf.math.erf(tf.where(far, tf.zeros_like(x), x))
+    return tf.where(far, tf.stop_gradient(tf.sign(x)), near)
+
+
 def _ndtr(x: Tensor) -> Tensor:
     return 0.5 * tf.math.erfc(-x / sqrt(2))
 
@@ -33,7 +40,7 @@ def _log_ndtr(x: Tensor) -> Tensor:
 
 
 SPECIAL: dict[str, Any] = {
-    "erf": tf.math.erf,
+    "erf": _erf,
     "erfc": tf.math.erfc,
     "erfinv": tf.math.erfinv,
     "gammaln": tf.math.lgamma,

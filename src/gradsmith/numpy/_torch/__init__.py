@@ -11,6 +11,8 @@ from .arrays import (
     dtype_of,
     evaluated,
     finfo,
+    fits,
+    is_empty,
     is_float,
     kind,
     loop,
@@ -65,6 +67,7 @@ from .axes import (
 from .elementwise import (
     ELEMENTWISE,
     SPECIAL,
+    clip,
     complex,
     imag,
     real,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -31,6 +32,13 @@ def loop(*kinds: Any) -> tuple[str, ...]:
 
 def result_type(*kinds: Any) -> str:
     return _dtypes.result_type(*kinds)
+
+
+def fits(number: int, name: str) -> bool:
+    """A length that torch.compile leaves open is taken to fit, without a guard."""
+    if torch.compiler.is_compiling() and name in ("int32", "int64"):
+        return True
+    return _dtypes.fits(number, name)
 
 
 def _take_for_constants(dynamo: Any) -> None:
@@ -101,6 +109,10 @@ def cast(x: Tensor, name: str) -> Tensor:
 
 
 def constant(x: Any, name: str, like: Tensor | None) -> Tensor:
+    if isinstance(x, np.generic):
+        x = x.item()  # PyTorch makes no whole number of np.True_
+    if type(x) is int and not fits(x, name):
+        raise OverflowError(f"Python integer {x} out of bounds for {name}")
     device = None if like is None else like.device
     return torch.as_tensor(x, dtype=dtype_of(name), device=device)
 
@@ -115,6 +127,10 @@ def ndim(x: Tensor) -> int:
 
 def shape(x: Tensor) -> tuple[int, ...]:
     return tuple(x.shape)
+
+
+def is_empty(x: Tensor) -> bool:
+    return x.numel() == 0
 
 
 def broadcast_shape(shapes: Any) -> tuple[int, ...]:

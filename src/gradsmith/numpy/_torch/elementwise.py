@@ -16,13 +16,20 @@ def _sign(x: Tensor) -> Tensor:
 
 
 def _cbrt(x: Tensor) -> Tensor:
-    return torch.copysign(torch.abs(x) ** (1 / 3), x)
+    zero = x == 0  # where the derivative is infinite, 0 stands for it
+    size = torch.abs(torch.where(zero, 1, x)) ** (1 / 3)
+    return torch.where(zero, x.detach(), torch.copysign(size, x))
 
 
 def _floor_divide(x1: Any, x2: Any) -> Tensor:
-    return torch.div(
-        x1, x2, rounding_mode="floor"
-    )  # torch.floor_divide has no gradient
+    # torch.floor_divide has no gradient
+    return torch.div(x1, x2, rounding_mode="floor")
+
+
+def _rint(x: Tensor) -> Tensor:
+    if x.is_complex():
+        return torch.complex(torch.round(x.real), torch.round(x.imag))
+    return torch.round(x)
 
 
 def _reciprocal(x: Tensor) -> Tensor:
@@ -50,7 +57,7 @@ ELEMENTWISE |= {
     "power": torch.pow,
     "floor_divide": _floor_divide,
     "equal": torch.eq,
-    "rint": torch.round,
+    "rint": _rint,
     "conjugate": torch.conj_physical,
     "invert": torch.bitwise_not,
     "left_shift": torch.bitwise_left_shift,
@@ -74,6 +81,12 @@ SPECIAL: dict[str, Any] = {
 
 def where(condition: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
     return torch.where(condition, x1, x2)
+
+
+def clip(x: Tensor, low: Any, high: Any) -> Tensor:
+    if low is None and high is None:
+        return x
+    return torch.clamp(x, low, high)
 
 
 real, imag, complex = torch.real, torch.imag, torch.complex

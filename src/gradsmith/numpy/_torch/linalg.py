@@ -7,10 +7,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-matmul, einsum = torch.matmul, torch.einsum
+matmul = torch.matmul
 solve, inv, det = torch.linalg.solve, torch.linalg.inv, torch.linalg.det
 slogdet, cholesky = torch.linalg.slogdet, torch.linalg.cholesky
 eigh, eigvalsh, svdvals = torch.linalg.eigh, torch.linalg.eigvalsh, torch.linalg.svdvals
+
+
+def einsum(subscripts: str, *xs: Tensor) -> Tensor:
+    y = torch.einsum(subscripts, *xs)
+    return y.to(xs[0].dtype)  # PyTorch adds up small whole numbers in 64 bits
 
 
 def tensordot(x1: Tensor, x2: Tensor, axes: Any) -> Tensor:
