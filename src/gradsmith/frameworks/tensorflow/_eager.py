@@ -18,7 +18,7 @@ from ... import _tree
 from ..._application import run_body
 from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound, takes
-from ._call import Call
+from ._call import Call, transposed
 from ._captured import followed_by_closure
 from ._opaque import check_of
 from ._private import (
@@ -81,7 +81,8 @@ def _record(
         check=None if blind else check_of(operation, bound, xs, run.grad, run.ys),
     )
     inputs = [*xs, *(value for _, value in mine), *captured]
-    record_operation(operation.name, ys, inputs, call.backward, call.forward)
+    forward = call.forward(ys)
+    record_operation(operation.name, ys, inputs, call.backward, forward)
     return outputs
 
 
@@ -128,11 +129,16 @@ class _Run:
         if not sources or not ys:
             return []
         parts = [alias(y) for y in ys]
+
+        def backward(*dys: Any) -> list[Any]:
+            return tape.gradient(ys, sources, list(dys))
+
         record_operation(
             f"{self.name}/captured",
             parts,
             sources,
-            lambda *dys: tape.gradient(ys, sources, list(dys)),
+            backward,
+            lambda *dxs: transposed(backward, ys, dxs),
         )
         return parts
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from ... import _tree
 from ..._application import run_body
 from ..._parameters import Bound, takes
-from ._call import Call
+from ._call import Call, transposed
 from ._private import (
     SymbolicTensor,
     VariableWatcher,
@@ -60,7 +60,8 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
         captured=bool(captured),
     )
     inputs = [*own, *captured]
-    record_operation(operation.name, site.ys, inputs, call.backward, call.forward)
+    forward = call.forward(site.ys)
+    record_operation(operation.name, site.ys, inputs, call.backward, forward)
     return outputs
 
 
@@ -142,6 +143,9 @@ class _Run:
             ys or self.ys, sources or self.sources, list(dys), xs or self.xs
         )
 
+    def _backward(self, *dys: Any) -> list[Any]:
+        return self.source_gradients(dys)
+
     def follow_sources(self) -> list[Any]:
         """The outputs as far as they depend on what is captured, recorded as such."""
         if not self.sources:
@@ -151,7 +155,8 @@ class _Run:
             f"{self.name}/captured",
             parts,
             [x if orders_of([x]) else outside_of(x) for x in self.sources],
-            lambda *dys: self.source_gradients(dys),
+            self._backward,
+            lambda *dxs: transposed(self._backward, self.ys, dxs),
         )
         return parts
 
