@@ -17,6 +17,7 @@ from ... import _tree
 from ..._application import run_body
 from ..._parameters import Bound, takes
 from ._call import Call, transposed
+from ._captured import captured_by_closure
 from ._private import (
     SymbolicTensor,
     VariableWatcher,
@@ -36,11 +37,11 @@ from ._walk import captured_by, reads_of
 def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     """Run an operation while a graph is built."""
     xs = [_in_this_graph(x) for x in xs]
-    closure = operation.closure
-    run = _Run(operation, bound, xs if closure else [alias(x) for x in xs])
     recorded = could_record()
-    if run.sources and recorded and not closure:
-        # The gradient of what is captured depends on the arguments too
+    # The gradient of what is captured depends on the arguments too
+    seen = operation.closure or recorded and captured_by_closure(operation.fn, bound)
+    run = _Run(operation, bound, xs if seen else [alias(x) for x in xs])
+    if run.sources and recorded and not seen:
         run = _Run(operation, bound, xs)
     if not run.ys:
         return run.outputs

@@ -5,6 +5,7 @@
 - `forwardprop_util`: tapes in what computes a tangent.
 - `pywrap_tfe`: a tape without the 10 us of `tf.GradientTape`, and the question whether
   a value is followed, and by how many.
+- `op_callbacks`: which tensors are used by the operations that run.
 - `ops`: eager mode, the graph, the registry of gradients and the tensor classes.
 - `_GradientsHelper`: `tf.gradients` through a graph that is not the current one.
 - `GraphOrParentsInXlaContext`: whether XLA will compile what is being traced.
@@ -24,7 +25,7 @@ from tensorflow.core.function.trace_type.default_types import Weakref
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.autograph.core import config as autograph
 from tensorflow.python.eager import context, forwardprop_util, record
-from tensorflow.python.framework import ops
+from tensorflow.python.framework import op_callbacks, ops
 from tensorflow.python.framework.registry import _TYPE_TAG
 from tensorflow.python.ops import control_flow_util, gen_array_ops, gradients_util
 
