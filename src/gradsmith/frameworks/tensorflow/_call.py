@@ -10,7 +10,7 @@ import tensorflow as tf
 from ... import _contract, _tree
 from ..._application import Application
 from ..._parameters import Bound
-from ._private import EagerTensor
+from ._private import EagerTensor, tapes_see
 from ._tensors import TensorSpec, dense, has_gradient, is_known, specs_of
 
 
@@ -127,16 +127,13 @@ class Call:
         return dense(gradient, self.operation.name)
 
     def _transposed_tangents(self, dys: list[Any], wanted: Sequence[int]) -> list[Any]:
+        def tangents(*dxs: Any) -> list[Any]:
+            given = dict(zip(wanted, dxs, strict=True))
+            return self.tangents([given.get(i) for i in range(self.arrays)])
+
         with _contract.transposing(self.operation, None, mode="reverse", missing="vjp"):
-            # At ones, since at zeros the user's code may take shortcuts
-            ones: list[Any] = [self.filled(i, 1) for i in wanted]
-            given = dict(zip(wanted, ones, strict=True))
-            with tf.GradientTape() as tape:
-                tape.watch(ones)
-                tangents = self.tangents([given.get(i) for i in range(self.arrays)])
-            zero = tf.UnconnectedGradients.ZERO
-            found = tape.gradient(tangents, ones, dys, zero)
-        found = dict(zip(wanted, found, strict=True))
+            ones = [self.filled(i, 1) for i in wanted]
+            found = dict(zip(wanted, _transposed(tangents, ones, dys), strict=True))
         return [found.get(i) for i in range(self.arrays)]
 
     # Forward
@@ -146,19 +143,38 @@ class Call:
         """Whether forward mode is by the jvp, whose matter variables are not."""
         return self.operation.jvp_rule is not None and not self.application.variables
 
-    @property
-    def forward(self) -> Any:
-        """For an accumulator: the outputs' tangents; None: transpose `backward`."""
-        if self.has_jvp:
-            return self._push
-        if self.operation.linear and self.application.vjp is not None:
-            return None
-        return self.refuse
+    def forward(self, ys: Sequence[Any]) -> Callable[..., list[Any]]:
+        """For an accumulator: the tangents of the outputs from those of the inputs."""
+        own = self.arrays + len(self.application.variables)
 
-    def _push(self, *dxs: Any) -> list[Any]:
-        dys = self.tangents(dxs[: self.arrays])
-        rest = dxs[self.arrays :]
-        return [dy + dm for dy, dm in zip(dys, rest, strict=True)] if rest else dys
+        def push(*dxs: Any) -> list[Any]:
+            if self.has_jvp:
+                call = self._apart()
+                with tapes_see():
+                    dys = call.tangents(dxs[:own])
+            else:
+                dys = self._transposed_gradients(ys, dxs[:own])
+            rest = dxs[own:]
+            return [dy + dm for dy, dm in zip(dys, rest, strict=True)] if rest else dys
+
+        return push
+
+    def _transposed_gradients(self, ys: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
+        vjp = self.application.vjp
+        with _contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
+            if self.check is not None:
+                self.check()
+            call = self if self.application.grad else self._apart()
+            return transposed(lambda *dys: call.gradients(dys, self.wanted), ys, dxs)
+
+    def _apart(self) -> Call:
+        """The same call with tensors that the accumulator does not follow.
+
+        While it works out a tangent it follows nothing new; others do.
+        """
+        assert self.application.bound is not None
+        xs = [tf.identity(x) for x in self.application.bound.leaves]
+        return self.at(xs, [tf.identity(y) for y in self.ys()])
 
     def refuse(self, *dxs: Any) -> list[Any]:
         vjp = self.application.vjp
@@ -191,6 +207,34 @@ class Call:
         like = self.inputs[i] if i < self.arrays else None
         shape = spec.shape if like is None else tf.shape(like)
         return tf.cast(tf.fill(shape, value), spec.native)
+
+
+def transposed(
+    backward: Callable[..., Any], ys: Sequence[Any], dxs: Sequence[Any]
+) -> list[Any]:
+    """For an accumulator: the tangents of ys by what gives the gradients.
+
+    If left to transpose it itself, it gets nothing where that opens a tape.
+    """
+    ones = [tf.ones_like(y) for y in ys]
+    with tapes_see():
+        return _transposed(backward, ones, dxs)
+
+
+def _transposed(
+    fn: Callable[..., Any], ones: Sequence[Any], given: Sequence[Any]
+) -> list[Any]:
+    """What a linear function's transpose gives, found at ones.
+
+    At zeros the user's code may take shortcuts.
+    """
+    with tf.GradientTape(watch_accessed_variables=False) as tape:
+        tape.watch(ones)
+        found = fn(*ones)
+    pairs = zip(found, given, strict=True)
+    pairs = [(g, dx) for g, dx in pairs if g is not None and dx is not None]
+    ys, dys = [g for g, _ in pairs], [dx for _, dx in pairs]
+    return tape.gradient(ys, ones, dys, tf.UnconnectedGradients.ZERO)
 
 
 def pass_on(error: Any) -> None:

@@ -16,10 +16,9 @@ import tensorflow as tf
 
 from ... import _tree
 from ..._application import run_body
-from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound, takes
-from ._call import Call
-from ._captured import followed_by_closure
+from ._call import Call, transposed
+from ._captured import Uses, captured_by_closure, followed, takes_variables
 from ._opaque import check_of
 from ._private import (
     EagerTensor,
@@ -38,23 +37,30 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
         outputs, _ = run_body(operation, bound.with_leaves(xs))
         return _as_tensors(outputs, operation.name)
     order = orders_of(xs)
-    blind = order < 2 or not operation.closure
-    run = _Run(operation, bound, [alias(x) for x in xs] if blind else xs, blind)
-    hidden = blind and order == 2 and orders_of(run.ys)
-    if hidden or (blind and run.variables):
-        # The gradient of what is captured depends on the arguments too
-        run, blind = _Run(operation, bound, xs, False), False
-    if blind:
+    run = _Run(operation, bound, xs, blind=_is_blind(operation, bound, order))
+    if run.blind and (run.variables or (order and _has_mixed_derivatives(run, xs))):
+        run = _Run(operation, bound, xs, blind=False)
+    if run.blind:
         captured = run.ys if orders_of(run.ys) else []
         if not captured and not order:
             return run.outputs
     else:
         captured = run.follow_sources()
-        if hidden and not captured and not run.variables:
-            raise _not_found(operation.name)
     if not run.ys:
         return run.outputs
-    return _record(operation, bound, xs, run, captured, blind)
+    return _record(operation, bound, xs, run, captured)
+
+
+def _is_blind(operation: Any, bound: Bound, order: int) -> bool:
+    """Whether the body may run on aliases; if in doubt, that is found out by doing."""
+    if order < 2:
+        return not takes_variables(operation)
+    return not operation.closure and not captured_by_closure(operation.fn, bound)
+
+
+def _has_mixed_derivatives(run: _Run, xs: Sequence[Any]) -> bool:
+    """Whether the gradient of what is captured is differentiated by the arguments."""
+    return orders_of(run.ys) and orders_of([*xs, *run.ys]) == 2
 
 
 def _record(
@@ -63,7 +69,6 @@ def _record(
     xs: Sequence[Any],
     run: _Run,
     captured: Sequence[Any],
-    blind: bool,
 ) -> Any:
     ys = [alias(y) for y in run.ys]
     outputs = run.with_outputs(ys)
@@ -78,19 +83,12 @@ def _record(
         variables=mine,
         wanted=[*watched, *range(len(xs), len(xs) + len(mine))],
         captured=bool(captured),
-        check=None if blind else check_of(operation, bound, xs, run.grad, run.ys),
+        check=None if run.blind else check_of(operation, bound, xs, run.grad, run.ys),
     )
     inputs = [*xs, *(value for _, value in mine), *captured]
-    record_operation(operation.name, ys, inputs, call.backward, call.forward)
+    forward = call.forward(ys)
+    record_operation(operation.name, ys, inputs, call.backward, forward)
     return outputs
-
-
-def _not_found(name: str) -> UnsupportedOperationError:
-    return UnsupportedOperationError(
-        f"operation {name!r} captures a tensor that is differentiated, and more than "
-        "one derivative may be asked for, but it is in no closure, global or attribute "
-        "where it could be found: make it an argument"
-    )
 
 
 class _Run:
@@ -100,18 +98,24 @@ class _Run:
     for.
     """
 
-    __slots__ = ("grad", "name", "outputs", "tape", "tensors", "variables", "ys")
+    __slots__ = (
+        "blind", "grad", "name", "outputs", "tape", "tensors", "variables", "ys",
+    )  # fmt: skip
 
     def __init__(
-        self, operation: Any, bound: Bound, xs: Sequence[Any], blind: bool
+        self, operation: Any, bound: Bound, xs: Sequence[Any], *, blind: bool
     ) -> None:
-        self.name = operation.name
-        self.tensors = [] if blind else followed_by_closure(operation.fn, bound)
-        self.tape = Tape(self.tensors)
-        try:
-            outputs, self.grad = run_body(operation, bound.with_leaves(xs))
-        finally:
-            self.tape.stop()
+        self.name, self.blind = operation.name, blind
+        if blind:
+            self.tensors: list[Any] = []
+            outputs, self.grad = self._run(operation, bound, [alias(x) for x in xs])
+        else:
+            self.tensors = followed(captured_by_closure(operation.fn, bound))
+            with Uses([*xs, *self.tensors]) as uses:
+                outputs, self.grad = self._run(operation, bound, xs)
+            if uses.found:
+                self.tensors += uses.found
+                outputs, self.grad = self._run(operation, bound, xs)
         self.outputs = outputs = _as_tensors(outputs, operation.name)
         if type(outputs) is EagerTensor:
             self.ys = [outputs] if is_floating(outputs) else []
@@ -121,6 +125,13 @@ class _Run:
         taken = rule is not None and takes(rule).variables
         self.variables = self.tape.variables() if taken else []
 
+    def _run(self, operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
+        self.tape = Tape(self.tensors)
+        try:
+            return run_body(operation, bound.with_leaves(xs))
+        finally:
+            self.tape.stop()
+
     def follow_sources(self) -> list[Any]:
         """The outputs as far as they depend on what is captured, recorded as such."""
         handles = [] if self.variables else [v.handle for v in self.tape.variables()]
@@ -128,11 +139,16 @@ class _Run:
         if not sources or not ys:
             return []
         parts = [alias(y) for y in ys]
+
+        def backward(*dys: Any) -> list[Any]:
+            return tape.gradient(ys, sources, list(dys))
+
         record_operation(
             f"{self.name}/captured",
             parts,
             sources,
-            lambda *dys: tape.gradient(ys, sources, list(dys)),
+            backward,
+            lambda *dxs: transposed(backward, ys, dxs),
         )
         return parts
 

@@ -16,7 +16,8 @@ import tensorflow as tf
 from ... import _tree
 from ..._application import run_body
 from ..._parameters import Bound, takes
-from ._call import Call
+from ._call import Call, transposed
+from ._captured import captured_by_closure
 from ._private import (
     SymbolicTensor,
     VariableWatcher,
@@ -36,11 +37,11 @@ from ._walk import captured_by, reads_of
 def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     """Run an operation while a graph is built."""
     xs = [_in_this_graph(x) for x in xs]
-    closure = operation.closure
-    run = _Run(operation, bound, xs if closure else [alias(x) for x in xs])
     recorded = could_record()
-    if run.sources and recorded and not closure:
-        # The gradient of what is captured depends on the arguments too
+    # The gradient of what is captured depends on the arguments too
+    seen = operation.closure or recorded and captured_by_closure(operation.fn, bound)
+    run = _Run(operation, bound, xs if seen else [alias(x) for x in xs])
+    if run.sources and recorded and not seen:
         run = _Run(operation, bound, xs)
     if not run.ys:
         return run.outputs
@@ -60,7 +61,8 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
         captured=bool(captured),
     )
     inputs = [*own, *captured]
-    record_operation(operation.name, site.ys, inputs, call.backward, call.forward)
+    forward = call.forward(site.ys)
+    record_operation(operation.name, site.ys, inputs, call.backward, forward)
     return outputs
 
 
@@ -142,6 +144,9 @@ class _Run:
             ys or self.ys, sources or self.sources, list(dys), xs or self.xs
         )
 
+    def _backward(self, *dys: Any) -> list[Any]:
+        return self.source_gradients(dys)
+
     def follow_sources(self) -> list[Any]:
         """The outputs as far as they depend on what is captured, recorded as such."""
         if not self.sources:
@@ -151,7 +156,8 @@ class _Run:
             f"{self.name}/captured",
             parts,
             [x if orders_of([x]) else outside_of(x) for x in self.sources],
-            lambda *dys: self.source_gradients(dys),
+            self._backward,
+            lambda *dxs: transposed(self._backward, self.ys, dxs),
         )
         return parts
 

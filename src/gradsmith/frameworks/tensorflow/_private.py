@@ -2,8 +2,10 @@
 
 - `record`: telling tapes and accumulators of an operation, with both of its modes;
   `tf.custom_gradient` is made with it, and has no forward mode.
+- `forwardprop_util`: tapes in what computes a tangent.
 - `pywrap_tfe`: a tape without the 10 us of `tf.GradientTape`, and the question whether
   a value is followed, and by how many.
+- `op_callbacks`: which tensors are used by the operations that run.
 - `ops`: eager mode, the graph, the registry of gradients and the tensor classes.
 - `_GradientsHelper`: `tf.gradients` through a graph that is not the current one.
 - `GraphOrParentsInXlaContext`: whether XLA will compile what is being traced.
@@ -25,8 +27,8 @@ from weakref import ref
 from tensorflow.core.function.trace_type.default_types import Weakref
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.autograph.core import config as autograph
-from tensorflow.python.eager import context, record
-from tensorflow.python.framework import ops
+from tensorflow.python.eager import context, forwardprop_util, record
+from tensorflow.python.framework import op_callbacks, ops
 from tensorflow.python.framework.registry import _TYPE_TAG
 from tensorflow.python.ops import control_flow_util, gen_array_ops, gradients_util
 
@@ -38,6 +40,11 @@ could_record = record.could_possibly_record
 record_operation = record.record_operation
 default_graph = ops.get_default_graph
 VariableWatcher: Any = record.VariableWatcher
+
+# Where an accumulator works out a tangent, it hides what is computed from the tapes
+# that were opened later, those in a user's rule among them. This shows it to them, and
+# to the accumulator.
+tapes_see: Any = forwardprop_util.push_forwardprop_state
 
 # How often what is computed from some tensors may be differentiated: 0, 1, or 2 for
 # "more than once". A forward accumulator counts like a tape.

@@ -19,7 +19,12 @@ import tensorflow as tf
 
 from ..._errors import UnsupportedOperationError
 from ._call import Call
-from ._private import identities, in_forward_mode, resolve_gradients_by
+from ._private import (
+    identities,
+    in_forward_mode,
+    resolve_gradients_by,
+    tapes_see,
+)
 from ._tensors import is_floating
 from ._vectorized import vectorize
 
@@ -118,7 +123,8 @@ class Site(Node):
     def _gradients(self, call: Call, dys: Sequence[Any]) -> list[Any]:
         # Who asks for all gradients of a graph may use only some: NaN, not an error
         missing = lambda i: call.filled(i, float("nan"))
-        return call.gradients(dys, self.wanted, missing)
+        with tapes_see():
+            return call.gradients(dys, self.wanted, missing)
 
 
 def _refuse_copies(call: Call) -> None:
@@ -157,5 +163,6 @@ class _Transposed(Node):
         xs, ys = here[stop : stop + self.call.arrays], here[stop + self.call.arrays :]
         tangents = dict(zip(self.places, dgs, strict=False))
         given = [tangents.get(i) for i in range(self.call.arrays)]
-        dys = self.call.at(xs, ys).tangents(given)
+        with tapes_see():
+            dys = self.call.at(xs, ys).tangents(given)
         return [*dgs[:start], *dys, *(None for _ in here[stop:])]

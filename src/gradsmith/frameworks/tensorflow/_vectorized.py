@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.ops.parallel_for.pfor import wrap
 
-from ._private import record_operation
+from ._private import SymbolicTensor, record_operation
 
 
 def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[Any]:
@@ -23,10 +23,15 @@ def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[A
         *op.inputs
     )
     outputs = {id(y): i for i, y in enumerate(op.outputs)}
-    captured = [
-        outputs[id(x)] if id(x) in outputs else loop.pfor._convert_helper(x)
-        for x in traced.captured_inputs
-    ]
+
+    def converted(x: Any) -> Any:
+        if id(x) in outputs:
+            return outputs[id(x)]
+        if type(x) is SymbolicTensor and x.graph is op.graph:
+            return loop.pfor._convert_helper(x)
+        return wrap(x, False)  # from outside: the same in all iterations
+
+    captured = [converted(x) for x in traced.captured_inputs]
     loop.stack_inputs()
     inputs = [x.t for x in loop.inputs]
 
