@@ -162,23 +162,23 @@ def test_missing_names_say_what_to_do(run, words):
 
 
 CORNERS = {
-    "cbrt": (gnp.cbrt, [0.0, 8.0, -8.0], ("jax",)),
-    "std of a constant": (gnp.std, [2.0, 2.0, 2.0], ()),
-    "norm 3": (lambda x: gnp.linalg.norm(x, 3), [0.0, 0.0], ()),
-    "norm 3, partly": (lambda x: gnp.linalg.norm(x, 3), [0.0, 2.0], ()),
+    "cbrt": (gnp.cbrt, [8.0, -8.0, 0.0]),
+    "std of a constant": (gnp.std, [2.0, 2.0, 2.0]),
+    "norm 3": (lambda x: gnp.linalg.norm(x, 3), [0.0, 0.0]),
+    "norm 3, partly": (lambda x: gnp.linalg.norm(x, 3), [0.0, 2.0]),
     "clip at its bounds": (
-        lambda x: gnp.clip(x, 0.0, 1.0), [-1.0, 0.0, 0.5, 1.0, 2.0], (),
+        lambda x: gnp.clip(x, 0.0, 1.0), [-1.0, 0.0, 0.5, 1.0, 2.0],
     ),
     "clip by arrays": (
         lambda x: gnp.clip(x, gnp.zeros_like(x), gnp.ones_like(x)),
-        [-1.0, 0.0, 0.5, 1.0, 2.0], (),
+        [-1.0, 0.0, 0.5, 1.0, 2.0],
     ),
-    "xlogy at 0": (lambda x: gnp.special.xlogy(x[0], x[1]), [0.0, 2.0], ()),
-    "xlogy at 0, 0": (lambda x: gnp.special.xlogy(x[0], x[1]), [0.0, 0.0], ()),
-    "xlog1py at 0": (lambda x: gnp.special.xlog1py(x[0], x[1]), [0.0, 2.0], ()),
-    "logaddexp of equals": (lambda x: gnp.logaddexp(x[0], x[1]), [1.0, 1.0], ()),
-    "angle of 0": (gnp.angle, [0.0, 1.0, -1.0], ()),
-    "fmod of 0": (lambda x: gnp.fmod(x[0], x[1]), [0.0, 2.0], ()),
+    "xlogy at 0": (lambda x: gnp.special.xlogy(x[0], x[1]), [0.0, 2.0]),
+    "xlogy at 0, 0": (lambda x: gnp.special.xlogy(x[0], x[1]), [0.0, 0.0]),
+    "xlog1py at 0": (lambda x: gnp.special.xlog1py(x[0], x[1]), [0.0, 2.0]),
+    "logaddexp of equals": (lambda x: gnp.logaddexp(x[0], x[1]), [1.0, 1.0]),
+    "angle of 0": (gnp.angle, [0.0, 1.0, -1.0]),
+    "fmod of 0": (lambda x: gnp.fmod(x[0], x[1]), [0.0, 2.0]),
 }  # fmt: skip
 
 
@@ -189,7 +189,8 @@ def gradient(framework, fn, x):
         return jax.grad(lambda x: gnp.sum(fn(x)))(NATIVE["jax"](x))
     x = NATIVE[framework](x)
     if framework == "torch":
-        return torch.autograd.grad(gnp.sum(fn(x.requires_grad_())), x)[0]
+        y = gnp.sum(fn(x.requires_grad_()))
+        return torch.autograd.grad(y, x)[0] if y.requires_grad else torch.zeros_like(x)
     with tf.GradientTape() as tape:
         tape.watch(x)
         y = gnp.sum(fn(x))
@@ -199,9 +200,9 @@ def gradient(framework, fn, x):
 @each
 @pytest.mark.parametrize("name", CORNERS)
 def test_derivative_at_a_corner_is_the_engines(name, framework):
-    fn, x, others = CORNERS[name]
-    if framework in others or (name == "angle of 0" and framework == "torch"):
-        pytest.skip("the framework's own function")
+    fn, x = CORNERS[name]
+    if name == "cbrt" and framework == "jax":
+        x = x[:2]  # at 0 JAX's own is infinite
     found = plain(gradient(framework, fn, np.array(x)))
     np.testing.assert_allclose(found, gradient("numpy", fn, np.array(x)), rtol=1e-9)
 
