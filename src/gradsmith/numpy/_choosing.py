@@ -24,17 +24,19 @@ def where(K: Any, condition: Any, x1: Any, x2: Any, /) -> Any:
     >>> where(np.array([True, False]), 1.0, 2.0)
     array([1., 2.])
     """
-    like = first_array(K, (x1, x2, condition))
-    floats = None if like is condition else K.as_floats("where", x1, x2)
+    floats = K.as_floats("where", x1, x2)
     if floats is None:
+        like = first_array(K, (x1, x2, condition))
         name = K.result_type(kind_of(K, x1), kind_of(K, x2))
         floats = converted(K, x1, name, like), converted(K, x2, name, like)
-    return K.where(as_bool(K, condition, like), *floats)
+    if not K.is_bool(condition):
+        condition = as_bool(K, operand(K, condition, first_array(K, floats)))
+    return K.where(condition, *floats)
 
 
-def as_bool(K: Any, x: Any, like: Any = None) -> Any:
-    x = operand(K, x, like)
-    return x if K.kind(x) == "bool" else K.ELEMENTWISE["not_equal"](x, 0)
+def as_bool(K: Any, x: Any) -> Any:
+    x = operand(K, x)
+    return x if K.is_bool(x) else K.ELEMENTWISE["not_equal"](x, 0)
 
 
 _BOUNDS = (int, float, type(None))

@@ -35,7 +35,7 @@ _by_type: dict[type, Any] = {
 def kernels_of(name: str, args: Iterable[Any]) -> Any:
     """The kernels of the framework whose arrays these are; None if none is an array.
 
-    With it np.exp takes 0.3 us more than without, torch.exp 0.4 us, torch.sum 1.9 us.
+    With it np.exp takes 0.3 us more than without, torch.exp 0.4 us, torch.sum 1.5 us.
     """
     found = None
     for x in args:
@@ -134,11 +134,12 @@ def portable(
     def make(definition: Callable[Concatenate[Any, P], Any]) -> Callable[P, Any]:
         name = definition.__name__
         positional, options = _parameters(definition)
+        plain = tuple([option for option in options if option in _NO_ARRAYS])
 
         def call(*args: Any, **kwargs: Any) -> Any:
             kernels = kernels_of(name, args)
             for option in kwargs:
-                if option in _NO_ARRAYS and option in options:
+                if option in plain:
                     continue
                 if option not in options:
                     raise _unknown(name, option, options)

@@ -35,6 +35,10 @@ def converted(K: Any, x: Any, name: str, like: Any = None) -> Any:
 
 def promoted(K: Any, *xs: Any) -> list[Any]:
     """Operands as arrays of the one dtype that NumPy would promote them to."""
+    if len(xs) == 2 and is_array(K, xs[0]) and is_array(K, xs[1]):
+        floats = K.as_floats("", *xs)
+        if floats is not None:  # 2 us less in PyTorch
+            return list(floats)
     name = K.result_type(*[kind_of(K, x) for x in xs])
     like = first_array(K, xs)
     return [converted(K, x, name, like) for x in xs]

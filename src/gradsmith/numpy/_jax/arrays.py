@@ -80,6 +80,11 @@ ndim, shape = jnp.ndim, jnp.shape
 zeros_like, ones_like = jnp.zeros_like, jnp.ones_like
 
 
+def is_bool(x: Any) -> bool:
+    dtype = getattr(x, "dtype", None)
+    return dtype is not None and dtype == np.bool_
+
+
 def is_empty(x: Array) -> bool:
     return x.size == 0
 

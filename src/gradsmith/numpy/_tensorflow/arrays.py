@@ -105,6 +105,10 @@ def is_known(shape: Any) -> bool:
     return all(isinstance(n, int) for n in shape)
 
 
+def is_bool(x: Any) -> bool:
+    return getattr(x, "dtype", None) == tf.bool
+
+
 def is_empty(x: Any) -> bool:
     """Whether the graph knows that there is no element."""
     return x.shape.num_elements() == 0

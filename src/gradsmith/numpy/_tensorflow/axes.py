@@ -77,8 +77,7 @@ def searchsorted(x1: Tensor, x2: Tensor, side: str) -> Tensor:
     y = tf.reshape(tf.searchsorted(x1, tf.reshape(x2, [-1]), side), tf.shape(x2))
     if not x1.dtype.is_floating:
         return y
-    numbers = x1 if side == "right" else tf.boolean_mask(x1, ~tf.math.is_nan(x1))
-    return tf.where(tf.math.is_nan(x2), tf.size(numbers), y)  # NaN comes last
+    return tf.where(tf.math.is_nan(x2), tf.size(x1), y)  # NaN comes last
 
 
 def reshape(x: Tensor, shape: Any) -> Tensor:

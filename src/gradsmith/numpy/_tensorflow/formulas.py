@@ -72,7 +72,9 @@ def floor_divide(x1: Tensor, x2: Tensor) -> Tensor:
     if not x1.dtype.is_floating:
         return tf.math.floordiv(x1, x2)
     x1, x2 = tf.stop_gradient(x1), tf.stop_gradient(x2)
-    whole = tf.round((x1 - tf.math.floormod(x1, x2)) / x2)
+    rest = fmod(x1, x2)
+    below = tf.not_equal(rest, 0) & tf.not_equal(rest < 0, x2 < 0)
+    whole = tf.round((x1 - rest) / x2) - tf.cast(below, x1.dtype)
     return tf.where(tf.equal(x2, 0), x1 / x2, whole)
 
 

@@ -18,7 +18,7 @@ _NAMES = (
 )  # fmt: skip
 _DTYPES = {name: getattr(torch, name) for name in _NAMES}
 _KINDS = {dtype: name for name, dtype in _DTYPES.items()}
-_FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
+FLOATS = (torch.float32, torch.float64, torch.bfloat16, torch.float16)
 
 
 def evaluated(fn: Any, *args: Any) -> Any:
@@ -50,7 +50,7 @@ once_imported("torch._dynamo", _take_for_constants)
 
 
 def is_float(x: Any) -> bool:
-    return getattr(x, "dtype", None) in _FLOATS
+    return getattr(x, "dtype", None) in FLOATS
 
 
 def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
@@ -59,19 +59,19 @@ def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
     None if they are others.
     """
     if type(x2) is float or type(x2) is int:
-        if x1.dtype not in _FLOATS:
+        if not is_float(x1):
             return None
         if name not in _TAKE_NUMBERS:
             x2 = torch.full((), x2, dtype=x1.dtype, device=x1.device)
         return x1, x2
     if type(x1) is float or type(x1) is int:
-        if x2.dtype not in _FLOATS:
+        if not is_float(x2):
             return None
         if name != "where":
             x1 = torch.full((), x1, dtype=x2.dtype, device=x2.device)
         return x1, x2
     dtype = getattr(x1, "dtype", None)
-    if dtype in _FLOATS and dtype is getattr(x2, "dtype", None):
+    if dtype in FLOATS and dtype is getattr(x2, "dtype", None):
         return x1, x2
     return None
 
@@ -127,6 +127,10 @@ def ndim(x: Tensor) -> int:
 
 def shape(x: Tensor) -> tuple[int, ...]:
     return tuple(x.shape)
+
+
+def is_bool(x: Any) -> bool:
+    return getattr(x, "dtype", None) is torch.bool
 
 
 def is_empty(x: Tensor) -> bool:

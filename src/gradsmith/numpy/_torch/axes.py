@@ -7,6 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from .arrays import FLOATS
+
 Axes = tuple[int, ...]
 
 
@@ -22,13 +24,19 @@ def _by_int64(kernel: Any) -> Any:
 
 
 def sum(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    if x.dtype in FLOATS:
+        if len(axes) == x.ndim and not keepdims:
+            return torch.sum(x)  # 0.5 us less than with all axes named
+        return torch.sum(x, axes, keepdims)
     if x.dtype is torch.uint64:
         return torch.sum(x.to(torch.int64), axes, keepdims).to(torch.uint64)
     return torch.sum(x, axes, keepdims, dtype=x.dtype)
 
 
 def mean(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
-    return torch.mean(x, axes, keepdim=keepdims)
+    if len(axes) == x.ndim and not keepdims:
+        return torch.mean(x)
+    return torch.mean(x, axes, keepdims)
 
 
 @_by_int64
@@ -39,11 +47,11 @@ def prod(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
 
 
 def max(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
-    return torch.amax(x, axes, keepdim=keepdims)
+    return torch.amax(x, axes, keepdims)
 
 
 def min(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
-    return torch.amin(x, axes, keepdim=keepdims)
+    return torch.amin(x, axes, keepdims)
 
 
 def any(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:

@@ -79,14 +79,10 @@ SPECIAL: dict[str, Any] = {
 }
 
 
-def where(condition: Tensor, x1: Tensor, x2: Tensor) -> Tensor:
-    return torch.where(condition, x1, x2)
-
-
 def clip(x: Tensor, low: Any, high: Any) -> Tensor:
     if low is None and high is None:
         return x
     return torch.clamp(x, low, high)
 
 
-real, imag, complex = torch.real, torch.imag, torch.complex
+real, imag, complex, where = torch.real, torch.imag, torch.complex, torch.where
