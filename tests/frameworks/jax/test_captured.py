@@ -199,10 +199,37 @@ def test_captured_by_a_body_with_different_levels():
         assert once_more(outer(f, 0), 1)(2.0, 5.0) == 10
 
 
-def test_what_a_vmap_left_behind_is_refused():
-    def captures(x):
-        w = jnp.sin(x)
-        return gs.with_gradient(lambda x: x * w, lambda dy, y, x: dy * w)(x)
+@pytest.mark.parametrize("make", MAKERS)
+def test_captured_of_a_vmap_that_is_over_when_the_derivative_is_taken(make):
+    def total(make, x):
+        each = lambda x: make(jnp.sin(x))(x)
+        return jnp.sum(jax.jit(jax.vmap(each))(x))
+
+    f, g, xs = partial(total, make), partial(total, plain_of), jnp.arange(3.0)
+    for mode in (jax.grad, jax.jacfwd, jax.hessian):
+        np.testing.assert_allclose(mode(f)(xs), mode(g)(xs), rtol=1e-4, atol=1e-6)
+
+
+def test_captured_in_a_checkpoint_whose_gradient_moves_another_argument():
+    def product(c):
+        vjp = lambda dy, y, x, w: (dy * w * c, dy * x * c)
+        return gs.with_gradient(lambda x, w: x * w * c, vjp)
+
+    def loss(c, w):
+        return jax.checkpoint(lambda x, w: product(c)(x, w))(jnp.sin(c), w)
+
+    for outer in MODES.values():
+        found = outer(jax.grad(loss), 1)(C, C)  # d/dc of sin(c) c
+        np.testing.assert_allclose(found, np.cos(C) * C + np.sin(C), rtol=1e-6)
+
+
+def test_what_a_vmap_left_behind_and_can_not_be_found_is_refused():
+    op = gs.with_gradient(lambda x: x * 1, lambda dy, y, x: HIDDEN["strength"] * dy)
+
+    def f(x):
+        HIDDEN["strength"] = jnp.sin(x)
+        return op(x)
 
     with pytest.raises(gs.UnsupportedOperationError, match="make it an argument"):
-        jax.jvp(jax.jit(jax.vmap(captures)), (jnp.ones(3),), (jnp.ones(3),))
+        jax.jvp(jax.jit(jax.vmap(f)), (jnp.ones(3),), (jnp.ones(3),))
+    HIDDEN.clear()

@@ -1,4 +1,4 @@
-"""What is wrong in JAX 0.10 itself, and right with ours.
+"""What is wrong in JAX itself, from 0.10 on, and right with ours.
 
 Each test first shows JAX's own mechanism fail, so that we notice when it is fixed. The
 numbers are those of public issues of jax-ml/jax.
@@ -253,7 +253,8 @@ def test_a_gradient_through_a_scan_drops_the_rule_when_differentiated_again():
 
     x = jnp.float32(0.3)
     second = jax.grad(jax.grad(lambda x: jnp.exp(jnp.exp(x))))(x)
-    assert jax.grad(jax.grad(looped(native)))(x) == 0
+    if jax.__version_info__ < (0, 12):
+        assert jax.grad(jax.grad(looped(native)))(x) == 0
     for order in (jax.grad, jax.jacfwd, lambda f: jax.jit(jax.grad(f))):
         found = order(jax.grad(looped(ours)))(x)
         np.testing.assert_allclose(found, second, rtol=1e-5)

@@ -6,13 +6,14 @@ change. What differentiates is built on primitives, which are public.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from inspect import signature
 from typing import Any
 
 import jax
 from jax.api_util import debug_info
-from jax.extend.core import ClosedJaxpr
+from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive
 from jax.extend.linear_util import wrap_init
 from jax.interpreters import ad
 
@@ -63,6 +64,31 @@ def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:
     return ClosedJaxpr(jaxpr, consts)
 
 
+def without_values(closed: ClosedJaxpr) -> Jaxpr:
+    """Traced code that does not keep alive what it captured."""
+    jaxpr = closed.jaxpr  # in later releases the same object, values included
+    return jaxpr.with_consts(()) if jaxpr is closed else jaxpr
+
+
+@contextmanager
+def naming_inputs(tracers: Sequence[Any]) -> Iterator[None]:
+    """Let code be traced that captures values of transformations that are over.
+
+    They only stand for inputs, which take their place when the code runs: so in
+    jax.grad(jax.jit(jax.vmap(f))), or where a checkpoint is differentiated again.
+    Without it JAX refuses them.
+    """
+    traces = {x._trace for x in tracers}
+    over = [trace for trace in traces if getattr(trace, "_invalidated", False)]
+    try:
+        for trace in over:
+            trace._invalidated = False
+        yield
+    finally:
+        for trace in over:
+            trace._invalidated = True
+
+
 def named_axes() -> list[tuple[Any, int]]:
     """The named axes and their sizes."""
     return [] if get_axis_env is None else [*get_axis_env().axis_sizes.items()]
@@ -97,3 +123,20 @@ def varying_axes(aval: Any) -> frozenset[Any]:
     """The axes of a mesh over which a value varies, in shard_map."""
     kind = getattr(aval, "mat", None)
     return getattr(aval, "vma", frozenset()) if kind is None else kind.varying
+
+
+def check_inside(primitive: Primitive, body_of: Callable[..., Any]) -> None:
+    """Let checkify follow the function that a primitive with its parameters runs."""
+    follow = checkify_jaxpr
+    names = [] if follow is None else [*signature(follow).parameters]
+    if follow is None or "jaxpr" not in names:
+        return
+    # Later releases count the checks of a program in what comes before the code.
+    before = names.index("jaxpr")
+
+    def checked(*args: Any, **parameters: Any) -> Any:
+        error, enabled, *inputs = args[before:]
+        code = jax.make_jaxpr(body_of(**parameters))(*inputs)
+        return follow(*args[:before], code, enabled, error, *inputs)
+
+    error_checks[primitive] = checked

@@ -18,7 +18,7 @@ from jax.interpreters.partial_eval import dce_jaxpr_consts
 from ..._errors import UnsupportedOperationError
 from ._call import Ran
 from ._custom import Custom
-from ._internals import naming, traced
+from ._internals import naming, naming_inputs, traced, without_values
 from ._linear import Linear
 from ._specs import derivative, symbolic
 
@@ -50,7 +50,7 @@ class _TracedRule:
 
     def __init__(self, fn: Callable[..., Any], avals: Sequence[Any]) -> None:
         closed = used(traced(fn, avals))
-        self.jaxpr = closed.jaxpr
+        self.jaxpr = without_values(closed)
         self.captured = [c for c in closed.consts if isinstance(c, Tracer)]
         self.consts = [None if isinstance(c, Tracer) else c for c in closed.consts]
 
@@ -97,12 +97,13 @@ class Plan:
 
     def _traced(self, given: Sequence[Any]) -> ClosedJaxpr:
         try:
-            return traced(self._trace, given)
+            with naming_inputs(self.staged.captured):
+                return traced(self._trace, given)
         except jax.errors.UnexpectedTracerError as error:
             raise UnsupportedOperationError(
-                f"operation {self.staged.call.operation.name!r} captures a value of a "
-                "vmap that is over when the derivative is taken, as in "
-                "jax.grad(jax.jit(jax.vmap(f))): make it an argument of the operation"
+                f"operation {self.staged.call.operation.name!r} uses a traced value of "
+                "a transformation that is over when the derivative is taken, and that "
+                "can't be seen in its closure: make it an argument of the operation"
             ) from error
 
     def _trace(self, *given: Any) -> list[Any]:
