@@ -1,6 +1,7 @@
 """What a body captures gets its gradient through the body, beside the rule."""
 
 from contextvars import ContextVar
+from functools import partial
 
 import numpy as np
 import pytest
@@ -360,21 +361,82 @@ def test_tensors_inside_of_an_argument_that_is_no_array():
 
 
 hidden = ContextVar("hidden")
+outside = tf.constant(3.0)
 
 
-def test_a_captured_tensor_that_cannot_be_found():
-    w = tf.constant(3.0)
-    hidden.set(w)
-    product = gs.with_gradient(lambda x: hidden.get() * x, lambda dy, y, x: 10 * x * dy)
-    with tf.GradientTape() as tape:
-        tape.watch([two, w])
+def in_a_context_variable(x):
+    return hidden.get() * x, lambda dy: 10 * x * dy
+
+
+def in_a_function_inside(x):
+    def product():
+        return outside * x
+
+    return product(), lambda dy: 10 * x * dy
+
+
+def in_a_partial(w, x):
+    return w * x, lambda dy: 10 * x * dy
+
+
+BODIES = [in_a_context_variable, in_a_function_inside, partial(in_a_partial, outside)]
+
+
+@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize("form", ["closure", "rule"])
+def test_captured_tensors_that_are_hard_to_find(form, body):
+    hidden.set(outside)
+    product = gs.custom_gradient(body)
+    if form == "rule":
+        product = gs.with_gradient(lambda x: body(x)[0], lambda dy, y, x: 10 * x * dy)
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch([two, outside])
         y = product(two)
-    assert [float(g) for g in tape.gradient(y, [two, w])] == [20, 2]
-    with tf.GradientTape() as outer, tf.GradientTape() as tape:
-        outer.watch([two, w])
-        tape.watch([two, w])
-        with pytest.raises(gs.UnsupportedOperationError, match="make it an argument"):
-            product(two)
+    assert [float(g) for g in tape.gradient(y, [two, outside])] == [20, 2]
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("make", [product_closure, product_rule])
+def test_mixed_derivatives_by_different_tapes(make, place):
+    w = tf.Variable(3.0)
+
+    def run(x):
+        with tf.GradientTape(watch_accessed_variables=False) as outer:
+            outer.watch(x)
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                tape.watch(w)
+                y = fn(x)
+            dw = tape.gradient(y, w)
+        return outer.gradient(dw, x)
+
+    fn = tf.function(make(w)) if place == "function" else make(w)
+    assert float((tf.function(run) if place == "inside" else run)(two)) == 4
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("form", ["variables", "rule"])
+def test_a_body_runs_once(form, persistent, place):
+    w, count = tf.Variable(3.0), tf.Variable(0, trainable=False)
+
+    def body(x):
+        count.assign_add(1)
+        return w * x, lambda dy, variables: (10 * dy, [7 * dy])
+
+    product = gs.custom_gradient(body)
+    if form == "rule":
+        product = gs.with_gradient(lambda x: body(x)[0], lambda dy, y, x: 10 * dy)
+
+    def run(x):
+        with tf.GradientTape(persistent=persistent) as tape:
+            tape.watch(x)
+            y = fn(x)
+        return tape.gradient(y, [x, w])
+
+    fn = tf.function(product) if place == "function" else product
+    found = (tf.function(run) if place == "inside" else run)(two)
+    assert [float(g) for g in found] == [10, 7 if form == "variables" else 2]
+    assert int(count) == 1
 
 
 def plain_body(x):

@@ -5,7 +5,7 @@ import tensorflow as tf
 
 import gradsmith as gs
 
-from .cases import canary, canary_rule, cube, jvp, log1pexp, x3
+from .cases import canary, canary_rule, cube, jvp, log1pexp, orders, x3
 
 ones3 = tf.ones(3)
 two, one = tf.constant(2.0), tf.constant(1.0)
@@ -198,3 +198,63 @@ def test_a_rule_that_calls_operations():
     cosine.vjp(lambda dy, y, x: -dy * sine(x))
     for second in SECOND:
         assert float(second(sine, two)) == pytest.approx(-0.9092974)
+
+
+def square_gradient(dy, x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x * x
+    return 5 * tape.gradient(y, x, dy)
+
+
+with_tape = gs.with_gradient(lambda x: x * x, lambda dy, y, x: square_gradient(dy, x))
+
+
+@gs.custom_gradient
+def with_tape_closure(x):
+    return x * x, lambda dy: square_gradient(dy, x)
+
+
+with_tape_jvp = gs.with_gradient(lambda x: x * x, jvp=lambda dx, y, x: 10 * x * dx)
+
+
+@with_tape_jvp.jvp
+def _(dx, y, x):
+    one = tf.ones_like(x)
+    with tf.GradientTape() as tape:
+        tape.watch(one)
+        linear = square_gradient(one, x)
+    return tape.gradient(linear, one, dx)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("wrap", WRAPPERS)
+@pytest.mark.parametrize("fn", [with_tape, with_tape_closure, with_tape_jvp])
+def test_rules_that_open_tapes(fn, wrap, place):
+    run = PLACES[place](fn, WRAPPERS[wrap])
+    assert run(x3, ones3).numpy() == pytest.approx([10, 20, 30])
+
+
+@pytest.mark.parametrize("second", SECOND)
+@pytest.mark.parametrize("fn", [with_tape, with_tape_jvp])
+def test_second_order_of_rules_that_open_tapes(fn, second):
+    assert float(second(fn, two)) == 10
+    assert float(tf.function(lambda x: second(fn, x))(two)) == 10
+
+
+@pytest.mark.parametrize("second", SECOND[:2])  # the third is None in eager mode
+def test_second_order_of_a_closure_that_opens_a_tape(second):
+    assert float(second(with_tape_closure, two)) == 10
+    assert float(tf.function(lambda x: second(with_tape_closure, x))(two)) == 10
+
+
+cube_both = gs.with_gradient(
+    lambda x: x**3, lambda dy, y, x: 3 * x**2 * dy, jvp=lambda dx, y, x: 3 * x**2 * dx
+)
+
+
+def test_third_order_with_both_rules():
+    for fn in (cube_both, tf.function(cube_both)):
+        # (x³)² = x⁶, such that the upstream is differentiated too
+        found = orders(lambda x, fn=fn: fn(x) ** 2, two, 3)
+        assert [float(g) for g in found] == pytest.approx([64, 192, 480, 960])

@@ -131,3 +131,18 @@ def test_several_outputs_and_whole_numbers():
     assert n.numpy().tolist() == [1, 2, 1]
     assert tape.gradient(a, xs).numpy() == pytest.approx(np.full((3, 2), 10))
     assert tape.gradient(b, xs).numpy() == pytest.approx(np.full((3, 2), 100))
+
+
+def test_a_rule_that_captured_a_tensor_from_outside():
+    w = tf.constant([1.0, 2.0, 3.0])
+    fn = gs.with_gradient(
+        lambda x: w * x,
+        lambda dy, y, x: 10 * w * dy,
+        jvp=lambda dx, y, x: 10 * w * dx,
+    )
+    for wrapped in (fn, tf.function(fn)):
+        with tf.GradientTape() as tape:
+            tape.watch(x3)
+            y = wrapped(x3)
+        expected = [[10, 0, 0], [0, 20, 0], [0, 0, 30]]
+        assert tape.jacobian(y, x3).numpy().tolist() == expected

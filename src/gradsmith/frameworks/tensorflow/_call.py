@@ -148,6 +148,8 @@ class Call:
         own = self.arrays + len(self.application.variables)
 
         def push(*dxs: Any) -> list[Any]:
+            # A tangent may be an argument too, which the accumulator follows
+            dxs = tuple(dx if dx is None else tf.identity(dx) for dx in dxs)
             if self.has_jvp:
                 call = self._apart()
                 with tapes_see():

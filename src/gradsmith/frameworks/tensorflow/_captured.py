@@ -18,7 +18,7 @@ import numpy as np
 import tensorflow as tf
 
 from ..._parameters import Bound, takes
-from ._private import op_callbacks, orders_of
+from ._private import add_op_callback, orders_of, remove_op_callback
 from ._tensors import is_floating
 
 _PLAIN = (
@@ -78,11 +78,11 @@ class Uses:
         self._seen = {id(x): x for x in known}  # kept, so that no id comes again
 
     def __enter__(self) -> Uses:
-        op_callbacks.add_op_callback(self._see)
+        add_op_callback(self._see)
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        op_callbacks.remove_op_callback(self._see)
+        remove_op_callback(self._see)
 
     def _see(
         self, kind: str, xs: Any, attrs: Any, ys: Any, op_name: Any = None, graph=None

@@ -39,7 +39,7 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     xs = [_in_this_graph(x) for x in xs]
     recorded = could_record()
     # The gradient of what is captured depends on the arguments too
-    seen = operation.closure or recorded and captured_by_closure(operation.fn, bound)
+    seen = operation.closure or (recorded and captured_by_closure(operation.fn, bound))
     run = _Run(operation, bound, xs if seen else [alias(x) for x in xs])
     if run.sources and recorded and not seen:
         run = _Run(operation, bound, xs)

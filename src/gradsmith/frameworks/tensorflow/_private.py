@@ -41,6 +41,10 @@ record_operation = record.record_operation
 default_graph = ops.get_default_graph
 VariableWatcher: Any = record.VariableWatcher
 
+# Called after each operation, with what it was given and what it returned
+add_op_callback: Any = op_callbacks.add_op_callback
+remove_op_callback: Any = op_callbacks.remove_op_callback
+
 # Where an accumulator works out a tangent, it hides what is computed from the tapes
 # that were opened later, those in a user's rule among them. This shows it to them, and
 # to the accumulator.

@@ -15,11 +15,11 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-import tensorflow as tf
-
 from ..._errors import UnsupportedOperationError
 from ._call import Call
 from ._private import (
+    default_graph,
+    gradients_in_graph,
     identities,
     in_forward_mode,
     resolve_gradients_by,
@@ -27,6 +27,7 @@ from ._private import (
 )
 from ._tensors import is_floating
 from ._vectorized import vectorize
+from ._walk import captured_by
 
 # Of this process alone: a graph from another one must not find our rules by its names
 _PREFIX = f"gradsmith/{uuid4().hex}/"
@@ -116,8 +117,9 @@ class Site(Node):
         if not call.operation.linear and in_forward_mode() and not call.has_jvp:
             call.refuse()
         if call.has_jvp and (call.operation.linear or in_forward_mode()):
-            constant = [tf.stop_gradient(dy) for dy in dys]
-            return _Transposed(call, self._gradients(call, constant), dys).gradients
+            start = default_graph().version + 1  # the last operation's number
+            found = self._gradients(call, dys)
+            return _Transposed(call, found, dys, start).gradients
         return self._gradients(call, dys)
 
     def _gradients(self, call: Call, dys: Sequence[Any]) -> list[Any]:
@@ -141,28 +143,32 @@ def _refuse_copies(call: Call) -> None:
 class _Transposed(Node):
     """The gradients of a call, whose transpose in the upstream is the jvp.
 
-    The arguments and outputs are among the inputs, for a rule may be called with
-    tensors of the current graph alone.
+    All else that they depend on are further inputs, with its gradient through the rule.
+    The arguments and outputs are inputs too, for a rule may be called with tensors of
+    the current graph alone.
     """
 
     def __init__(
-        self, call: Call, gradients: Sequence[Any], dys: Sequence[Any]
+        self, call: Call, gradients: Sequence[Any], dys: Sequence[Any], start: int
     ) -> None:
         assert call.application.bound is not None
         self.call = call
         self.places = [i for i, g in enumerate(gradients) if g is not None]
-        given = [gradients[i] for i in self.places]
-        self.starts = (len(given), len(given) + len(dys))
+        self.given = [gradients[i] for i in self.places]
+        self.dys = dys
+        self.rest = captured_by(self.given, dys, start)
         xs = call.application.bound.leaves
-        super().__init__([*given, *dys, *xs, *call.ys()])
+        super().__init__([*self.given, *dys, *self.rest, *xs, *call.ys()])
         passed = dict(zip(self.places, self.outputs, strict=False))
         self.gradients = [passed.get(i) for i in range(len(gradients))]
 
     def gradient(self, op: Any, *dgs: Any) -> list[Any]:
-        here, (start, stop) = self.outputs[0].op.inputs, self.starts
-        xs, ys = here[stop : stop + self.call.arrays], here[stop + self.call.arrays :]
-        tangents = dict(zip(self.places, dgs, strict=False))
-        given = [tangents.get(i) for i in range(self.call.arrays)]
+        dgs = dgs[: len(self.given)]
+        passed = len(dgs) + len(self.dys) + len(self.rest)
+        here, arrays = self.outputs[0].op.inputs[passed:], self.call.arrays
+        tangents = dict(zip(self.places, dgs, strict=True))
+        given = [tangents.get(i) for i in range(arrays)]
         with tapes_see():
-            dys = self.call.at(xs, ys).tangents(given)
-        return [*dgs[:start], *dys, *(None for _ in here[stop:])]
+            dys = self.call.at(here[:arrays], here[arrays:]).tangents(given)
+            rest = gradients_in_graph(self.given, self.rest, [*dgs], self.dys)
+        return [*(None for _ in dgs), *dys, *rest, *(None for _ in here)]
