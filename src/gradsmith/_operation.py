@@ -20,6 +20,7 @@ class Operation:
     """
 
     hosted = False  # body and rules call back into Python, which no compiler traces
+    usual: Any = ()  # what an adapter found out about the rule, to be quick
     public: Any = None  # the operation that users know, if a framework runs another
 
     # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
@@ -47,22 +48,24 @@ class Operation:
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
         self.signature = Signature(fn, is_array)
+        self.first = (
+            self.signature.static
+        )  # the place of the first that may be an array
         self.__signature__ = self.signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
         self.key = registered(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        signature = self.signature
-        if kwargs and signature.is_simple:
-            args, kwargs = signature.by_position(args, kwargs)
-        if not kwargs and len(args) > signature.static:
-            quick = QUICK.get(args[signature.static].__class__)
+        if kwargs and self.signature.is_simple:
+            args, kwargs = self.signature.by_position(args, kwargs)
+        if not kwargs and len(args) > self.first:
+            quick = QUICK.get(args[self.first].__class__)
             if quick is not None:
                 y = quick(self, args)
                 if y is not NotImplemented:
                     return y
-        bound = signature.bind(args, kwargs)
+        bound = self.signature.bind(args, kwargs)
         arrays = unwrapped(bound.leaves, f"operation {self.name!r}")
         if arrays is not bound.leaves:
             bound = bound.with_leaves(arrays)

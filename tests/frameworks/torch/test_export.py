@@ -166,6 +166,9 @@ def test_torch_jit_has_no_rules():
     """It would keep the body alone, and differentiate that."""
     with pytest.raises(gs.UnsupportedOperationError, match=r"under torch\.no_grad"):
         torch.jit.trace(Traced(), point())
+    net = torch.nn.Sequential(torch.nn.Linear(3, 3).double(), Traced())
+    with pytest.raises(gs.UnsupportedOperationError, match=r"under torch\.no_grad"):
+        torch.jit.trace(net, point())
     with torch.no_grad():
         traced = torch.jit.trace(lambda x: canary(x), point())
     y = traced(point(requires_grad=True))

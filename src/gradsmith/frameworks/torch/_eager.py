@@ -69,14 +69,18 @@ def attached(
     return ys if outputs.structure == 0 else outputs.structured(ys)
 
 
-def require_unchanged(operation: Any, leaves: Sequence[Any], before: int) -> None:
-    """Raise if a body has changed an argument that has a gradient."""
-    if _changes(leaves) != before:
-        raise UnsupportedOperationError(
-            f"the body of operation {operation.name!r} changed an argument in place, "
-            "and its gradient would not know of that\n"
-            "  what to do: work on a copy (x = x.clone()) or make a new tensor"
-        )
+def require_unchanged(operation: Any, leaves: Sequence[Any], before: int) -> int:
+    """Raise if a body has changed an argument that has a gradient.
+
+    Returns how often all arguments were changed.
+    """
+    if _changes(leaves) == before:
+        return sum(x._version for x in leaves if not x.is_inference())
+    raise UnsupportedOperationError(
+        f"the body of operation {operation.name!r} changed an argument in place, and "
+        "its gradient would not know of that\n"
+        "  what to do: work on a copy (x = x.clone()) or make a new tensor"
+    )
 
 
 def _changes(leaves: Sequence[torch.Tensor]) -> int:

@@ -51,7 +51,11 @@ def hidden_in(grad: Any) -> list[torch.Tensor]:
 
 def versions(tensors: Sequence[torch.Tensor]) -> int:
     """How often tensors that can be watched were changed in place."""
-    return sum(x._version for x in tensors if not x.is_inference())
+    total = 0
+    for x in tensors:
+        if not x.is_inference():
+            total += x._version
+    return total
 
 
 def _parts_of(fn: Any) -> Iterator[Any]:

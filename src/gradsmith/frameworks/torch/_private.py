@@ -41,6 +41,8 @@ def has_forward_level() -> bool:
 def apply_of(function: type[torch.autograd.Function]) -> Any:
     """`apply` without the Python around it, which serves torch.func: 1.6 us less."""
     base: Any = super(torch.autograd.Function, function)
+    backward: Any = function.backward
+    function._backward_cls.apply = backward  # what is called on the way back
     return base.apply
 
 
