@@ -78,6 +78,25 @@ def test_forward_mode(make, place):
     assert float(found) == 120 * 3 + 4 * 3
 
 
+@pytest.mark.parametrize("place", ["eager", "inside"])
+@pytest.mark.parametrize("make", [product_closure, product_rule])
+def test_reverse_over_forward(make, place):
+    w = tf.Variable(3.0)
+    fn = make(w)
+
+    def run(x):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            with tf.autodiff.ForwardAccumulator([x, w], [three, three]) as accumulator:
+                y = fn(x)
+            dy = accumulator.jvp(y)
+        return tape.gradient(dy, [x, w])
+
+    # dy = (20 w x + x²) · 3
+    found = (tf.function(run) if place == "inside" else run)(two)
+    assert [float(g) for g in found] == [(60 + 4) * 3, 40 * 3]
+
+
 @pytest.mark.parametrize("place", ["eager", "function"])
 def test_a_jvp_beside_what_is_captured(place):
     w = tf.Variable(3.0)

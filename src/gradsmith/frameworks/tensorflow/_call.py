@@ -167,7 +167,12 @@ class Call:
             if self.check is not None:
                 self.check()
             call = self if self.application.grad else self._apart()
-            return transposed(lambda *dys: call.gradients(dys, self.wanted), ys, dxs)
+            ones = [tf.ones_like(y) for y in ys]
+            # If left to transpose it itself, an accumulator gets nothing of a rule that
+            # opens a tape
+            with tapes_see():
+                backward = lambda *dys: call.gradients(dys, self.wanted)
+                return _transposed(backward, ones, dxs)
 
     def _apart(self) -> Call:
         """The same call with tensors that the accumulator does not follow.
@@ -209,18 +214,6 @@ class Call:
         like = self.inputs[i] if i < self.arrays else None
         shape = spec.shape if like is None else tf.shape(like)
         return tf.cast(tf.fill(shape, value), spec.native)
-
-
-def transposed(
-    backward: Callable[..., Any], ys: Sequence[Any], dxs: Sequence[Any]
-) -> list[Any]:
-    """For an accumulator: the tangents of ys by what gives the gradients.
-
-    If left to transpose it itself, it gets nothing where that opens a tape.
-    """
-    ones = [tf.ones_like(y) for y in ys]
-    with tapes_see():
-        return _transposed(backward, ones, dxs)
 
 
 def _transposed(

@@ -17,7 +17,7 @@ import tensorflow as tf
 from ... import _tree
 from ..._application import run_body
 from ..._parameters import Bound, takes
-from ._call import Call, transposed
+from ._call import Call
 from ._captured import Uses, captured_by_closure, followed, takes_variables
 from ._opaque import check_of
 from ._private import (
@@ -139,16 +139,11 @@ class _Run:
         if not sources or not ys:
             return []
         parts = [alias(y) for y in ys]
-
-        def backward(*dys: Any) -> list[Any]:
-            return tape.gradient(ys, sources, list(dys))
-
         record_operation(
             f"{self.name}/captured",
             parts,
             sources,
-            backward,
-            lambda *dxs: transposed(backward, ys, dxs),
+            lambda *dys: tape.gradient(ys, sources, list(dys)),
         )
         return parts
 

@@ -16,7 +16,7 @@ import tensorflow as tf
 from ... import _tree
 from ..._application import run_body
 from ..._parameters import Bound, takes
-from ._call import Call, transposed
+from ._call import Call
 from ._captured import captured_by_closure
 from ._private import (
     SymbolicTensor,
@@ -144,9 +144,6 @@ class _Run:
             ys or self.ys, sources or self.sources, list(dys), xs or self.xs
         )
 
-    def _backward(self, *dys: Any) -> list[Any]:
-        return self.source_gradients(dys)
-
     def follow_sources(self) -> list[Any]:
         """The outputs as far as they depend on what is captured, recorded as such."""
         if not self.sources:
@@ -156,8 +153,7 @@ class _Run:
             f"{self.name}/captured",
             parts,
             [x if orders_of([x]) else outside_of(x) for x in self.sources],
-            self._backward,
-            lambda *dxs: transposed(self._backward, self.ys, dxs),
+            lambda *dys: self.source_gradients(dys),
         )
         return parts
 
