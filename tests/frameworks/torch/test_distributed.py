@@ -6,7 +6,7 @@ import subprocess
 import sys
 
 SCRIPT = """
-import sys, torch, torch.distributed as dist, gradsmith as gs
+import os, sys, torch, torch.distributed as dist, gradsmith as gs
 from torch.nn.parallel import DistributedDataParallel
 
 class Net(torch.nn.Module):
@@ -31,6 +31,7 @@ def work(rank, store):
     assert net.module.weight.grad == 4.5, net.module.weight.grad
     assert net.module.linear.weight.grad.tolist() == [[30.0] * 3] * 3
     dist.destroy_process_group()
+    os._exit(0)  # gloo's threads may abort the interpreter on its way out
 
 if __name__ == "__main__":
     torch.multiprocessing.spawn(work, (sys.argv[1],), nprocs=2)
