@@ -30,6 +30,7 @@ def work(rank, store):
     # The mean over both: x is 1 and 2
     assert net.module.weight.grad == 4.5, net.module.weight.grad
     assert net.module.linear.weight.grad.tolist() == [[30.0] * 3] * 3
+    del net  # its reducer waits for the group
     dist.destroy_process_group()
     os._exit(0)  # gloo's threads may abort the interpreter on its way out
 
