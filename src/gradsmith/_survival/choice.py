@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._errors import GradsmithError, annotate
+from .arithmetic import alike, number
 from .scalar import DIRECTION, POINTS, Scalar, floating, outputs
 from .subject import Subject
 
@@ -34,12 +35,12 @@ def scalar_of(
         kwargs,
         directions=[_directions(kit, x, random) for x in xs],
         scales=[_size(y) for y in values],
-        weights=[kit.number(random.uniform(0.5, 1.5, n), xs[0]) for n in sizes],
+        weights=[number(random.uniform(0.5, 1.5, n), xs[0]) for n in sizes],
         tolerance=max(_tolerance(x) for x in (*xs, *ys)),
         itself=False,
-        t=kit.number(POINTS[0], xs[0]),
-        dt=kit.number(DIRECTION, xs[0]),
-        points=kit.number(POINTS, xs[0]),
+        t=number(POINTS[0], xs[0]),
+        dt=number(DIRECTION, xs[0]),
+        points=number(POINTS, xs[0]),
     )
 
 
@@ -50,7 +51,7 @@ def _directions(kit: Any, x: Any, random: np.random.Generator) -> list[Any]:
     def direction() -> Any:
         return sum(part * random.uniform(0.5, 1.5, value.shape) for part in parts)
 
-    return [kit.alike(_size(value) * direction(), x) for _ in range(2)]
+    return [alike(_size(value) * direction(), x) for _ in range(2)]
 
 
 def _size(x: np.ndarray) -> float:

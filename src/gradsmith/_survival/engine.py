@@ -25,37 +25,6 @@ def numpy(x: Any) -> np.ndarray:
     return x.astype(complex if np.iscomplexobj(x) else float)
 
 
-def number(x: np.ndarray, like: Any) -> Any:
-    return x.astype(np.promote_types(np.real(like).dtype, np.float32))
-
-
-def alike(x: np.ndarray, like: Any) -> Any:
-    return x.astype(like.dtype)
-
-
-def shifted(x: Any, t: Any, vs: Any) -> Any:
-    t = t.astype(x.dtype)
-    return x + t[0] * vs[0] + t[1] * vs[1]
-
-
-def terms(y: Any, scale: float, w: Any, c: float) -> Any:
-    parts = [np.real(y), np.imag(y)] if np.iscomplexobj(y) else [y]
-    u = joined([np.ravel(part).astype(w.dtype) for part in parts]) / scale
-    return w * (u + c * u * u)
-
-
-def stacked(arrays: Any) -> Any:
-    return np.stack(arrays)
-
-
-def joined(terms: Any) -> Any:
-    return np.concatenate(terms)
-
-
-def total(terms: Any) -> Any:
-    return np.sum(terms)
-
-
 # --- transformations -----------------------------------------------------------------
 
 

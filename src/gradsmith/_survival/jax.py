@@ -24,37 +24,6 @@ def numpy(x: Any) -> np.ndarray:
     return np.asarray(x).astype(complex if jnp.iscomplexobj(x) else float)
 
 
-def number(x: np.ndarray, like: Any) -> Any:
-    return jnp.asarray(x, jnp.promote_types(jnp.real(like).dtype, jnp.float32))
-
-
-def alike(x: np.ndarray, like: Any) -> Any:
-    return jnp.asarray(x, like.dtype)
-
-
-def shifted(x: Any, t: Any, vs: Any) -> Any:
-    t = t.astype(x.dtype)
-    return x + t[0] * vs[0] + t[1] * vs[1]
-
-
-def terms(y: Any, scale: float, w: Any, c: float) -> Any:
-    parts = [jnp.real(y), jnp.imag(y)] if jnp.iscomplexobj(y) else [y]
-    u = joined([jnp.ravel(part).astype(w.dtype) for part in parts]) / scale
-    return w * (u + c * u * u)
-
-
-def stacked(arrays: Any) -> Any:
-    return jnp.stack(arrays)
-
-
-def joined(terms: Any) -> Any:
-    return jnp.concatenate(terms)
-
-
-def total(terms: Any) -> Any:
-    return jnp.sum(terms)
-
-
 # --- transformations -----------------------------------------------------------------
 
 

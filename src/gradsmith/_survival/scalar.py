@@ -25,7 +25,9 @@ from typing import Any
 import numpy as np
 
 from .. import _tree
+from .. import numpy as gnp
 from .._arrays import is_array
+from .arithmetic import alike, number, shifted, terms
 from .row import TANGENT
 from .subject import is_floating
 
@@ -53,16 +55,14 @@ class Scalar:
     points: Any
 
     def phi(self, t: Any) -> Any:
-        return self.kit.total(self.vector(t))
+        return gnp.sum(self.vector(t))
 
     def vector(self, t: Any) -> Any:
         """The terms of phi."""
         args, kwargs = self._arguments(t)
         ys = outputs(self.op(*args, **kwargs))
         parts = zip(ys, self.scales, self.weights, strict=True)
-        return self.kit.joined(
-            [self.kit.terms(y, scale, w, CURVATURE) for y, scale, w in parts]
-        )
+        return gnp.concatenate([terms(y, scale, w, CURVATURE) for y, scale, w in parts])
 
     def _arguments(self, t: Any) -> Any:
         rest = iter(self.directions)
@@ -73,7 +73,7 @@ class Scalar:
             vs = next(rest)
             if self.itself:
                 return t if vs is self.first else x
-            return x if vs is None else self.kit.shifted(x, t, vs)
+            return x if vs is None else shifted(x, t, vs)
 
         return _tree.map(moved, (self.args, self.kwargs))
 
@@ -101,9 +101,9 @@ class Scalar:
     def at_point(self, t: np.ndarray) -> Scalar:
         """At a point that is given by its coordinates along the directions."""
         if self.itself:
-            t = self.kit.number(t, self.t)
-            return self.at(self.kit.shifted(self.t, t, self.first))
-        return self.at(self.kit.number(t, self.t))
+            t = number(t, self.t)
+            return self.at(shifted(self.t, t, self.first))
+        return self.at(number(t, self.t))
 
     def contracted(self, result: Any, kind: str) -> np.ndarray | None:
         """A result along the directions."""
@@ -126,14 +126,14 @@ class Scalar:
         x, vs = floating((self.args, self.kwargs))[i], self.directions[i]
         if np.iscomplexobj(self.kit.numpy(x)):
             return None
-        at = [self.kit.shifted(x, self.kit.number(p, x), vs) for p in POINTS]
-        zero = self.kit.alike(np.zeros(tuple(x.shape)), x)
+        at = [shifted(x, number(p, x), vs) for p in POINTS]
+        zero = alike(np.zeros(tuple(x.shape)), x)
         return replace(
             self.moving_only(i),
             itself=True,
             t=x,
-            dt=self.kit.shifted(zero, self.kit.number(DIRECTION, x), vs),
-            points=self.kit.stacked(at),
+            dt=shifted(zero, number(DIRECTION, x), vs),
+            points=gnp.stack(at),
         )
 
 

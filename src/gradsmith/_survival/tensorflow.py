@@ -23,38 +23,6 @@ def numpy(x: Any) -> np.ndarray:
     return tf.cast(x, tf.complex128 if x.dtype.is_complex else tf.float64).numpy()
 
 
-def number(x: np.ndarray, like: Any) -> Any:
-    double = like.dtype in (tf.float64, tf.complex128)
-    return tf.constant(x, tf.float64 if double else tf.float32)
-
-
-def alike(x: np.ndarray, like: Any) -> Any:
-    return tf.cast(tf.constant(x), like.dtype)
-
-
-def shifted(x: Any, t: Any, vs: Any) -> Any:
-    t = tf.cast(t, x.dtype)
-    return x + t[0] * vs[0] + t[1] * vs[1]
-
-
-def terms(y: Any, scale: float, w: Any, c: float) -> Any:
-    parts = [tf.math.real(y), tf.math.imag(y)] if y.dtype.is_complex else [y]
-    u = joined([tf.cast(tf.reshape(part, [-1]), w.dtype) for part in parts]) / scale
-    return w * (u + c * u * u)
-
-
-def stacked(arrays: Any) -> Any:
-    return tf.stack(arrays)
-
-
-def joined(terms: Any) -> Any:
-    return tf.concat(terms, 0)
-
-
-def total(terms: Any) -> Any:
-    return tf.reduce_sum(terms)
-
-
 # --- transformations -----------------------------------------------------------------
 
 

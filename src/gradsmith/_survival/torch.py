@@ -26,39 +26,6 @@ def numpy(x: Any) -> np.ndarray:
     return x.detach().to("cpu", double).numpy()
 
 
-def number(x: np.ndarray, like: Any) -> Any:
-    double = like.dtype in (torch.float64, torch.complex128)
-    dtype = torch.float64 if double else torch.float32
-    return torch.tensor(x, dtype=dtype, device=like.device)
-
-
-def alike(x: np.ndarray, like: Any) -> Any:
-    return torch.tensor(x, dtype=like.dtype, device=like.device)
-
-
-def shifted(x: Any, t: Any, vs: Any) -> Any:
-    t = t.to(x.dtype)
-    return x + t[0] * vs[0] + t[1] * vs[1]
-
-
-def terms(y: Any, scale: float, w: Any, c: float) -> Any:
-    parts = [y.real, y.imag] if y.is_complex() else [y]
-    u = joined([part.reshape(-1).to(w.dtype) for part in parts]) / scale
-    return w * (u + c * u * u)
-
-
-def stacked(arrays: Any) -> Any:
-    return torch.stack(arrays)
-
-
-def joined(terms: Any) -> Any:
-    return torch.cat(terms)
-
-
-def total(terms: Any) -> Any:
-    return torch.sum(terms)
-
-
 # --- transformations -----------------------------------------------------------------
 
 
