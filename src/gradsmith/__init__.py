@@ -38,11 +38,14 @@ __version__ = "0.1.0"
 _scipy_hook.install()
 
 if TYPE_CHECKING:
+    from ._check import assert_gradients, check
     from ._python_op import python_op
     from ._survival import survival_table, survives
 
 # Loaded when they are first asked for.
 _LAZY = {
+    "assert_gradients": "_check",
+    "check": "_check",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -74,6 +77,8 @@ __all__ = [
     "UnconnectedGradients",
     "UnsupportedOperationError",
     "Variable",
+    "assert_gradients",
+    "check",
     "constant",
     "custom_gradient",
     "grad",

@@ -7,11 +7,11 @@ from typing import Any
 
 from .._arrays import NAMES
 from .._errors import GradsmithError
+from .._subject import framework_for, names_of, prepared, subject_of
 from .choice import scalar_of
-from .door import chosen, framework_for, kit_for, prepared, subject_of
+from .door import chosen, kit_for
 from .result import Outcome, Survival, SurvivalTable, Verdict
 from .run import outcomes
-from .subject import names_of
 
 __all__ = [
     "Outcome",
@@ -53,16 +53,18 @@ def survives(
     `"torch"`, by default that of the operation or of the inputs; NumPy's arrays are
     converted. `only` and `skip` name the transformations to run, or not to run.
     """
-    name = framework_for(op, (inputs, keywords), framework)
+    name = framework_for(op, (inputs, keywords), framework, caller="survives()")
     kit = kit_for(name)
-    subject = subject_of(op, kit)
-    args, kwargs = prepared(subject.name, kit, (inputs, keywords))
+    subject = subject_of(op, name)
+    args, kwargs = prepared(
+        (inputs, keywords), kit.array, caller=f"survives({subject.name})"
+    )
     rows = chosen(kit.ROWS, only, skip)
     if not names_of(subject, args):
         rows = [row for row in rows if not row.keyword]
     scalar = scalar_of(kit, subject, args, kwargs)
     found = outcomes(subject, scalar, rows, plain=kit.ROWS[0])
-    return Survival(subject.name, NAMES[name], kit.version, found, subject.unmarked)
+    return Survival(subject.name, NAMES[name], kit.version, found, subject.unaltered)
 
 
 def survival_table(survivals: Mapping[str, Survival] | Iterable[Survival]) -> Any:

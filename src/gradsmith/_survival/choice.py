@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from .._errors import GradsmithError, annotate
+from .._subject import Subject
 from .arithmetic import alike, number
 from .scalar import DIRECTION, POINTS, Scalar, floating, outputs
-from .subject import Subject
 
 
 def scalar_of(

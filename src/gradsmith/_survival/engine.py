@@ -11,7 +11,6 @@ from .._forward import ForwardAccumulator
 from .._gradient_tape import GradientTape
 from .._tensor import Tensor
 from .row import GRADIENT, SECOND, TANGENT, Row
-from .subject import Subject
 
 version = np.__version__
 
@@ -95,8 +94,3 @@ ROWS = [
     Row("hvp", SECOND, lambda s: transforms.hvp(s.phi, (s.t,), (s.dt,))),
     Row("keyword call", GRADIENT, _tape, keyword=True),
 ]
-
-
-def subject_of(op: Any) -> Subject | None:
-    """There are none but ours."""
-    return None

@@ -10,7 +10,6 @@ import numpy as np
 from jax import export, lax
 from jax.sharding import Mesh, PartitionSpec
 
-from .jax_marks import subject_of  # noqa: F401  (part of a kit)
 from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
 
 version = jax.__version__

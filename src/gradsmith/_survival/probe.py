@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from .._errors import GradsmithError
+from .._subject import Subject, names_of
 from .judge import Judge, Reference
+from .marking import marked
 from .result import Outcome, Verdict
 from .row import BATCH, GRADIENT, KINDS, SECOND, TANGENT, Noted, Row
 from .scalar import DIRECTION, POINTS, Scalar
-from .subject import Subject, names_of
 
 STEP = 1 / 64
 ROUGH = 0.02  # for results that are compared with differences
@@ -38,11 +39,11 @@ class Probe:
             given, note = _result(row, scalar)
         except Exception as error:
             return Outcome(row.name, Verdict.REFUSED, first_line(error))
-        if self.subject.marked is None:
+        if self.subject.altered is None:
             verdict, detail = self._judge(rough=True).unmarked(given, reference)
             return Outcome(row.name, verdict, joined(detail, note))
         try:
-            with self.subject.marked(0.0) as op:
+            with marked(self.subject, 0.0) as op:
                 silenced, _ = _result(row, scalar.with_op(op))
         except Exception as error:
             why = f"its marked copy failed: {first_line(error)}"
@@ -76,7 +77,7 @@ class Probe:
             return unknown  # the table will say why
         self._require_finite(rule[0])
         plain = self.outcome(self.plain, Reference(None))
-        if self.subject.marked is not None and plain.verdict is not Verdict.HONOURED:
+        if self.subject.altered is not None and plain.verdict is not Verdict.HONOURED:
             return unknown
         body = np.array([self._differences(t) for t in POINTS])
         bodies: list[Any] = [None] * 3

@@ -8,12 +8,12 @@ from dataclasses import replace
 import numpy as np
 
 from .._errors import NotDifferentiableError
+from .._subject import Subject
 from .probe import Probe
 from .quiet import Progress, quiet
 from .result import Outcome, Verdict
 from .row import Row
 from .scalar import Scalar
-from .subject import Subject
 
 # The verdict on a transformation is the worse one.
 _ORDER = (

@@ -27,9 +27,9 @@ import numpy as np
 from .. import _tree
 from .. import numpy as gnp
 from .._arrays import is_array
+from .._subject import is_floating
 from .arithmetic import alike, number, shifted, terms
 from .row import TANGENT
-from .subject import is_floating
 
 CURVATURE = 0.3819  # so that the derivative 1 + 2 c u is zero for no simple u
 DIRECTION = np.array([0.75, 1.25])

@@ -9,7 +9,6 @@ import numpy as np
 import tensorflow as tf
 
 from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
-from .tensorflow_marks import subject_of  # noqa: F401  (part of a kit)
 
 version = tf.__version__
 

@@ -12,7 +12,6 @@ from torch.utils.checkpoint import checkpoint
 
 from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
 from .torch_compiled import Module, compiled
-from .torch_marks import subject_of  # noqa: F401  (part of a kit)
 
 version = torch.__version__.partition("+")[0]
 

@@ -1,4 +1,4 @@
-"""How PyTorch's own operations are marked."""
+"""PyTorch's own operations."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch._library import custom_ops
 from torch.autograd import Function
 
-from .subject import Subject, replaced, scaled, signature_of
+from .subject import Around, Subject, replaced, signature_of
 
 # The methods of a Function that answer with gradients or tangents.
 _RULES = ("backward", "vjp", "jvp")
@@ -39,7 +39,7 @@ def _of_function(cls: Any) -> Subject:
         cls.__name__,
         cls.apply,
         _forward_signature(cls),
-        lambda factor: _marked_function(cls, factor),
+        lambda around: _altered_function(cls, around),
         own_forward=cls.jvp is not Function.jvp,
     )
 
@@ -52,9 +52,9 @@ def _forward_signature(cls: Any) -> inspect.Signature | None:
 
 
 @contextmanager
-def _marked_function(cls: Any, factor: float) -> Iterator[Any]:
+def _altered_function(cls: Any, around: Around) -> Iterator[Any]:
     rules = {
-        name: staticmethod(scaled(getattr(cls, name), factor))
+        name: staticmethod(around(getattr(cls, name)))
         for name in _RULES
         if getattr(cls, name) is not getattr(Function, name)
     }
@@ -81,12 +81,12 @@ def _of_custom_op(op: Any) -> Subject:
         why = "it has no rule: give it one with register_autograd"
         return Subject(op._qualname, op, signature, None, why)
     return Subject(
-        op._qualname, op, signature, lambda factor: _marked_custom_op(op, factor)
+        op._qualname, op, signature, lambda around: _altered_custom_op(op, around)
     )
 
 
 @contextmanager
-def _marked_custom_op(op: Any, factor: float) -> Iterator[Any]:
+def _altered_custom_op(op: Any, around: Around) -> Iterator[Any]:
     # It is registered by its name for good, so there can be no copy.
-    with replaced(op, _backward_fn=scaled(op._backward_fn, factor)):
+    with replaced(op, _backward_fn=around(op._backward_fn)):
         yield op

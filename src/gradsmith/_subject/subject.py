@@ -1,9 +1,6 @@
-"""An operation under test: how to call it, and how to mark its rule.
+"""An operation that is looked at from outside: how to call it, how to alter its rule.
 
-A rule may well equal the true derivative, so its result doesn't show whether it was
-used. Hence the mark: a copy of the operation whose rule's answers are multiplied by a
-factor. With the factor 0, all that comes from the rule vanishes, to every order; what
-is left did not come from it.
+It is one of ours, a framework's own, or any function.
 """
 
 from __future__ import annotations
@@ -13,31 +10,31 @@ import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
-from functools import partial, wraps
 from types import MethodType
 from typing import Any
 
-from .. import _tree
 from .._operation import Operation
 
-Scale = Callable[[Any, float], Any]
-Mark = Callable[[float], AbstractContextManager[Callable[..., Any]]]
+# From a rule (what answers with gradients or tangents) to the one in its place.
+Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
 class Subject:
     """What is known of an operation.
 
-    `marked(factor)` is the context in which its marked copy, which it gives, may be
-    called; without it `unmarked` says why there is none.
+    `altered(around)` is the context in which a copy with other rules, which it gives,
+    may be called; without it `unaltered` says why there is none.
     """
 
     name: str
     call: Callable[..., Any]
     signature: inspect.Signature | None
-    marked: Mark | None
-    unmarked: str = ""
+    altered: Callable[[Around], AbstractContextManager[Callable[..., Any]]] | None
+    unaltered: str = ""
     own_forward: bool = False  # it has a forward rule beside the reverse one
+    surrogate: str | None = None  # the rule is not the derivative on purpose
+    linear: bool = True  # the rule is linear in the upstream gradient
 
 
 def of_operation(op: Any) -> Subject | None:
@@ -46,18 +43,20 @@ def of_operation(op: Any) -> Subject | None:
     if not isinstance(operation, Operation):
         return None
 
-    def mark(factor: float) -> Any:
-        marked = operation.altered(partial(scaled, factor=factor))
+    def altered(around: Around) -> Any:
+        copy = operation.altered(around)
         method = isinstance(op, MethodType)
-        return nullcontext(MethodType(marked, op.__self__) if method else marked)
+        return nullcontext(MethodType(copy, op.__self__) if method else copy)
 
     both = operation.closure or operation.vjp_rule is not None
     return Subject(
         operation.name,
         op,
         signature_of(op),
-        mark,
+        altered,
         own_forward=both and operation.jvp_rule is not None,
+        surrogate=operation.surrogate,
+        linear=operation.linear,
     )
 
 
@@ -91,30 +90,6 @@ def names_of(subject: Subject, args: Sequence[Any]) -> list[str]:
     parameters = list(subject.signature.parameters.values())[: len(args)]
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     return names if len(names) == len(args) else []
-
-
-# --- marking -------------------------------------------------------------------------
-
-
-def scaled(
-    rule: Callable[..., Any], factor: float, scale: Scale | None = None
-) -> Callable[..., Any]:
-    """A rule whose answers are multiplied by a factor."""
-    scale = scale or scale_tree
-
-    @wraps(rule)
-    def marked(*args: Any, **kwargs: Any) -> Any:
-        return scale(rule(*args, **kwargs), factor)
-
-    signature = signature_of(rule)  # some read it without following __wrapped__
-    if signature is not None:
-        marked.__signature__ = signature  # type: ignore[attr-defined]
-    return marked
-
-
-def scale_tree(gradients: Any, factor: float) -> Any:
-    """Multiply what is a number or an array of such; leave None and markers alone."""
-    return _tree.map(lambda g: g * factor if is_floating(g) else g, gradients)
 
 
 def is_floating(x: Any) -> bool:

@@ -1,0 +1,83 @@
+"""Is this gradient right, and if not, what is wrong with it?"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from .._arrays import NAMES
+from .._errors import GradsmithError
+from .._subject import framework_for, prepared, subject_of
+from .kits import kit_for
+from .model import Finding, Look, Report, Verdict
+from .problem import as_array, problem_of
+from .run import run
+from .session import Session
+
+__all__ = [
+    "Finding",
+    "GradientError",
+    "Look",
+    "Report",
+    "Verdict",
+    "assert_gradients",
+    "check",
+]
+
+
+class GradientError(GradsmithError, AssertionError):
+    """A gradient that `assert_gradients` found not to be right; `report` says why."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(str(report))
+        self.report = report
+
+
+def check(
+    op: Any,
+    *inputs: Any,
+    framework: str | None = None,
+    seed: int = 0,
+    thorough: bool = False,
+    **keywords: Any,
+) -> Report:
+    """Check the gradient of an operation: is it right, and if not, what is wrong?
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> @gs.custom_gradient
+    ... def cube(x):
+    ...     return x**3, lambda dy: 3 * x**2 * dy
+    >>> gs.check(cube, np.array([1.0, -2.0])).verdict
+    <Verdict.RIGHT: 'right'>
+    """
+    start = time.perf_counter()
+    name = framework_for(op, (inputs, keywords), framework, caller="check()")
+    kit = kit_for(name)
+    subject = subject_of(op, name)
+    args, kwargs = prepared(
+        (inputs, keywords), as_array, caller=f"check({subject.name})"
+    )
+    session = Session(problem_of(subject, kit, name, args, kwargs), seed)
+    run(session, thorough=thorough)
+    seen = [look.resolution for look in session.looks if look.resolution is not None]
+    return Report(
+        subject.name,
+        NAMES[name],
+        kit.version,
+        session.verdict,
+        tuple(session.findings),
+        tuple(session.looks),
+        tuple(session.notes),
+        seed,
+        max(seen, default=None),
+        time.perf_counter() - start,
+    )
+
+
+def assert_gradients(op: Any, *inputs: Any, **options: Any) -> Report:
+    """`check`, which raises `GradientError` unless the gradient is right."""
+    report = check(op, *inputs, **options)
+    if not report.ok:
+        raise GradientError(report)
+    return report

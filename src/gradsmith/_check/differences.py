@@ -1,0 +1,138 @@
+"""The derivative along a direction by differences, each element with its own error.
+
+    f(x + h v) - f(x - h v)
+    -----------------------  =  f'(x) v + c1 h^2 + c2 h^4 + ...  + noise / h
+             2 h
+
+for steps h that shrink by 4. Richardson's table removes one power after the other; of
+its entries, the one that agrees best with its neighbours is taken, element by element,
+and its disagreement is the error (Ridders). No tolerance enters: where the differences
+don't converge, the error says so.
+
+Where the derivatives from the two sides differ there is a kink, and each value between
+them is a valid subgradient: `low` and `high` are the ends, the same where it is smooth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+STEPS = 5
+RATIO = 4.0
+
+
+@dataclass(frozen=True)
+class Slope:
+    """The derivative of each output along a direction: between low and high."""
+
+    low: np.ndarray
+    high: np.ndarray
+    error: np.ndarray  # inf where the differences have not settled
+
+    @property
+    def size(self) -> np.ndarray:
+        return np.maximum(np.abs(self.low), np.abs(self.high))
+
+    @property
+    def kinks(self) -> np.ndarray:
+        return self.low != self.high
+
+
+def slope(
+    f: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    v: np.ndarray,
+    *,
+    y: np.ndarray,
+    noise: np.ndarray,
+    step: float = 0.125,
+    steps: int = STEPS,
+) -> Slope:
+    """The derivative of f at x along v. `noise` is the rounding error of y = f(x)."""
+    with np.errstate(all="ignore"):
+        hs = step / RATIO ** np.arange(steps)
+        sides = [(f(x + h * v), f(x - h * v)) for h in hs]
+        right = _one_sided([(p - y) / h for h, (p, _) in zip(hs, sides, strict=True)])
+        left = _one_sided([(y - m) / h for h, (_, m) in zip(hs, sides, strict=True)])
+        rows = [(p - m) / (2 * h) for h, (p, m) in zip(hs, sides, strict=True)]
+        value, error = _ridders(rows, noise, hs)
+        return _with_kinks(value, error, left, right, noise, hs)
+
+
+def _ridders(rows: list[np.ndarray], noise: np.ndarray, hs: np.ndarray) -> tuple:
+    """The entry of Richardson's table that agrees best with its neighbours."""
+    best, error = rows[0], np.full(rows[0].shape, np.inf)
+    above: list[np.ndarray] = []
+    for h, first in zip(hs, rows, strict=True):
+        row, power = [first], RATIO**2
+        for entry in above:
+            row.append(row[-1] + (row[-1] - entry) / (power - 1))
+            power *= RATIO**2
+        for k in range(1, len(row)):
+            spread = np.maximum(
+                np.abs(row[k] - row[k - 1]), np.abs(row[k] - above[k - 1])
+            )
+            spread = np.maximum(spread, noise / h)
+            better = spread < error  # never for NaN
+            best, error = (
+                np.where(better, row[k], best),
+                np.where(better, spread, error),
+            )
+        above = row
+    return best, error
+
+
+def _one_sided(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """The derivative from one side, and its error, from the three smallest steps."""
+    a, b, c = rows[-3:]
+    wide, narrow = b + (b - a) / (RATIO - 1), c + (c - b) / (RATIO - 1)
+    return narrow, np.abs(narrow - wide)
+
+
+def _with_kinks(
+    value: np.ndarray,
+    error: np.ndarray,
+    left: tuple[np.ndarray, np.ndarray],
+    right: tuple[np.ndarray, np.ndarray],
+    noise: np.ndarray,
+    hs: np.ndarray,
+) -> Slope:
+    """Put the two sides in place of the value where they differ for good."""
+    (a, da), (b, db) = left, right
+    rough = da + db + 8 * noise / hs[-1]
+    kink = np.abs(b - a) > 16 * rough
+    return Slope(
+        low=np.where(kink, np.minimum(a, b), value),
+        high=np.where(kink, np.maximum(a, b), value),
+        error=np.where(kink, rough, np.where(np.isfinite(value), error, np.inf)),
+    )
+
+
+def noise_of(
+    f: Callable[[np.ndarray], np.ndarray],
+    x: np.ndarray,
+    y: np.ndarray,
+    *,
+    eps: float,
+    random: np.random.Generator,
+) -> np.ndarray:
+    """The rounding error of y = f(x): how y moves if x moves by its last digits.
+
+    It is never taken for less than a unit of y itself.
+    """
+    with np.errstate(all="ignore"):
+        found = eps * np.abs(y)
+        for other in _jittered(x, eps, random):
+            moved = np.abs(f(other) - y)
+            found = np.fmax(found, np.where(np.isfinite(moved), moved, 0.0))
+    return found
+
+
+def _jittered(
+    x: np.ndarray, eps: float, random: np.random.Generator
+) -> Iterator[np.ndarray]:
+    for _ in range(2):
+        yield x * (1 + 2 * eps * random.choice([-1.0, 1.0], x.shape))

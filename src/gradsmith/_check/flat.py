@@ -1,0 +1,155 @@
+"""A problem as a function from one real vector to another.
+
+All arguments one after the other are x, all outputs y; a complex element is two real
+ones. With gradients in the convention dL/dRe + i dL/dIm, <gradient, direction> is then
+the plain product of vectors, also for complex arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .problem import Arrays, Problem
+
+
+@dataclass(frozen=True)
+class Part:
+    """The place of one array in the vector."""
+
+    name: str
+    start: int
+    shape: tuple[int, ...]
+    is_complex: bool = False
+
+    @property
+    def size(self) -> int:
+        return int(np.prod(self.shape)) * (1 + self.is_complex)
+
+    @property
+    def slice(self) -> slice:
+        return slice(self.start, self.start + self.size)
+
+    def array(self, vector: np.ndarray) -> np.ndarray:
+        """The array in a vector."""
+        part = np.ascontiguousarray(vector[self.slice])
+        return (part.view(complex) if self.is_complex else part).reshape(self.shape)
+
+    def index(self, i: int) -> tuple[int, ...]:
+        """The index in the array of an element of the vector."""
+        place = (i - self.start) // (1 + self.is_complex)
+        return tuple(int(k) for k in np.unravel_index(place, self.shape))
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How arrays lie in a vector."""
+
+    parts: tuple[Part, ...]
+
+    @property
+    def size(self) -> int:
+        return sum(part.size for part in self.parts)
+
+    def arrays(self, vector: np.ndarray) -> Arrays:
+        return [part.array(vector) for part in self.parts]
+
+    def vector(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray:
+        """The vector of some arrays; None is zero."""
+        pieces = [
+            np.zeros(part.size) if x is None else _reals(x, part.is_complex)
+            for part, x in zip(self.parts, arrays, strict=True)
+        ]
+        return np.concatenate(pieces) if pieces else np.zeros(0)
+
+    def part_of(self, i: int) -> Part:
+        return next(p for p in self.parts if p.start <= i < p.start + p.size)
+
+
+def layout_of(names: Sequence[str], arrays: Sequence[np.ndarray]) -> Layout:
+    """The layout of some arrays."""
+    parts, start = [], 0
+    for name, x in zip(names, arrays, strict=True):
+        parts.append(Part(name, start, x.shape, np.iscomplexobj(x)))
+        start += parts[-1].size
+    return Layout(tuple(parts))
+
+
+def _reals(x: np.ndarray, is_complex: bool) -> np.ndarray:
+    if is_complex:
+        return np.ascontiguousarray(x, complex).reshape(-1).view(float)
+    return np.ravel(np.real(x)).astype(float, copy=False)
+
+
+@dataclass(frozen=True)
+class Point:
+    """The outputs at a point, and the rule there."""
+
+    y: np.ndarray
+    pull: Callable[[np.ndarray], np.ndarray]
+    outputs: Layout
+
+
+@dataclass(frozen=True)
+class Flat:
+    """The problem in vectors, about the point x."""
+
+    problem: Problem
+    arguments: Layout
+    x: np.ndarray
+
+    def value(self, x: np.ndarray) -> np.ndarray:
+        ys = self.problem.value(self.arguments.arrays(x))
+        return layout_of(_output_names(ys), ys).vector(ys)
+
+    def linear(self, x: np.ndarray) -> Point:
+        """Raises what the rule raises, when it is pulled."""
+        found = self.problem.linear(self.arguments.arrays(x))
+        outputs = layout_of(_output_names(found.ys), found.ys)
+
+        def pull(dy: np.ndarray) -> np.ndarray:
+            return self._vector(found.pull(outputs.arrays(dy)))
+
+        return Point(outputs.vector(found.ys), pull, outputs)
+
+    def push(self, x: np.ndarray, dx: np.ndarray) -> np.ndarray:
+        arrays = self.arguments.arrays
+        dys = self.problem.push(arrays(x), arrays(dx))
+        return layout_of(_output_names(dys), dys).vector(dys)
+
+    def curve(self, x: np.ndarray, dy: Arrays, v: np.ndarray) -> np.ndarray:
+        """The gradient of <pull(dy), v> by x."""
+        arrays = self.arguments.arrays
+        return self._vector(self.problem.curve(arrays(x), dy, arrays(v)))
+
+    def _vector(self, gradients: Sequence[np.ndarray | None]) -> np.ndarray:
+        """Gradients as a vector; one of another shape is summed, as PyTorch would."""
+        return self.arguments.vector(gradients)
+
+    @property
+    def eps(self) -> float:
+        """The distance of 1 to the next number in the dtype of the arguments."""
+        return max(EPS.get(name, 2.0**-52) for name in self.problem.dtypes)
+
+
+EPS = {
+    "float64": 2.0**-52,
+    "complex128": 2.0**-52,
+    "float32": 2.0**-23,
+    "complex64": 2.0**-23,
+    "float16": 2.0**-10,
+    "bfloat16": 2.0**-7,
+}
+
+
+def flat(problem: Problem, xs: Sequence[np.ndarray] | None = None) -> Flat:
+    """A problem in vectors, at its own point or another."""
+    xs = problem.xs if xs is None else list(xs)
+    layout = layout_of(problem.names, xs)
+    return Flat(problem, layout, layout.vector(xs))
+
+
+def _output_names(ys: Sequence[np.ndarray]) -> list[str]:
+    return ["output"] if len(ys) == 1 else [f"output {i}" for i in range(len(ys))]

@@ -1,0 +1,56 @@
+"""The embedded engine."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import numpy as np
+
+from ... import _transforms as transforms
+from ..._tensor import Tensor
+
+version = np.__version__
+
+
+def array(x: np.ndarray, dtype: str) -> np.ndarray:
+    return np.array(x, dtype)
+
+
+def dtype_name(x: Any) -> str:
+    return str(x.dtype)
+
+
+def numpy(x: Any) -> np.ndarray:
+    return np.array(x.numpy() if isinstance(x, Tensor) else x)
+
+
+def precision(dtype: str) -> AbstractContextManager[Any]:
+    return nullcontext()
+
+
+def value(fn: Any, xs: list[Any]) -> list[Any]:
+    return fn(xs)
+
+
+def vjp(fn: Any, xs: list[Any]) -> Any:
+    ys, pull = transforms.vjp(lambda *xs: tuple(fn(xs)), *xs)
+    return list(ys), lambda dys: _listed(pull(tuple(dys)))
+
+
+def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
+    return list(transforms.jvp(lambda *xs: tuple(fn(xs)), tuple(xs), tuple(dxs))[1])
+
+
+def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    def slope(*xs: Any) -> Any:
+        gradients = vjp(fn, list(xs))[1](dys)
+        pairs = zip(gradients, vs, strict=True)
+        return sum(np.sum(np.real(np.conj(v) * g)) for g, v in pairs)
+
+    y, pull = transforms.vjp(slope, *xs)
+    return _listed(pull(np.ones_like(y)))
+
+
+def _listed(gradients: Any) -> list[Any]:
+    return list(gradients) if isinstance(gradients, tuple) else [gradients]

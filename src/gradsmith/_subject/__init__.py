@@ -1,0 +1,28 @@
+"""Operations looked at from outside: ours, a framework's own, any function."""
+
+from .door import framework_for, module_for, prepared, subject_of
+from .subject import (
+    Around,
+    Subject,
+    is_floating,
+    name_of,
+    names_of,
+    of_operation,
+    replaced,
+    signature_of,
+)
+
+__all__ = [
+    "Around",
+    "Subject",
+    "framework_for",
+    "is_floating",
+    "module_for",
+    "name_of",
+    "names_of",
+    "of_operation",
+    "prepared",
+    "replaced",
+    "signature_of",
+    "subject_of",
+]
