@@ -60,7 +60,6 @@ def check(
     )
     session = Session(problem_of(subject, kit, name, args, kwargs), seed)
     run(session, thorough=thorough)
-    seen = [look.resolution for look in session.looks if look.resolution is not None]
     return Report(
         subject.name,
         NAMES[name],
@@ -70,7 +69,7 @@ def check(
         tuple(session.looks),
         tuple(session.notes),
         seed,
-        max(seen, default=None),
+        session.resolution,
         time.perf_counter() - start,
     )
 

@@ -43,8 +43,9 @@ class Problem:
     framework: str
     call: Callable[..., Any]  # the operation, or an altered copy of it
     inputs: Any  # (args, kwargs), with all arrays as NumPy's
-    names: tuple[str, ...]  # of the arrays that are moved
+    names: tuple[str, ...]  # of the arrays of floating numbers
     dtypes: tuple[str, ...]  # what they are given as
+    held: frozenset[str] = frozenset()  # the names of those that are not moved
 
     # --- running it
 
@@ -91,19 +92,23 @@ class Problem:
 
     def native(self, xs: Sequence[Any]) -> list[Any]:
         """The operation on the framework's own arrays: outputs as a flat list."""
-        moved = iter(xs)
+        moved, names = iter(xs), iter(zip(self.names, self.dtypes, strict=True))
 
         def leaf(x: Any) -> Any:
             if not isinstance(x, np.ndarray):
                 return x
-            return next(moved) if is_floating(x) else self.kit.array(x, str(x.dtype))
+            name, dtype = next(names) if is_floating(x) else ("", str(x.dtype))
+            if name and name not in self.held:
+                return next(moved)
+            return self.kit.array(x, dtype)
 
         args, kwargs = _tree.map(leaf, self.inputs)
         return floating(self.call(*args, **kwargs))
 
     def given(self, xs: Sequence[np.ndarray]) -> list[Any]:
         """Arrays of the framework, in the dtypes of the arguments."""
-        return list(map(self.kit.array, xs, self.dtypes))
+        dtypes = [dtype for name, dtype in self._typed if name not in self.held]
+        return list(map(self.kit.array, xs, dtypes))
 
     def _back(self, dx: Any) -> np.ndarray | None:
         return None if dx is None else wide(self.kit.numpy(dx))
@@ -115,15 +120,33 @@ class Problem:
     # --- another problem like this one
 
     @property
+    def moved(self) -> tuple[str, ...]:
+        """The names of the arrays that are moved."""
+        return tuple(name for name in self.names if name not in self.held)
+
+    @property
     def xs(self) -> Arrays:
         """The arrays that are moved, as given."""
-        return [x for x in _tree.leaves(self.inputs) if _moves(x)]
+        arrays = [x for x in _tree.leaves(self.inputs) if _moves(x)]
+        pairs = zip(self.names, arrays, strict=True)
+        return [x for name, x in pairs if name not in self.held]
 
-    def at(self, xs: Iterable[np.ndarray]) -> Problem:
-        """With other arrays."""
-        new = iter(xs)
-        inputs = _tree.map(lambda x: next(new) if _moves(x) else x, self.inputs)
-        return replace(self, inputs=inputs)
+    @property
+    def _typed(self) -> list[tuple[str, str]]:
+        return list(zip(self.names, self.dtypes, strict=True))
+
+    def holding(self, names: Iterable[str]) -> Problem:
+        """With some of the arrays not moved."""
+        return replace(self, held=self.held | set(names))
+
+    def at_moved(self, xs: Iterable[np.ndarray]) -> Problem:
+        """With other values, perhaps of other shapes, for the arrays that are moved."""
+        new, names = iter(xs), iter(self.names)
+
+        def leaf(x: Any) -> Any:
+            return next(new) if _moves(x) and next(names) not in self.held else x
+
+        return replace(self, inputs=_tree.map(leaf, self.inputs))
 
     def with_inputs(self, inputs: Any) -> Problem:
         return replace(self, inputs=inputs)
@@ -134,8 +157,8 @@ class Problem:
         return replace(
             self,
             dtypes=tuple(
-                complexes.get(dtype, name) if name.startswith("complex") else dtype
-                for name in self.dtypes
+                complexes.get(dtype, old) if old.startswith("complex") else dtype
+                for old in self.dtypes
             ),
         )
 
