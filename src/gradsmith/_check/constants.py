@@ -16,7 +16,7 @@ _ATTRIBUTES = (
     "setup_context", "_init_fn", "_backward_fn", "_setup_context_fn", "func",
     "__wrapped__", "__func__", "__self__",
 )  # fmt: skip
-_DEPTH = 4
+_DEPTH = 8
 _LIMIT = 32
 _SMALL, _LARGE = 1e-12, 1e9
 

@@ -22,6 +22,7 @@ import numpy as np
 
 STEPS = 5
 RATIO = 4.0
+SAFETY = 2.0
 
 
 @dataclass(frozen=True)
@@ -62,27 +63,30 @@ def slope(
         return _with_kinks(value, error, left, right, noise, hs)
 
 
-def _ridders(rows: list[np.ndarray], noise: np.ndarray, hs: np.ndarray) -> tuple:
+def _ridders(
+    rows: list[np.ndarray], noise: np.ndarray, hs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The entry of Richardson's table that agrees best with its neighbours."""
     best, error = rows[0], np.full(rows[0].shape, np.inf)
+    at = np.full(rows[0].shape, hs[0])  # the step of the entry that is best
     above: list[np.ndarray] = []
+    smooth: list[tuple[float, np.ndarray]] = []  # entries free of the first power
     for h, first in zip(hs, rows, strict=True):
         row, power = [first], RATIO**2
-        for entry in above:
-            row.append(row[-1] + (row[-1] - entry) / (power - 1))
+        for k, entry in enumerate(above):
+            row.append(row[k] + (row[k] - entry) / (power - 1))
             power *= RATIO**2
-        for k in range(1, len(row)):
-            spread = np.maximum(
-                np.abs(row[k] - row[k - 1]), np.abs(row[k] - above[k - 1])
-            )
-            spread = np.maximum(spread, noise / h)
-            better = spread < error  # never for NaN
-            best, error = (
-                np.where(better, row[k], best),
-                np.where(better, spread, error),
-            )
+            spread = np.maximum(np.abs(row[-1] - row[k]), np.abs(row[-1] - entry))
+            better = np.maximum(spread, noise / h) < error  # never for NaN
+            best, at = np.where(better, row[-1], best), np.where(better, h, at)
+            error = np.where(better, np.maximum(spread, noise / h), error)
+        smooth += [(h, row[1])] if above else []
         above = row
-    return best, error
+    # Entries may agree by chance, most of all where y has few digits: what is left at
+    # the smallest steps is noise, and shows how much of it is in the best entry.
+    for h, entry in smooth[-2:]:
+        noise = np.fmax(noise, np.abs(entry - best) * h)
+    return best, np.maximum(error, SAFETY * noise / at)
 
 
 def _one_sided(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -71,6 +71,13 @@ def _small(x: np.ndarray, constants: Sequence[float], random: object) -> np.ndar
     return x * 1e-4
 
 
+def _moderate(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    sign = np.where(x < 0, -1.0, 1.0)
+    return sign * random.uniform(0.5, 8.0, x.shape)
+
+
 def _zeros(
     x: np.ndarray, constants: Sequence[float], random: np.random.Generator
 ) -> np.ndarray:
@@ -113,6 +120,7 @@ VALUES: dict[str, Way] = {
     "mixed signs": _signs,
     "mixed magnitudes": _magnitudes,
     "small values": _small,
+    "moderate values": _moderate,
     "some zeros": _zeros,
     "all zeros": _nothing,
     "equal values": _ties,
@@ -151,10 +159,16 @@ def _pooled(
     xs = problem.xs
     pools = [_pool(x, constants, random) for x in xs]
     if len(xs) > 1:
-        pools = [random.permutation(np.resize(pool, 512)) for pool in pools]
+        pools = [_shuffled(pool, random) for pool in pools]
     (y, *_) = problem.value(pools)
     inside = np.isfinite(y)
     return problem.at_moved([pool[inside] for pool in pools])
+
+
+def _shuffled(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """In random order, but for some that are zero or alike in all arguments."""
+    alike = np.array([0.0, 0.0, 0.5, -0.5, 3.0, -3.0])
+    return np.concatenate([random.permutation(np.resize(pool, 512)), alike])
 
 
 def _pool(
@@ -163,5 +177,5 @@ def _pool(
     given = x.reshape(-1)[:64]
     spread = 10.0 ** random.uniform(-8, 3, 48)
     near = [c * side for c in constants for side in (0.8, 0.97, 1, 1.03, 1.2)]
-    values = np.concatenate([given, spread, near, LARGE])
+    values = np.concatenate([given, spread, random.uniform(0, 8, 48), near, LARGE])
     return np.concatenate([values, -values, [0.0, -0.0]])

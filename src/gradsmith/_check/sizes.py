@@ -69,17 +69,21 @@ def _many(shape: tuple[int, ...], lengths: list[int]) -> dict[int, int]:
 def _with_lengths(
     problem: Problem, lengths: dict[int, int], random: np.random.Generator
 ) -> Problem:
+    shorter = [new for old, new in lengths.items() if new < old]
+    shortest = max(min(shorter, default=2**31) - 1, 0)
+
     def leaf(x: Any) -> Any:
         if not _is_array(x):
             return x
         shape: tuple[int, ...] = tuple(lengths.get(n, n) for n in x.shape)
-        if shape == x.shape:
+        if shape == x.shape and x.dtype.kind not in "iu":
             return x
         if not x.size:
             return np.zeros(shape, x.dtype)
         new = np.resize(x, shape)
         if x.dtype.kind not in "fc":
-            return new
+            # An index must not point beyond an axis that became shorter.
+            return np.minimum(new, shortest) if x.dtype.kind in "iu" else new
         return (new * (1 + 0.1 * random.standard_normal(shape))).astype(x.dtype)
 
     return problem.with_inputs(_tree.map(leaf, problem.inputs))
