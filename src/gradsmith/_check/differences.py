@@ -22,7 +22,7 @@ import numpy as np
 
 STEPS = 5
 RATIO = 4.0
-SAFETY = 2.0
+SAFETY = 4.0
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,6 @@ def _ridders(
 ) -> tuple[np.ndarray, np.ndarray]:
     """The entry of Richardson's table that agrees best with its neighbours."""
     best, error = rows[0], np.full(rows[0].shape, np.inf)
-    at = np.full(rows[0].shape, hs[0])  # the step of the entry that is best
     above: list[np.ndarray] = []
     smooth: list[tuple[float, np.ndarray]] = []  # entries free of the first power
     for h, first in zip(hs, rows, strict=True):
@@ -78,15 +77,16 @@ def _ridders(
             power *= RATIO**2
             spread = np.maximum(np.abs(row[-1] - row[k]), np.abs(row[-1] - entry))
             better = np.maximum(spread, noise / h) < error  # never for NaN
-            best, at = np.where(better, row[-1], best), np.where(better, h, at)
+            best = np.where(better, row[-1], best)
             error = np.where(better, np.maximum(spread, noise / h), error)
         smooth += [(h, row[1])] if above else []
         above = row
-    # Entries may agree by chance, most of all where y has few digits: what is left at
-    # the smallest steps is noise, and shows how much of it is in the best entry.
+    # Entries may agree by chance, where y has few digits, or because the steps are too
+    # large to see what happens at x: what the smallest steps say otherwise, beyond
+    # their noise, is an error.
     for h, entry in smooth[-2:]:
-        noise = np.fmax(noise, np.abs(entry - best) * h)
-    return best, np.maximum(error, SAFETY * noise / at)
+        error = np.fmax(error, np.abs(entry - best) - SAFETY * noise / h)
+    return best, error
 
 
 def _one_sided(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -21,6 +21,7 @@ from .flat import Flat, Part, Point
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
 SIGMAS = 8.0
+ROUNDING = 2.0**-46
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
 GROUPS = 3
 CLEAR = 0.1  # a resolution beyond this says nothing
@@ -54,7 +55,7 @@ class Test:
 
     @property
     def is_wrong(self) -> bool:
-        return self.gap > self.error
+        return self.gap > max(self.error, ROUNDING * self.scale)
 
     @property
     def resolution(self) -> float:
@@ -180,8 +181,9 @@ class Ground:
 
     def settled(self, found: Slope) -> np.ndarray:
         with np.errstate(all="ignore"):
-            size = np.maximum(found.size, np.abs(self.y))
-            return found.error <= SETTLED * np.where(np.isfinite(size), size, 0.0)
+            flat = 2**17 * self.flat.eps * np.abs(self.y)  # where y does not change
+            allowed = np.maximum(SETTLED * found.size, flat)
+            return found.error <= np.where(np.isfinite(allowed), allowed, 0.0)
 
     def _flat_weights(self, found: Slope) -> np.ndarray:
         """All outputs as they are, but those much less certain than the usual."""
