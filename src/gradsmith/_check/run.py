@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
+
 import numpy as np
 
 from .._survival.quiet import Progress, quiet
 from .constants import constants_of
 from .finite import not_finite
-from .first import Ground, Test
+from .first import MANY, Ground, Test
 from .flat import flat
 from .model import Finding, Verdict
 from .problem import Problem
@@ -20,12 +22,18 @@ def run(session: Session, *, thorough: bool) -> None:
     """Look at everything, on the inputs given and on others like them."""
     progress = Progress("check", session.problem.subject.name)
     try:
-        with quiet(), np.errstate(all="ignore"):
+        with quiet(), np.errstate(all="ignore"), _threads(session.problem):
             problem = ready(session)
             if problem is not None:
                 _look(session, problem, progress)
     finally:
         progress.close()
+
+
+def _threads(problem: Problem) -> AbstractContextManager[None]:
+    """Small arrays are not worth the threads of a framework."""
+    small = sum(x.size for x in problem.xs) < MANY
+    return problem.kit.alone() if small else nullcontext()
 
 
 def _look(session: Session, problem: Problem, progress: Progress) -> None:
