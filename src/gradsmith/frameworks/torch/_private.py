@@ -33,6 +33,11 @@ def is_traced() -> bool:
     return TracingContext.try_get() is not None
 
 
+def guards_context() -> Any:
+    """What holds the guards that Dynamo, which is at work, has collected so far."""
+    return TracingContext.get().guards_context
+
+
 def has_forward_level() -> bool:
     """Whether forward mode is on, outside of torch.func."""
     return forward_ad._current_level >= 0

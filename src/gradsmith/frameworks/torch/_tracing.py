@@ -15,6 +15,7 @@ import torch
 from ... import _arrays, _parameters, _tree
 from ..._late import once_imported
 from ._compiled import opaque, structure
+from ._guards import forget
 from ._nodes import name_of
 from ._quick import quick
 
@@ -41,6 +42,10 @@ def _method_of(operation: Any, instance: Any) -> Any:
     return partial(operation, instance)
 
 
+def _nothing() -> None:
+    """For `forget`, which Dynamo runs itself, since it depends on no argument."""
+
+
 _SUBSTITUTES = {
     _parameters.takes: _takes,
     _parameters.method_of: _method_of,
@@ -54,6 +59,7 @@ def register(dynamo: Any) -> None:
     for original, substitute in _SUBSTITUTES.items():
         torch.compiler.substitute_in_graph(original)(substitute)
     torch.compiler.allow_in_graph(opaque)
+    torch.compiler.substitute_in_graph(forget, can_constant_fold_through=True)(_nothing)
     for constant in (name_of, structure):
         torch.compiler.assume_constant_result(constant)
 
