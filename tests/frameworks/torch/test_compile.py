@@ -11,7 +11,7 @@ from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import gradsmith as gs
 
-from .operations import CANARIES, canary, name, point, softmax
+from .operations import CANARIES, canary, name, point, ruled_canary, softmax
 
 pytestmark = [
     # PyTorch about itself, in what compiles
@@ -376,3 +376,14 @@ def test_a_body_that_looks_at_values():
     op = gs.with_gradient(lambda x: x if x.sum() > 0 else -x, lambda dy, y, x: dy)
     with pytest.raises(Exception, match=r"[Dd]ata-dependent"):
         compiled(op)(point(requires_grad=True))
+
+
+@pytest.mark.parametrize("op", [canary, ruled_canary], ids=name)
+def test_compiled_autograd(op):
+    """It traces the walk back of an eager graph, and runs it again on other values."""
+    torch._dynamo.reset()
+    for x in (point(requires_grad=True), (point() + 1).requires_grad_()):
+        (expected,) = torch.autograd.grad(op(x).sum(), x)
+        with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
+            op(x).sum().backward()
+        torch.testing.assert_close(x.grad, expected)

@@ -124,6 +124,8 @@ def _captured_by(grad: Any, inner: list[Any]) -> list[torch.Tensor] | None:
         cls = content.__class__
         if cls is _Tensor:
             if content is not inner[0]:  # which is watched anyway
+                if content.is_inference():
+                    return None
                 captured.append(content)
         elif cls not in PLAIN:
             return None

@@ -18,6 +18,7 @@ from ._compiled import opaque, structure
 from ._guards import forget
 from ._nodes import name_of
 from ._quick import quick
+from ._quick_node import Node, backward_in_graph
 
 
 def _takes(fn: Any) -> Any:
@@ -52,6 +53,7 @@ _SUBSTITUTES = {
     _tree.kind_of: _kind,
     _arrays.framework_of: _framework_of,
     quick: _not_quick,
+    Node.backward: backward_in_graph,
 }
 
 
