@@ -50,6 +50,13 @@ def test_backward(op):
     torch.testing.assert_close(gradient(compiled(op)), 10 * X**3)
 
 
+def test_where_pytorch_takes_compiling_for_exporting(monkeypatch):
+    """As 2.11 does."""
+    is_compiling = torch.compiler.is_dynamo_compiling
+    monkeypatch.setattr(torch.compiler, "is_exporting", lambda: is_compiling())
+    torch.testing.assert_close(gradient(compiled(canary)), 10 * X**3)
+
+
 def test_backward_by_inductor():
     f = compiled(lambda x: canary(softmax(x)), backend="inductor")
     torch.testing.assert_close(gradient(f), gradient(lambda x: canary(softmax(x))))

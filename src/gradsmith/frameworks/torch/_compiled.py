@@ -30,14 +30,14 @@ from ._nodes import (
     with_tensors,
 )
 from ._outputs import Outputs
-from ._private import is_transformed
+from ._private import is_exporting, is_transformed
 from ._rules import gradients
 from ._specs import AutocastSpec, TensorSpec
 
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation while Dynamo traces."""
-    if torch.compiler.is_exporting() and torch.is_grad_enabled():
+    if is_exporting() and torch.is_grad_enabled():
         raise UnsupportedOperationError(
             f"operation {operation.name!r} keeps its rule in torch.export with "
             "strict=False, the default, only\n"

@@ -11,7 +11,7 @@ from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from . import _compiled, _eager, _export, _quick, _tracing, _transformed  # noqa: F401
 from ._guards import forget
-from ._private import has_forward_level, is_scripting, is_transformed
+from ._private import has_forward_level, is_exporting, is_scripting, is_transformed
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -20,7 +20,7 @@ def call(operation: Any, bound: Bound) -> Any:
         y = _compiled.call(operation, bound)
         forget()
         return y
-    if torch.compiler.is_exporting():
+    if is_exporting():
         return _export.call(operation, bound)
     if any(isinstance(x, torch.fx.Proxy) for x in bound.leaves):
         return _traced(operation, bound)

@@ -23,7 +23,7 @@ from .. import OPERATIONS
 from . import _eager
 from ._nodes import decoded, encoded, numbered, refusing, with_tensors
 from ._outputs import Outputs
-from ._private import below_autograd, is_traced, is_transformed
+from ._private import below_autograd, is_exporting, is_traced, is_transformed
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -114,7 +114,7 @@ def _differentiable(
         )
     is_plain = all(type(x) in (torch.Tensor, torch.nn.Parameter) for x in xs)
     is_compiled = is_traced()
-    if torch.compiler.is_exporting() or not (is_plain or is_compiled):
+    if is_exporting() or not (is_plain or is_compiled):
         with below_autograd():
             return torch.ops.gradsmith.apply(xs, reference, text)
     from ._dispatch import call
