@@ -43,9 +43,9 @@ class Signature:
             if any(is_array(leaf) for leaf in _tree.leaves(p.default))
         }
         self.is_simple = self.positional == len(self.names) and not self.array_defaults
-        # How many arguments by position are a whole call, if nothing else is to be done
+        # How many arguments by position make a complete call that needs no binding
         most = self.positional + 1 if self.is_simple else 0
-        self.whole = range(self.required, most)
+        self.complete_counts = range(self.required, most)
 
     def by_position(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

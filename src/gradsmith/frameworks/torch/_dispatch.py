@@ -37,7 +37,7 @@ def _traced(operation: Any, bound: Bound) -> Any:
     """A node of torch.fx, which would else look into the body and see no rule."""
     tracer = next(x for x in bound.leaves if isinstance(x, torch.fx.Proxy)).tracer
     args, kwargs = bound.given_arguments()
-    target = operation.public or operation
+    target = operation.original or operation
     return tracer.create_proxy("call_function", target, tuple(args), kwargs)
 
 

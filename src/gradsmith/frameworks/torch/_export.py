@@ -56,7 +56,7 @@ def _reference(operation: Any) -> str:
     """How an operation is found: by its name, or only in this process."""
     path = getattr(operation, "__qualname__", "<nowhere>")
     module = getattr(operation, "__module__", "")
-    if _look_up(module, path) is (operation.public or operation):
+    if _look_up(module, path) is (operation.original or operation):
         return f"{module}:{path}"
     return operation.key
 
@@ -82,7 +82,7 @@ def _found(reference: str) -> Any:
             "  what to do: define the operation at the top level of a module that can "
             "be imported, and export the program again"
         )
-    return operation.as_hosted()
+    return operation.callback or operation
 
 
 # --- the operator --------------------------------------------------------------------

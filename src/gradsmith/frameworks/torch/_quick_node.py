@@ -149,8 +149,8 @@ def _checked(
     """What a rule returned, read and checked by the contract."""
     bound = operation.signature.bind(args, {})
     outputs = Outputs(operation, dy)
-    whole = Run(operation, bound, outputs, None)
-    application = whole.application([*saved, dy], [dy])
+    run = Run(operation, bound, outputs, None)
+    application = run.application([*saved, dy], [dy])
     wanted = _wanted(ctx)
     gradients, specs = application.checked(returned, wanted), application.call.leaves
     found: list[Any] = [None] * len(saved)
