@@ -122,6 +122,15 @@ def test_the_graph_is_that_of_a_hand_written_function():
     assert graphs(exp_rule) == by_hand
 
 
+def test_a_body_that_breaks_the_graph():
+    def body(x):
+        torch._dynamo.graph_break()
+        return x * 1, lambda dy: 10 * dy
+
+    f = compiled(gs.custom_gradient(body), fullgraph=False)
+    assert gradient(f).tolist() == [10, 10, 10]
+
+
 def guards(f):
     """The names that compiled code looks at whenever it is called."""
     found = []

@@ -10,16 +10,13 @@ from ..._arrays import QUICK
 from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from . import _compiled, _eager, _export, _quick, _tracing, _transformed  # noqa: F401
-from ._guards import forget
 from ._private import has_forward_level, is_exporting, is_scripting, is_transformed
 
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation, so that PyTorch differentiates it by its rule."""
     if torch.compiler.is_dynamo_compiling():
-        y = _compiled.call(operation, bound)
-        forget()
-        return y
+        return _compiled.call(operation, bound)
     if is_exporting():
         return _export.call(operation, bound)
     if any(isinstance(x, torch.fx.Proxy) for x in bound.leaves):

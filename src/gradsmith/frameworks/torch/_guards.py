@@ -28,6 +28,8 @@ _NAMES = re.compile(r"[a-z.(]*G\['__(import_(gradsmith|torch)(_dot_|')|builtins_
 def forget() -> None:
     """Drop the guards on ourselves. While Dynamo traces, this is run, not traced."""
     context = guards_context()
+    if context is None:  # the body broke the graph, and the rest is not traced
+        return
     guards = context.dynamo_guards
     kept = [guard for guard in guards if not _is_ours(guard)]
     context.dynamo_guards = type(guards)(type(guards.inner)(kept))

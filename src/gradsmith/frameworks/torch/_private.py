@@ -43,8 +43,8 @@ def is_exporting() -> bool:
 
 
 def guards_context() -> Any:
-    """What holds the guards that Dynamo, which is at work, has collected so far."""
-    return TracingContext.get().guards_context
+    """What holds the guards that Dynamo has collected; None if it is not at work."""
+    return getattr(TracingContext.try_get(), "guards_context", None)
 
 
 def has_forward_level() -> bool:
