@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -76,14 +77,20 @@ def _torch(forward: Forward, rule: Rule, arity: int) -> Any:
 
 def _jax(forward: Forward, rule: Rule, arity: int) -> Any:
     jax = load("jax")
-    op = jax.custom_vjp(forward)
+    asarray = load("jax.numpy").asarray  # eager JAX hands on NumPy's arrays as they are
+
+    @wraps(forward)
+    def body(*xs: Any) -> Any:
+        return forward(*map(asarray, xs))
+
+    op = jax.custom_vjp(body)
 
     def fwd(*xs: Any) -> Any:
-        y = forward(*xs)
+        y = body(*xs)
         return y, (y, xs)
 
     def bwd(saved: Any, dy: Any) -> Any:
-        y, xs = saved
+        dy, (y, xs) = jax.tree.map(asarray, (dy, saved))
         return rule(dy, y, *xs)
 
     op.defvjp(fwd, bwd)
