@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,20 +91,10 @@ class Problem:
             found = self.kit.hvp(self.native, given, upstream, self.given(vs))
             return [self._back(dx) for dx in found]
 
-    def native(self, xs: Sequence[Any]) -> list[Any]:
-        """The operation on the framework's own arrays: outputs as a flat list."""
-        moved, names = iter(xs), iter(zip(self.names, self.dtypes, strict=True))
-
-        def leaf(x: Any) -> Any:
-            if not isinstance(x, np.ndarray):
-                return x
-            name, dtype = next(names) if is_floating(x) else ("", str(x.dtype))
-            if name and name not in self.held:
-                return next(moved)
-            return self.kit.array(x, dtype)
-
-        args, kwargs = _tree.map(leaf, self.inputs)
-        return floating(self.call(*args, **kwargs))
+    @property
+    def native(self) -> Body:
+        """The operation on the framework's own arrays."""
+        return Body(self.call, self.kit, self.inputs, self._typed, self.held)
 
     def given(self, xs: Sequence[np.ndarray]) -> list[Any]:
         """Arrays of the framework, in the dtypes of the arguments."""
@@ -168,6 +159,55 @@ class Problem:
         assert self.subject.altered is not None
         with self.subject.altered(around) as call:
             yield replace(self, call=call)
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """An operation on the framework's arrays: from those that are moved to the outputs.
+
+    Two are equal if they compute the same, so that what was compiled can be kept.
+    """
+
+    call: Callable[..., Any]
+    kit: Any
+    inputs: Any
+    typed: Sequence[tuple[str, str]]
+    held: frozenset[str]
+
+    def __call__(self, xs: Sequence[Any]) -> list[Any]:
+        moved, names = iter(xs), iter(self.typed)
+
+        def leaf(x: Any) -> Any:
+            if not isinstance(x, np.ndarray):
+                return x
+            name, dtype = next(names) if is_floating(x) else ("", str(x.dtype))
+            if name and name not in self.held:
+                return next(moved)
+            return self.kit.array(x, dtype)
+
+        args, kwargs = _tree.map(leaf, self.inputs)
+        return floating(self.call(*args, **kwargs))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        moved = {name for name, _ in self.typed} - self.held
+        names = iter(self.typed)
+
+        def leaf(x: Any) -> Any:
+            if not isinstance(x, np.ndarray):
+                return x if type(x) in (int, float, str, bool, type(None)) else id(x)
+            if is_floating(x) and next(names)[0] in moved:
+                return "moved"
+            return (x.shape, str(x.dtype), x.tobytes())
+
+        named = _tree.leaves_with_names(self.inputs)
+        return (id(self.call), tuple((name, leaf(x)) for name, x in named))
 
 
 _WIDE = ("float64", "complex128")
