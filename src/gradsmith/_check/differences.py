@@ -90,10 +90,9 @@ def _ridders(
 
 
 def _one_sided(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The derivative from one side, and its error, from the three smallest steps."""
+    """The derivative from one side, by the smallest steps and by wider ones."""
     a, b, c = rows[-3:]
-    wide, narrow = b + (b - a) / (RATIO - 1), c + (c - b) / (RATIO - 1)
-    return narrow, np.abs(narrow - wide)
+    return c + (c - b) / (RATIO - 1), b + (b - a) / (RATIO - 1)
 
 
 def _with_kinks(
@@ -105,13 +104,18 @@ def _with_kinks(
     hs: np.ndarray,
 ) -> Slope:
     """Put the two sides in place of the value where they differ for good."""
-    (a, da), (b, db) = left, right
-    rough = da + db + 8 * noise / hs[-1]
-    kink = np.abs(b - a) > 16 * rough
+    (a, a_wide), (b, b_wide) = left, right
+    gap, gap_wide = np.abs(b - a), np.abs(b_wide - a_wide)
+    rough = np.abs(a - a_wide) + np.abs(b - b_wide) + 8 * noise / hs[-1]
+    kink = gap > 16 * rough
+    # Vertical from both sides, or a jump: the sides differ more and more.
+    torn = ~kink & (gap > 0.1 * np.maximum(np.abs(a), np.abs(b)))
+    torn &= (gap > 0.5 * gap_wide) & (gap > 16 * noise / hs[-1])
+    error = np.where(torn | ~np.isfinite(value), np.inf, error)
     return Slope(
         low=np.where(kink, np.minimum(a, b), value),
         high=np.where(kink, np.maximum(a, b), value),
-        error=np.where(kink, rough, np.where(np.isfinite(value), error, np.inf)),
+        error=np.where(kink, rough, error),
     )
 
 

@@ -34,12 +34,12 @@ def scenarios(
     """The given inputs first, then what is derived from them."""
     yield Scenario("the given inputs", problem, is_given=True)
     given = problem.xs
-    ways = VALUES if not _is_local(problem, given) else {}
-    for name, way in ways.items():
+    pooled = _pooled(problem, constants, random) if _is_local(problem, given) else None
+    if pooled is not None:
+        yield Scenario("a range of values", pooled)
+    for name, way in VALUES.items() if pooled is None else ():
         xs = [way(x, constants, random) for x in given]
         yield Scenario(name, problem.at_moved(xs), even=name in EVEN)
-    if not ways:
-        yield Scenario("a range of values", _pooled(problem, constants, random))
     for name, other in resized(problem, random):
         yield Scenario(name, other)
 
@@ -152,13 +152,19 @@ def _is_local(problem: Problem, xs: Arrays) -> bool:
 
 def _pooled(
     problem: Problem, constants: Sequence[float], random: np.random.Generator
-) -> Problem:
-    """One long vector of all kinds of values; several arguments in random pairs."""
+) -> Problem | None:
+    """One long vector of all kinds of values; several arguments in random pairs.
+
+    None if the operation has another shape in mind.
+    """
     xs = problem.xs
     pools = [_pool(x, constants, random) for x in xs]
     if len(xs) > 1:
         pools = [_shuffled(pool, random) for pool in pools]
-    (y, *_) = problem.value(pools)
+    try:
+        (y, *_) = problem.value(pools)
+    except Exception:
+        return None
     inside = np.isfinite(y)
     return problem.at_moved([pool[inside] for pool in pools])
 
