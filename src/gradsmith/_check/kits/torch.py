@@ -82,3 +82,25 @@ def _gradients(
             allow_unused=True,
         )
     )
+
+
+# --- how arrays lie in memory
+
+
+def transposed(x: Any) -> Any:
+    axes = tuple(reversed(range(x.ndim)))
+    return x.permute(axes).contiguous().permute(axes)
+
+
+def sliced(x: Any) -> Any:
+    if x.ndim == 0:
+        return x
+    return torch.stack([x, torch.zeros_like(x)], -1).flatten(-2)[..., ::2]
+
+
+def repeated(x: Any) -> Any:
+    """The first element everywhere, in no more memory than that one needs."""
+    return x.flatten()[:1].clone().reshape(()).expand(x.shape) if x.numel() else x
+
+
+LAYOUTS = {"transposed": transposed, "sliced": sliced}
