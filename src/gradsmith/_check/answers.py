@@ -1,10 +1,10 @@
 """Which gradient a rule returned for which argument, by each framework's convention.
 
-    PyTorch      backward(ctx, *dys)           one per argument of forward, None for all
-                                               that is no tensor; more Nones may follow
-    JAX          bwd(*nondiff, res, dy)        a tuple, one tree per argument that is
-                                               not in nondiff_argnums
-    TensorFlow   grad(*dys, variables=None)    flat, one per tensor in the arguments
+PyTorch      backward(ctx, *dys)           one per argument of forward, None for all
+                                           that is no tensor; more Nones may follow
+JAX          bwd(*nondiff, res, dy)        a tuple, one tree per argument that is
+                                           not in nondiff_argnums
+TensorFlow   grad(*dys, variables=None)    flat, one per tensor in the arguments
 """
 
 from __future__ import annotations

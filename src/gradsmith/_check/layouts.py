@@ -12,7 +12,7 @@ import numpy as np
 
 from .flat import EPS
 from .model import Finding, Verdict
-from .native import Native, evaluated, given, reason, signed
+from .native import Native, evaluated, given, jittered, reason, signed
 from .problem import Problem
 from .session import Session
 
@@ -22,7 +22,8 @@ ROUNDINGS = 256.0  # sums are taken in another order
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Arguments and upstream gradients in other layouts, same values."""
     kit = problem.kit
-    if not hasattr(kit, "LAYOUTS"):
+    unsteady = any(f.what in ("purity", "determinism") for f in session.findings)
+    if unsteady or not hasattr(kit, "LAYOUTS"):
         return
     probe = _Probe(session, problem, scenario)
     if probe.g.size == 0:
@@ -79,17 +80,25 @@ class _Probe:
             both = np.isfinite(expected)
             size = float(np.max(np.abs(self.g), where=np.isfinite(self.g), initial=0.0))
             gap = float(np.max(np.abs(g - expected), where=both, initial=0.0))
-        if gap <= self.rounding * max(size, np.finfo(float).tiny):
+        if gap <= self.rounding * size or gap <= ROUNDINGS * self._noise():
             return
         if self.clean:
             self.session.found(self._finding(words, gap / (size or 1.0)))
         self.clean = False
 
+    def _noise(self) -> float:
+        """How far the gradient moves if the arguments move by their last digits."""
+        eps = self.rounding / ROUNDINGS
+        xs = jittered(np.random.default_rng(0), self.problem.xs, eps)
+        found = self.problem.linear(xs).pull(self.dys)
+        gap = np.abs(self.point.arguments.vector(found) - self.g)
+        return float(np.max(gap, where=np.isfinite(gap), initial=0.0))
+
     def _finding(self, words: str, error: float) -> Finding:
         return Finding(
             "layout",
-            f"the gradient is another one for {words} (transposed, sliced or repeated "
-            "without a copy) than for contiguous ones of the same values",
+            f"for {words}, which are views of other arrays, the gradient is another "
+            "one than for contiguous ones of the same values",
             scenario=self.scenario,
             error=error,
             noise=self.rounding,

@@ -26,7 +26,7 @@ class Native:
     _pull: Callable[[list[Any]], list[Any]]
 
     def upstream(self, dys: Sequence[np.ndarray]) -> list[Any]:
-        """Upstream gradients as the framework's arrays, in the dtypes of the outputs."""
+        """Upstream gradients as the framework's, in the dtypes of the outputs."""
         kit = self.problem.kit
         with context(self.problem):
             return [
@@ -80,6 +80,13 @@ def context(problem: Problem) -> AbstractContextManager[Any]:
 def signed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """Random signs and magnitudes: multiples of 1/4, exact in every dtype."""
     return random.choice([-1.0, 1.0], shape) * random.integers(3, 8, shape) / 4
+
+
+def jittered(
+    random: np.random.Generator, xs: Sequence[np.ndarray], eps: float
+) -> Arrays:
+    """The arrays with their last digits moved, to see what rounding does."""
+    return [x * (1 + 2 * eps * random.choice([-1.0, 1.0], x.shape)) for x in xs]
 
 
 def reason(error: BaseException) -> str:

@@ -1,7 +1,7 @@
 """Is the rule linear in the upstream gradient? No differences are needed for that.
 
-    pull(2^k u) = 2^k pull(u),   pull(-u) = -pull(u),   pull(0) = 0     to the last digit
-    pull(u + w) = pull(u) + pull(w)                                       to rounding
+    pull(2^k u) = 2^k pull(u),   pull(-u) = -pull(u),   pull(0) = 0    to the last digit
+    pull(u + w) = pull(u) + pull(w)                                    to rounding
 
 The rounding is measured: how much pull(u) moves if u moves by its last digits.
 """

@@ -50,3 +50,13 @@ def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
         return sum(jnp.sum(jnp.real(jnp.conj(v) * g)) for g, v in pairs)
 
     return [jnp.conj(g) for g in jax.grad(slope)(list(xs))]
+
+
+def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    pull = vjp(fn, xs)[1]
+
+    def slope(dys: list[Any]) -> Any:
+        pairs = zip(pull(dys), vs, strict=True)
+        return sum(jnp.sum(jnp.real(jnp.conj(v) * g)) for g, v in pairs)
+
+    return [jnp.conj(g) for g in jax.grad(slope)(list(dys))]

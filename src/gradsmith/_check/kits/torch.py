@@ -52,17 +52,48 @@ def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
 
 
 def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    return _twice(fn, xs, dys, vs)[: len(xs)]
+
+
+def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    return _twice(fn, xs, dys, vs)[len(xs) :]
+
+
+def _twice(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    """The gradient of <pull(dys), vs> by xs and by dys."""
     xs = [x.detach().requires_grad_() for x in xs]
+    # once_differentiable refuses only if the upstream gradient needs a gradient.
+    dys = [dy.detach().requires_grad_() for dy in dys]
     with torch.enable_grad():
-        ys = fn(xs)
-        gradients = _gradients(ys, xs, dys, create_graph=True)
-        pairs = zip(gradients, vs, strict=True)
-        slope = sum(
-            torch.sum(torch.real(torch.conj(v) * g)) for g, v in pairs if g is not None
-        )
+        gradients = _gradients(fn(xs), xs, dys, create_graph=True)
+        slope = _inner(gradients, vs)
     if not (isinstance(slope, torch.Tensor) and slope.requires_grad):
-        return [None] * len(xs)
-    return list(torch.autograd.grad(slope, xs, allow_unused=True))
+        return [None] * (len(xs) + len(dys))
+    _require_twice(slope)
+    return list(torch.autograd.grad(slope, [*xs, *dys], allow_unused=True))
+
+
+def _require_twice(y: Any) -> None:
+    """Raise what once_differentiable does, also if no path to xs leads through it."""
+    ahead, seen = [y.grad_fn], set()
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name() == "torch::autograd::Error":
+            raise RuntimeError(
+                "the rule is marked with @once_differentiable, so it is not to be "
+                "differentiated"
+            )
+        ahead += [parent for parent, _ in node.next_functions]
+
+
+def _inner(gradients: list[Any], vs: list[Any]) -> Any:
+    pairs = zip(gradients, vs, strict=True)
+    return sum(
+        torch.sum(torch.real(torch.conj(v) * g)) for g, v in pairs if g is not None
+    )
 
 
 def _gradients(
