@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 version = torch.__version__.partition("+")[0]
 
@@ -48,7 +49,14 @@ def vjp(fn: Any, xs: list[Any]) -> Any:
 
 
 def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
-    return list(torch.func.jvp(lambda *xs: tuple(fn(xs)), tuple(xs), tuple(dxs))[1])
+    # Not torch.func.jvp, which refuses a Function whose forward takes ctx.
+    with torch.no_grad(), forward_ad.dual_level():
+        ys = fn(list(map(forward_ad.make_dual, xs, dxs)))
+        tangents = [forward_ad.unpack_dual(y).tangent for y in ys]
+        return [
+            torch.zeros_like(y) if dy is None else dy
+            for y, dy in zip(ys, tangents, strict=True)
+        ]
 
 
 def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
