@@ -5,6 +5,7 @@ Who changes an array in place, how an array lies in memory, which dtype a gradie
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -90,7 +91,11 @@ def jittered(
 
 
 def reason(error: BaseException) -> str:
-    """The first line of what an exception says."""
+    """The first sentence of what an exception says.
+
+    >>> reason(ValueError("no such axis: 7. Shapes are (3,)"))
+    'no such axis: 7'
+    """
     lines = str(error).strip().splitlines()
-    words = lines[0] if lines else ""
-    return words[:160] or type(error).__name__
+    words = re.split(r"\.\s+(?=[A-Z])", lines[0])[0] if lines else ""
+    return words[:200].removesuffix(".") or type(error).__name__

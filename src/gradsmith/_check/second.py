@@ -9,17 +9,15 @@ and by the upstream gradient, in which it is linear: no differences there,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 
 from .first import Ground, Test
-from .flat import Flat, Layout, Point, flat
+from .flat import flat
 from .model import Finding, Verdict
-from .native import context, jittered, reason, signed
-from .problem import Arrays, Problem
+from .native import jittered, reason, signed
+from .problem import Problem
 from .session import Session
+from .twice import Rule, upstream_like
 
 WHAT = "second order"
 ROUNDINGS = 64.0
@@ -52,55 +50,6 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
         seen = [test.resolution for test in tests if test.says_something]
         verdict = Verdict.RIGHT if seen else Verdict.INCONCLUSIVE
         session.looked(WHAT, scenario, verdict, max(seen, default=None))
-
-
-@dataclass(frozen=True)
-class Rule:
-    """x -> pull_x(u) in vectors, with the derivative of the rule as its gradient."""
-
-    inner: Flat
-    arguments: Layout
-    x: np.ndarray
-    us: Arrays
-    native_us: list  # the same as the framework's arrays
-
-    @classmethod
-    def at(cls, f: Flat, random: np.random.Generator) -> Rule:
-        problem, kit = f.problem, f.problem.kit
-        with context(problem):
-            ys = kit.value(problem.native, problem.given(f.arguments.arrays(f.x)))
-            us = [_upstream(random, kit.numpy(y)) for y in ys]
-            native = [
-                kit.array(u, kit.dtype_name(y)) for u, y in zip(us, ys, strict=True)
-            ]
-        return cls(f, f.arguments, f.x, us, native)
-
-    def value(self, x: np.ndarray) -> np.ndarray:
-        gradients = self.inner.problem.linear(self.arguments.arrays(x)).pull(self.us)
-        return self.arguments.vector(gradients)
-
-    def linear(self, x: np.ndarray) -> Point:
-        def pull(v: np.ndarray) -> np.ndarray:
-            return self.arguments.vector(self.derived(self.inner.problem.kit.hvp, x, v))
-
-        return Point(self.value(x), pull, self.arguments)
-
-    def derived(self, by: Any, x: np.ndarray, v: np.ndarray) -> list:
-        """The gradient of <pull_x(u), v>, by x or by u."""
-        problem, arrays = self.inner.problem, self.arguments.arrays
-        with context(problem):
-            xs, vs = problem.given(arrays(x)), problem.given(arrays(v))
-            found = by(problem.native, xs, self.native_us, vs)
-            return [None if g is None else problem.kit.numpy(g) for g in found]
-
-    @property
-    def eps(self) -> float:
-        return self.inner.eps
-
-
-def _upstream(random: np.random.Generator, y: np.ndarray) -> np.ndarray:
-    u = signed(random, y.shape)
-    return u + 1j * signed(random, y.shape) if np.iscomplexobj(y) else u
 
 
 # --- by the arguments
@@ -156,7 +105,7 @@ def _gap_by_upstream(rule: Rule, random: np.random.Generator) -> float | None:
     """How far off it is, relative; None if rounding explains it."""
     problem = rule.inner.problem
     v = signed(random, rule.x.shape)
-    ws = [_upstream(random, u) for u in rule.us]
+    ws = [upstream_like(random, u) for u in rule.us]
     tangents = rule.derived(problem.kit.by_upstream, rule.x, v)
     gradients = problem.linear(rule.arguments.arrays(rule.x)).pull(ws)
     one, two = _terms(tangents, ws), _terms(gradients, rule.arguments.arrays(v))
