@@ -12,8 +12,9 @@ from ._application import OutputSpecs, run_body
 from ._arrays import described, same_shape
 from ._contract.causes import written
 from ._cotangent import Spec, spec_of
+from ._derivatives import has_tangent
 from ._errors import GradientContractError, GradsmithError
-from ._hosting import differentiable, has_tangent, hosted
+from ._hosting import differentiable, hosted
 from ._parameters import Bound, Signature
 from ._tensor import unwrap
 from ._trial import Trials, made_up, try_rule
