@@ -12,15 +12,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from ... import _arrays, _parameters, _tree
+from ... import _arrays, _parameters, _takes, _tree
 from ..._late import once_imported
 from ._compiled import opaque, structure
 from ._nodes import name_of
 from ._quick import quick
 
 
-def _takes(fn: Any) -> Any:
-    return _parameters.read_code(fn)
+def _read(fn: Any) -> Any:
+    return _takes.read_code(fn)
 
 
 def _kind(node: Any) -> Any:
@@ -42,7 +42,7 @@ def _method_of(operation: Any, instance: Any) -> Any:
 
 
 _SUBSTITUTES = {
-    _parameters.takes: _takes,
+    _takes.takes: _read,
     _parameters.method_of: _method_of,
     _tree.kind_of: _kind,
     _arrays.framework_of: _framework_of,
