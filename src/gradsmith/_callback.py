@@ -203,7 +203,7 @@ def _as_array(name: str, y: Any) -> Any:
 
 def _told_spec(spec: Any) -> Spec:
     if hasattr(spec, "shape") and hasattr(spec, "dtype"):
-        shape = None if spec.shape is None else tuple(spec.shape)
+        shape: Any = None if spec.shape is None else tuple(spec.shape)
         return Spec(shape, np.dtype(spec.dtype))
     raise GradsmithError(
         f"spec= wants gs.spec(shape, dtype) for each output, and got {spec!r}"
