@@ -10,7 +10,7 @@ from ._arrays import QUICK, is_array, unwrapped
 from ._errors import GradsmithError
 from ._parameters import Signature, method_of
 from ._takes import OPTIONS
-from .frameworks import adapter_of, load, registered
+from .frameworks import _keras, adapter_of, load, registered
 
 
 class Operation:
@@ -90,6 +90,15 @@ class Operation:
         # Found by its name, like the function that it was
         return getattr(self, "__qualname__", self.name)
 
+    def get_config(self) -> dict[str, Any]:
+        """What Keras saves of an activation or a loss."""
+        return _keras.config_of(self)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Operation:
+        """What Keras had saved: the operation of that name."""
+        return _keras.from_config(config)
+
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the gradient: `rule(dy, y, *arguments)` returns one per array."""
         if self.closure:
@@ -142,6 +151,9 @@ class Operation:
                     f"{self.name!r} has a parameter called {name!r}: rename it, since "
                     f"a rule that takes {name}= asks for something else"
                 )
+
+
+_keras.save_by_name(Operation)
 
 
 def _with_grad(fn: Callable[..., Any], around: Callable[..., Any]) -> Any:

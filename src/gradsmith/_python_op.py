@@ -13,6 +13,7 @@ from typing import Any
 from ._arrays import framework_of
 from ._callback import Callbacks
 from ._operation import Operation
+from .frameworks._keras import save_by_name
 
 
 class PythonOperation(Operation):
@@ -55,6 +56,9 @@ class PythonOperation(Operation):
         """Both follow from one."""
         self._hosted.vjp(self._callbacks.vjp)
         self._hosted.jvp(self._callbacks.jvp)
+
+
+save_by_name(PythonOperation)
 
 
 def python_op(
