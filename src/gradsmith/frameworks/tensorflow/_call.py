@@ -104,7 +104,7 @@ class Call(Rules):
         with _contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
             if self.check is not None:
                 self.check()
-            call = self if self.application.grad else self.apart()
+            call = self.apart()
             ones = [tf.ones_like(y) for y in ys]
             # If left to transpose it itself, an accumulator gets nothing of a rule that
             # opens a tape

@@ -10,7 +10,8 @@ import tensorflow as tf
 from ... import _contract, _tree
 from ..._application import Application
 from ..._parameters import Bound
-from ._private import pass_on
+from ._cells import with_captured
+from ._private import EagerTensor, pass_on
 from ._tensors import TensorSpec, dense, has_gradient, is_known, specs_of
 
 
@@ -64,25 +65,40 @@ class Rules:
         """The same call with its arguments and outputs as they are in another graph."""
         application, rest = self.application, iter(ys)
         assert application.bound is not None
+        return self._with(
+            xs,
+            grad=None,
+            bound=application.bound.with_leaves(xs),
+            y=_tree.map(lambda y: next(rest) if has_gradient(y) else y, application.y),
+        )
+
+    def _with(self, inputs: Sequence[Any], **given: Any) -> Self:
+        application = self.application
         copy = self.__new__(type(self))
         copy.operation, copy.wanted, copy.captured = self.operation, self.wanted, False
-        copy.arrays, copy.inputs, copy.check = self.arrays, list(xs), None
+        copy.arrays, copy.inputs, copy.check = self.arrays, list(inputs), None
         copy.application = Application(
             self.operation,
             application.call,
             application.outputs,
             application.variables,
-            grad=None,
-            bound=application.bound.with_leaves(xs),
-            y=_tree.map(lambda y: next(rest) if has_gradient(y) else y, application.y),
+            **given,
         )
         return copy
 
     def apart(self) -> Self:
         """The same call with tensors that the accumulator does not follow.
 
-        While it works out a tangent it follows nothing new; others do.
+        While it works out a tangent it follows nothing new; others do. If it followed
+        a tangent, the tapes would forget that when the accumulator goes: TensorFlow
+        counts the uses of a result from when it is recorded, after those in its
+        tangent.
         """
+        grad = self.application.grad
+        if grad is not None and not self.has_jvp:
+            unfollowed = lambda x: tf.identity(x) if type(x) is EagerTensor else x
+            grad = with_captured(grad, unfollowed)
+            return self._with(self.inputs, grad=grad, bound=None, y=None)
         assert self.application.bound is not None
         xs = [tf.identity(x) for x in self.application.bound.leaves]
         return self.at(xs, [tf.identity(y) for y in self.ys()])
