@@ -47,9 +47,13 @@ def spec(shape: Any, dtype: Any = "float64") -> Spec:
 
     >>> spec((2, 3), "float32")
     Spec(shape=(2, 3), dtype=float32)
+
+    An axis that is None is open; so are all of them, and their number, if the shape is.
     """
-    axes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    sizes: Any = tuple(n if n is None else index(n) for n in axes)  # None: an open axis
+    sizes: Any = None
+    if shape is not None:
+        axes = (shape,) if hasattr(shape, "__index__") else shape
+        sizes = tuple(n if n is None else index(n) for n in axes)
     return Spec(sizes, np.dtype(dtype))
 
 
