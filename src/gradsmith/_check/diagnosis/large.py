@@ -1,0 +1,106 @@
+"""Large arguments: located in full, named on a small problem or on some elements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from ..first import Ground
+from .answer import Answer
+from .case import Case
+from .evidence import Evidence, gather
+from .locate import Location, Probe, flags_at_once, locate
+from .places import places
+from .shrink import shrunk
+from .special import not_finite, not_the_same
+
+CHOSEN = 32
+ROWS = 500
+
+Diagnosis = Callable[[Case], Answer | None]
+
+
+def examine(case: Case, diagnosis: Diagnosis) -> tuple[str | None, Answer | None]:
+    """Where a large argument is wrong, and what the mistake is."""
+    early = not_finite(case) or not_the_same(case)
+    if early is not None:
+        return None, early
+    found = locate(case)
+    by_place = _by_place(case, found)
+    if by_place is not None:
+        return found.words, by_place
+    small = shrunk(case)
+    answer = diagnosis(small) if small is not None else None
+    if answer is None and found.wrong.size:
+        answer = diagnosis(_some(case, found))
+    return found.words, answer
+
+
+def _by_place(case: Case, found: Location) -> Answer | None:
+    """The same elements are wrong whatever their values."""
+    one = found.wrong.size == 1
+    if not one and not found.first:
+        return None
+    ground = case.moved(case.shuffled(case.ground.x))
+    if ground is None or not _still(case, ground, found):
+        return None
+    where = found.words or places(case.part, np.ones(case.part.size, bool))
+    at = "" if str(where).startswith("from") else "at "
+    return Answer(
+        "one element" if one else "region",
+        f"the gradient of {case.part.name} is wrong {at}{where}, and right elsewhere",
+        f"look at how the gradient {at}{where} is computed",
+    )
+
+
+def _still(case: Case, ground: Ground, found: Location) -> bool:
+    first = int(found.wrong[0]) - case.part.start
+    if case.elementwise:
+        wrong, _ = flags_at_once(case, ground)
+        return int(np.argmax(wrong)) == first and bool(
+            wrong.sum() == len(found.wrong)
+        )
+    probe = Probe(case, ground)
+    before = first > 0 and probe.is_wrong(0, first)
+    return not before and probe.is_wrong(first, first + 1)
+
+
+def _some(case: Case, found: Location) -> Case:
+    wrong = case.random.permutation(found.wrong)[:CHOSEN]
+    right = case.random.permutation(found.right)[:CHOSEN]
+    columns = np.sort(np.concatenate([wrong, right]))
+    return Some(case.ground, case.part, case.random, case.sharp, columns)
+
+
+@dataclass(frozen=True)
+class Some(Case):
+    """A case that looks at some of the elements."""
+
+    columns: np.ndarray | None = None
+
+    def look(self, ground: Ground, columns: np.ndarray | None = None) -> Evidence:
+        columns = self.columns if columns is None else columns
+        assert columns is not None
+        if self.elementwise:
+            rows = np.sort(columns) - self.part.start
+        else:
+            rows = self._rows
+        return gather(
+            ground,
+            self.part,
+            columns=columns,
+            rows=rows,
+            elementwise=self.elementwise,
+            sharp=self.sharp,
+        )
+
+    @cached_property
+    def _rows(self) -> np.ndarray:
+        """Outputs that depend on the elements, not too many of them."""
+        x = self.ground.x.copy()
+        x[self.columns] += 2.0**-7 * self.ground.scale[self.columns]
+        moved = np.flatnonzero(self.ground.flat.value(x) != self.ground.y)
+        return np.sort(self.random.permutation(moved)[:ROWS])
