@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
@@ -29,7 +30,7 @@ class Answer:
 
 def verified(answer: Answer, case: Case, *, size: float = 1.0) -> bool:
     """Whether it holds for fresh upstream gradients, here and at another point."""
-    return all(holds(answer, each, case.random, size=size) for each in case.points)
+    return all(holds(answer, each, case.random, size=size) for each in case.witnesses)
 
 
 def holds(
@@ -57,14 +58,22 @@ def expected(how: Callable[[np.ndarray], np.ndarray]) -> Pair:
 
 
 def number(c: float) -> str:
-    """A factor in words: a short number, or a fraction of small whole ones.
+    """A factor in words: a fraction of small whole numbers, if it is one.
 
     >>> number(2.0), number(0.25), number(1 / 3), number(-0.123456)
     ('2', '1/4', '1/3', '-0.123456')
     """
-    for below in range(1, 65):
-        above = round(c * below)
-        if above and abs(c * below - above) < 1e-7 * abs(above) and abs(above) < 1000:
-            if below == 1 or above in (1, -1) or below < 10:
-                return f"{above}" if below == 1 else f"{above}/{below}"
+    near = Fraction(c).limit_denominator(64)
+    plain = near.denominator < 10 or abs(near.numerator) == 1
+    if near and plain and abs(c - near) < 1e-7 * abs(near) and abs(near) < 1000:
+        return str(near)
     return f"{c:.6g}"
+
+
+def value(named: str) -> float:
+    """The number again.
+
+    >>> value("1/4")
+    0.25
+    """
+    return float(Fraction(named))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 
 import numpy as np
 
+from ..first import Ground
+from ..flat import Part
 from .answer import Answer
 from .case import Case
 from .structure import Structure, structures
@@ -23,26 +25,57 @@ def transposed(case: Case) -> Answer | None:
         return None
     for order in _orders(first):
         if _everywhere(case, lambda s, order=order: _permuted(s, order)):
-            return Answer("transposed", *_transposed_words(case, first, order))
+            return _named(first, order, *_transposed_words(case, first, order))
     return None
+
+
+def _named(s: Structure, order: tuple[int, ...], words: str, repair: str) -> Answer:
+    if s.complex_axes and order == _swapped(s.axes, *s.complex_axes):
+        return Answer("conjugated", *_CONJUGATED)
+    if not _is_plain_sum(s):
+        return Answer("transposed", words, repair)
+    if len(s.inner) < 2:
+        return Answer("wrong axis", "dy is summed over the wrong axis", repair)
+    return Answer("wrong axis or transposed", _EITHER.format(words), repair)
+
+
+def _swapped(n: int, a: int, b: int) -> tuple[int, ...]:
+    return tuple({a: b, b: a}.get(k, k) for k in range(n))
+
+
+_CONJUGATED = (
+    "the gradient is computed with a factor that is not conjugated: the gradient is "
+    "dL/dRe + i dL/dIm",
+    "conjugate the factor that dy is multiplied by",
+)
+_EITHER = "{}; or it is spread along the wrong axis, which is the same here"
+
+
+def _is_plain_sum(s: Structure) -> bool:
+    """Whether all that the derivative has is ones, or another number."""
+    values = s.truth[s.present("truth")]
+    alike = np.ptp(values) <= 1e-6 * np.max(np.abs(values))
+    return len(s.out) != len(s.inner) and bool(alike)
 
 
 def _orders(s: Structure) -> Iterator[tuple[int, ...]]:
     """Other orders of the axes with the same lengths, the simplest first."""
     shape, usual = s.out + s.inner, tuple(range(s.axes))
-    if s.axes > AXES:
-        return
+
     def moved(order: tuple[int, ...]) -> int:
         return sum(a != b for a, b in zip(order, usual, strict=True))
 
-    for order in sorted(permutations(usual), key=moved):
+    if s.axes > AXES:
+        orders = [_swapped(s.axes, a, b) for a, b in combinations(usual, 2)]
+    else:
+        orders = sorted(permutations(usual), key=moved)
+    for order in orders:
         if moved(order) and tuple(shape[k] for k in order) == shape:
             yield order
 
 
 def _permuted(s: Structure, order: tuple[int, ...]) -> np.ndarray:
-    fits = order == tuple(range(s.axes)) or len(order) == s.axes
-    return np.transpose(s.rule, order) if fits else s.rule
+    return np.transpose(s.rule, order) if len(order) == s.axes else s.rule
 
 
 def _transposed_words(
@@ -93,19 +126,21 @@ def conjugated(case: Case) -> Answer | None:
         "conjugated",
         "the gradient is the complex conjugate of the right one, which is "
         "dL/dRe + i dL/dIm",
-        "conjugate the gradient, or the factor that dy is multiplied by",
+        "conjugate the gradient",
     )
 
 
 def swapped(case: Case) -> Answer | None:
     """The gradient is the one of another argument of the same shape."""
     here = case.part
+    if len(case.evidence.columns) != here.size:
+        return None
     for part in case.ground.flat.arguments.parts:
         if part == here or part.shape != here.shape:
             continue
         if part.is_complex != here.is_complex:
             continue
-        if all(_is_of(case, part, each.ground, each.rows) for each in case.points):
+        if all(_is_of(case, part, each.ground) for each in case.points):
             return Answer(
                 "swapped arguments",
                 f"the gradient of {here.name} is the one of {part.name}",
@@ -114,14 +149,14 @@ def swapped(case: Case) -> Answer | None:
     return None
 
 
-def _is_of(case: Case, part: object, ground: object, rows: np.ndarray) -> bool:
-    other = replace(case, part=part).look(ground)  # type: ignore[arg-type]
-    found = replace(case, part=case.part)
+def _is_of(case: Case, part: Part, ground: Ground) -> bool:
+    """Whether the rule's gradient is the derivative by another argument."""
+    other = replace(case, part=part).look(ground)
     for _ in range(3):
-        full = np.zeros(other.ground.y.size)
         u = other.upstream(case.random)
+        full = np.zeros(ground.y.size)
         full[other.rows] = u
-        g = other.ground.point.pull(full)[found.part.slice]
+        g = ground.point.pull(full)[case.part.slice]
         if not np.all(np.abs(g - other.right(u)) <= other.tolerance(u)):
             return False
     return True

@@ -11,7 +11,6 @@ from __future__ import annotations
 import numpy as np
 
 from .answer import Answer
-from .arrangement import transposed
 from .case import Case
 from .simple import broadcast_count
 from .structure import Structure, axes_of, structures
@@ -25,10 +24,10 @@ def wrong_axis(case: Case) -> Answer | None:
     for truth, rule, s in found:
         if truth == rule or rule > truth or not s.is_wrong:
             continue
-        if not truth and not rule:
+        if not np.any(s.present("rule")) or not (truth or rule):
             continue
         if all(t == truth and r == rule for t, r, _ in found if _alike(_, s)):
-            return _answer(case, s, truth, rule)
+            return _answer(s, truth, rule)
     return None
 
 
@@ -53,14 +52,11 @@ def _links_of(s: Structure, which: str) -> Links:
     )
 
 
-def _answer(case: Case, s: Structure, truth: Links, rule: Links) -> Answer:
-    also = transposed(case)
-    name = "wrong axis or transposed" if also else "wrong axis"
+def _answer(s: Structure, truth: Links, rule: Links) -> Answer:
     return Answer(
-        name,
+        "wrong axis",
         f"the rule goes along other axes than the derivative does: {_words(rule)} by "
-        f"the rule, {_words(truth)} by the differences"
-        + ("; or the gradient is transposed, which is the same here" if also else ""),
+        f"the rule, {_words(truth)} by the differences",
         f"reduce or broadcast along {_axes(s, truth)}",
     )
 
@@ -118,11 +114,8 @@ def _coupled(
     x = case.ground.x.copy()
     i = case.part.start + int(np.ravel_multi_index(place, axes))
     x[i] += 0.375 * case.ground.scale[i]
-    ground = case.moved(x)
-    if ground is None:
-        return None
-    after = case.look(ground)
-    if not np.array_equal(before.rows, after.rows):
+    after = case.looked(x)
+    if after is None or not np.array_equal(before.rows, after.rows):
         return None
     u = before.upstream(case.random)
     moved = after.right(u) - before.right(u)

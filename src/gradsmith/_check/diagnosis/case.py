@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from ..first import Ground
 from ..flat import Part
 from .evidence import Evidence, gather
 
-FEW = 200  # elements that are looked at one by one
+FEWER, FEW = 8, 200  # elements that are looked at one by one
 OUTPUTS = 2000
 
 
@@ -58,6 +59,12 @@ class Case:
     def points(self) -> list[Evidence]:
         return [self.evidence, *([self.fresh] if self.fresh else [])]
 
+    @cached_property
+    def witnesses(self) -> list[Evidence]:
+        """More of them for a few elements, which may all be in a region by chance."""
+        more = islice(self.elsewhere(), 3 if self.part.size < FEWER else 0)
+        return [*self.points, *more]
+
     def look(self, ground: Ground, columns: np.ndarray | None = None) -> Evidence:
         together = self.elementwise
         rows = None
@@ -72,41 +79,60 @@ class Case:
             sharp=self.sharp,
         )
 
-    def at(self, values: np.ndarray) -> Ground | None:
-        """The ground with other values of the argument, if the operation has one."""
-        x = self.ground.x.copy()
-        x[self.part.slice] = values
-        return self.moved(x)
-
     def moved(self, x: np.ndarray) -> Ground | None:
         """The ground at another point, if the operation is finite there."""
-        with np.errstate(all="ignore"):
-            if not np.all(np.isfinite(self.ground.flat.value(x))):
-                return None
-            return Ground(replace(self.ground.flat, x=x), self.random)
+        try:
+            with np.errstate(all="ignore"):
+                if not np.all(np.isfinite(self.ground.flat.value(x))):
+                    return None
+                return Ground(replace(self.ground.flat, x=x), self.random)
+        except Exception:  # the operation's own: the point is outside of its domain
+            return None
+
+    def looked(self, x: np.ndarray) -> Evidence | None:
+        """What there is to see at another point, if the operation takes it."""
+        ground = self.moved(x)
+        if ground is None:
+            return None
+        try:
+            found = self.look(ground)
+        except Exception:  # as above
+            return None
+        return found if len(found.rows) else None
 
     # --- other points
 
     def elsewhere(self) -> Iterator[Evidence]:
         """Points that differ much, then little."""
         for change in (self.mixed, self.scaled, self.shuffled, self.near):
-            ground = self.moved(change(self.ground.x))
-            if ground is None:
-                continue
-            found = self.look(ground)
-            if len(found.rows):
+            found = self.looked(self._in_domain(change(self.ground.x)))
+            if found is not None:
                 yield found
+
+    def _in_domain(self, x: np.ndarray) -> np.ndarray:
+        """Elements whose own output is not finite as they were, or nearly so."""
+        if not self.elementwise:
+            return x
+        try:
+            with np.errstate(all="ignore"):
+                bad = ~np.isfinite(self.ground.flat.value(x))
+        except Exception:  # the operation's own
+            return x
+        x[self.part.slice][bad] = self.near(self.ground.x)[self.part.slice][bad]
+        return x
 
     def mixed(self, x: np.ndarray) -> np.ndarray:
         sign = self.random.choice([-1.0, 1.0], x.size)
         return sign * self.scaled(x)
 
     def scaled(self, x: np.ndarray) -> np.ndarray:
-        """A third of it as it is, a third much smaller, a third larger."""
+        """Some as it is, some much smaller, some larger, some about 1."""
         x = self.near(x)
-        kind = self.random.permutation(x.size) % 3
+        kind = self.random.permutation(x.size) % 4
         small = 10 ** -self.random.uniform(0.5, 3.5, x.size)
-        return x * np.choose(kind, [1.0, small, self.random.uniform(1.5, 4.0, x.size)])
+        large = self.random.uniform(1.5, 4.0, x.size)
+        about_one = np.copysign(np.exp(self.random.uniform(-2.0, 0.9, x.size)), x)
+        return np.choose(kind, [x, x * small, x * large, about_one])
 
     def shuffled(self, x: np.ndarray) -> np.ndarray:
         x = self.near(x)

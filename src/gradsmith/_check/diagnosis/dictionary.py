@@ -17,8 +17,8 @@ def factors(found: Evidence, coefficient: np.ndarray | None = None) -> list[Name
     with np.errstate(all="ignore"):
         first = [*_of_argument(found), *_of_outputs(found), *_of_others(found)]
         if coefficient is not None:
-            first += [("g", coefficient), ("g²", coefficient**2)]
-            first += [("g (1 - g)", coefficient * (1 - coefficient))]
+            g = coefficient  # g alone would be a factor, not a term
+            first += [("g²", g**2), ("g (1 - g)", g * (1 - g))]
         return [*first, *_products(found, first)]
 
 
@@ -31,7 +31,11 @@ def vectors(found: Evidence) -> list[Named]:
         z = _spread(part, found)
         if z is not None:
             name = part.name
-            named += [(f"dy {name}", z), (f"dy {name}²", z * z), (f"dy y {name}", y * z)]
+            named += [
+                (f"dy {name}", z),
+                (f"dy {name}²", z * z),
+                (f"dy y {name}", y * z),
+            ]
             with np.errstate(all="ignore"):
                 named += [(f"dy y / {name}", y / z)]
     return [(name, a) for name, a in named if np.all(np.isfinite(a))]
@@ -88,7 +92,7 @@ def _own_output(found: Evidence) -> np.ndarray | None:
 
 
 def _of_others(found: Evidence) -> Iterator[Named]:
-    """The other arguments, broadcast to this one's shape, and their products with it."""
+    """The other arguments, broadcast to this one's shape; matrices times this one."""
     flat, shape = found.ground.flat, found.part.shape
     if len(found.columns) != found.part.size or found.part.is_complex:
         return
@@ -102,13 +106,12 @@ def _of_others(found: Evidence) -> Iterator[Named]:
         except ValueError:
             wide = None
         if wide is not None:
-            for name, a in (
+            yield from (
                 (part.name, wide),
                 (f"{part.name}²", wide**2),
                 (f"1/{part.name}", 1 / wide),
                 (f"log({part.name})", np.log(np.abs(wide))),
-            ):
-                yield name, a
+            )
         if z.ndim == 2 and x.ndim in (1, 2):
             yield from _matrix_products(part.name, found.part.name, z, x)
 
@@ -117,9 +120,9 @@ def _matrix_products(A: str, b: str, z: np.ndarray, x: np.ndarray) -> Iterator[N
     for name, matrix in ((A, z), (f"{A}.T", z.T)):
         if matrix.shape[1] == x.shape[0] and (matrix @ x).shape == x.shape:
             yield f"{name} @ {b}", (matrix @ x).ravel()
-        if x.ndim == 2 and x.shape[1] == matrix.shape[0]:
-            if (x @ matrix).shape == x.shape:
-                yield f"{b} @ {name}", (x @ matrix).ravel()
+        fits = x.ndim == 2 and x.shape[1] == matrix.shape[0]
+        if fits and (x @ matrix).shape == x.shape:
+            yield f"{b} @ {name}", (x @ matrix).ravel()
 
 
 def _products(found: Evidence, single: list[Named]) -> Iterator[Named]:

@@ -53,8 +53,10 @@ class Evidence:
         return SIGMAS * noise + ROUNDING * self.ground.flat.eps * size
 
     def upstream(self, random: np.random.Generator, *, size: float = 1.0) -> np.ndarray:
-        return size * random.choice([-1.0, 1.0], len(self.rows)) * (
-            random.integers(3, 8, len(self.rows)) / 4
+        return (
+            size
+            * random.choice([-1.0, 1.0], len(self.rows))
+            * (random.integers(3, 8, len(self.rows)) / 4)
         )
 
     # --- the rule as a matrix
@@ -90,12 +92,15 @@ class Evidence:
         for _ in range(tries):
             u = self.upstream(random)
             g, t, margin = self.rule(u), self.right(u), self.tolerance(u)
-            wrong |= ~(np.abs(g - t) <= margin + self._rounding(g))
+            margin += self._rounding(g, t)
+            wrong |= ~(np.abs(g - t) <= margin)
             some |= np.abs(t) > 8 * margin
         return np.where(wrong, 1, np.where(some, -1, 0))
 
-    def _rounding(self, g: np.ndarray) -> np.ndarray:
-        return ROUNDING * self.ground.flat.eps * np.abs(g)
+    def _rounding(self, g: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Far below the largest, a gradient may be a difference of larger numbers."""
+        size = np.maximum(np.abs(g), np.max(np.abs(t), initial=0.0))
+        return ROUNDING * self.ground.flat.eps * size
 
     def of_rows(self, chosen: np.ndarray) -> Evidence:
         """The same for some of the outputs."""

@@ -66,11 +66,11 @@ FIRST: tuple[Look, ...] = (zero, sign, factor)
 THEN: tuple[Look, ...] = (
     swapped,
     missing_sum,
-    wrong_axis,
+    unused_output,
     transposed,
     shifted,
     conjugated,
-    unused_output,
+    wrong_axis,
 )
 LAST: tuple[Look, ...] = (dropped, wrong_axis_inside)
 
@@ -84,7 +84,7 @@ def diagnosis(case: Case) -> Answer | None:
         if special is not None:
             return special
         if not is_linear(case.evidence, case.random):
-            return precision(case) or altered(case)
+            return altered(case) or precision(case)
         looks = (*FIRST, precision, *THEN, _regional, *LAST)
         return next(filter(None, (look(case) for look in looks)), None)
 

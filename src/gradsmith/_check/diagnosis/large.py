@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -58,14 +58,16 @@ def _by_place(case: Case, found: Location) -> Answer | None:
 
 def _still(case: Case, ground: Ground, found: Location) -> bool:
     first = int(found.wrong[0]) - case.part.start
+    begin = first if found.first is None else found.first
     if case.elementwise:
-        wrong, _ = flags_at_once(case, ground)
-        return int(np.argmax(wrong)) == first and bool(
-            wrong.sum() == len(found.wrong)
-        )
+        wrong, some = flags_at_once(case, ground)
+        after = slice(begin, None if found.first is not None else begin + 1)
+        right = (some & ~wrong)[after]
+        return not np.any(wrong[:begin]) and bool(np.any(wrong)) and not np.any(right)
     probe = Probe(case, ground)
-    before = first > 0 and probe.is_wrong(0, first)
-    return not before and probe.is_wrong(first, first + 1)
+    before = begin > 0 and probe.state(0, begin) > 0
+    end = case.part.size if found.first is not None else begin + 1
+    return not before and probe.state(begin, end) > 0
 
 
 def _some(case: Case, found: Location) -> Case:
@@ -84,15 +86,12 @@ class Some(Case):
     def look(self, ground: Ground, columns: np.ndarray | None = None) -> Evidence:
         columns = self.columns if columns is None else columns
         assert columns is not None
-        if self.elementwise:
-            rows = np.sort(columns) - self.part.start
-        else:
-            rows = self._rows
+        own = np.sort(columns) - self.part.start if self.elementwise else None
         return gather(
             ground,
             self.part,
             columns=columns,
-            rows=rows,
+            rows=self._rows if own is None else own,
             elementwise=self.elementwise,
             sharp=self.sharp,
         )

@@ -42,21 +42,44 @@ def locate(case: Case) -> Location:
 def _at_once(case: Case) -> Location:
     wrong, some = flags_at_once(case, case.ground)
     start = case.part.start
-    where = np.flatnonzero(wrong)
-    first = int(where[0]) if where.size and where.size == wrong.size - where[0] else None
-    return Location(
-        places(case.part, wrong),
-        where + start,
-        np.flatnonzero(some & ~wrong) + start,
-        first,
-    )
+    where, right = np.flatnonzero(wrong), np.flatnonzero(some & ~wrong)
+    first = beginning(where, right)
+    words = places(case.part, wrong) if first is None else _from(first)
+    return Location(words, where + start, right + start, first)
+
+
+def beginning(wrong: np.ndarray, right: np.ndarray) -> int | None:
+    """From where on all are wrong, if several are, and all after the right ones.
+
+    Between the last right and the first wrong one, it is the roundest number.
+    """
+    if wrong.size < 2 or not right.size or wrong[0] < right[-1]:
+        return None
+    low, high = int(right[-1]) + 1, int(wrong[0])
+    for power in reversed(range(high.bit_length())):
+        if (round_one := high >> power << power) >= low:
+            return round_one
+    return high
+
+
+def _from(first: int) -> str:
+    return f"from element {first} on (flat)"
 
 
 def flags_at_once(case: Case, ground: Ground) -> tuple[np.ndarray, np.ndarray]:
-    """Where the gradient is wrong, and where there is one, if it is elementwise."""
+    """Where the gradient is wrong, and where there is one, if it is elementwise.
+
+    With two lengths of steps: a kink inside of one is not in the other's way.
+    """
+    step = USUAL[0]
+    wrong, some = _flags(case, ground, step)
+    again, _ = _flags(case, ground, step / 256) if np.any(wrong) else (wrong, some)
+    return wrong & again, some
+
+
+def _flags(case: Case, ground: Ground, step: float) -> tuple[np.ndarray, np.ndarray]:
     v = np.zeros(ground.x.size)
     v[case.part.slice] = ground.scale[case.part.slice]
-    step, steps = USUAL
     found = slope(
         ground.flat.value,
         ground.x,
@@ -64,7 +87,7 @@ def flags_at_once(case: Case, ground: Ground) -> tuple[np.ndarray, np.ndarray]:
         y=ground.y,
         noise=ground.noise,
         step=step,
-        steps=steps,
+        steps=USUAL[1],
     )
     u = ground.upstream()
     with np.errstate(all="ignore"):
@@ -84,29 +107,39 @@ def _by_halves(case: Case) -> Location:
     probe = Probe(case)
     start, size = case.part.start, case.part.size
     none = np.zeros(0, int)
-    if not probe.is_wrong(0, size):
+    if probe.state(0, size) <= 0:
         return Location(None, none, none)
-    first = probe.boundary(lambda k: probe.is_wrong(0, k + 1))
-    if first + 1 == size or not probe.is_wrong(first + 1, size):
+    first = probe.boundary(lambda k: probe.state(0, k + 1) > 0)
+    if first + 1 == size or probe.state(first + 1, size) <= 0:
         flags = np.zeros(size, bool)
         flags[first] = True
         return Location(places(case.part, flags), np.array([first + start]), none)
-    last = size - 1 - probe.boundary(lambda k: probe.is_wrong(size - 1 - k, size))
+    last = size - 1 - probe.boundary(lambda k: probe.state(size - 1 - k, size) > 0)
+    wrong, right = _singles(case, probe, first, last)
+    begin = beginning(wrong, right)
+    words = _words(case, first, last, right) if begin is None else _from(begin)
+    return Location(words, wrong + start, right + start, begin)
+
+
+def _singles(
+    case: Case, probe: Probe, first: int, last: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Elements on their own: between the first and the last wrong one, and around."""
+    size = case.part.size
+    around = [first - 1, *case.random.integers(0, max(first, 1), SINGLE), size - 1]
     inside = case.random.integers(first, last + 1, SINGLE)
-    states = np.array([probe.is_wrong(i, i + 1) for i in inside])
-    wrong = np.unique([first, last, *inside[states]]) + start
-    right = np.unique(inside[~states]) + start
-    words = _words(case, first, last, bool(states.all()))
-    end = first if states.all() and last == size - 1 else None
-    return Location(words, wrong, right, end)
+    chosen = np.unique([i for i in (*around, *inside) if 0 <= i < size])
+    states = np.array([probe.state(int(i), int(i) + 1) for i in chosen])
+    wrong = np.unique([first, last, *chosen[states > 0]])
+    return wrong, chosen[states < 0]
 
 
-def _words(case: Case, first: int, last: int, every: bool) -> str | None:
+def _words(case: Case, first: int, last: int, right: np.ndarray) -> str | None:
+    if np.any((right > first) & (right < last)):
+        return f"some of the elements {first} to {last} (flat)"
     flags = np.zeros(case.part.size, bool)
     flags[first : last + 1] = True
-    if every:
-        return places(case.part, flags)
-    return f"some of the elements {first} to {last} (flat)"
+    return places(case.part, flags)
 
 
 class Probe:
@@ -126,8 +159,8 @@ class Probe:
             low, high = (low, middle) if holds(middle) else (middle + 1, high)
         return low
 
-    def is_wrong(self, start: int, stop: int) -> bool:
-        """Whether the elements from start to stop have a wrong gradient among them."""
+    def state(self, start: int, stop: int) -> int:
+        """Of the elements from start to stop: 1 if wrong, -1 if right, 0 if nothing."""
         here = slice(self.case.part.start + start, self.case.part.start + stop)
         v = np.zeros(self.ground.x.size)
         signs = self.case.random.choice([-1.0, 1.0], stop - start)
@@ -141,7 +174,9 @@ class Probe:
             truth = float(np.sum((self.u * value)[used]))
             margin = SIGMAS * np.sqrt(np.sum((self.u * error)[used] ** 2))
             margin += ROUNDING * self.ground.flat.eps * np.sqrt(np.sum(terms**2))
-            return not abs(float(np.sum(terms)) - truth) <= margin
+            if not abs(float(np.sum(terms)) - truth) <= margin:
+                return 1
+            return -1 if abs(truth) > 8 * margin else 0
 
     def _central(self, v: np.ndarray, h: float) -> np.ndarray:
         f, x = self.ground.flat.value, self.ground.x

@@ -15,7 +15,7 @@ from .evidence import Evidence
 
 # Digits after the leading one, in bits.
 LOWER = {"float32": 23, "float16": 10, "bfloat16": 7}
-LOST = 64.0  # units of the lower precision that a formula may lose
+LOST, LARGEST = 64.0, 0.02  # units that a formula may lose, and relative to it all
 MOST = 0.75  # of the elements have to show it
 
 
@@ -41,7 +41,9 @@ def _as_small(found: Evidence, eps: float, random: np.random.Generator) -> bool:
     g, t = found.rule(u), found.right(u)
     size = np.sqrt((u * u) @ (found.truth * found.truth))
     size = np.maximum(size, np.max(size, initial=0.0) / 8)
-    return bool(np.all(np.abs(g - t) <= LOST * eps * size + found.tolerance(u)))
+    return bool(
+        np.all(np.abs(g - t) <= min(LOST * eps, LARGEST) * size + found.tolerance(u))
+    )
 
 
 def _shown(case: Case, eps: float) -> str | None:
@@ -56,18 +58,24 @@ def _shown(case: Case, eps: float) -> str | None:
         return "its values have no more than those"
     if np.mean(found.rule(u * (1 + eps / 64))[some] == g[some]) >= MOST:
         return "it doesn't depend on the other digits of the upstream gradient"
-    x = found.ground.x
-    for factor in (1 + eps / 64, 1 - eps / 64):
-        moved = case.moved(_rounded(x, eps) * factor)
-        still = case.moved(_rounded(x, eps))
-        if moved is None or still is None:
-            continue
-        full = np.zeros(found.ground.y.size)
-        full[found.rows] = found.upstream(case.random)
-        a, b = moved.point.pull(full), still.point.pull(full)
-        if np.mean(a[found.columns][some] == b[found.columns][some]) >= MOST:
-            return "it doesn't depend on the other digits of the arguments"
+    if _still(case, eps, some):
+        return "it doesn't depend on the other digits of the arguments"
     return None
+
+
+def _still(case: Case, eps: float, some: np.ndarray) -> bool:
+    """Whether the rule doesn't see that the arguments moved, though they matter."""
+    found, other = case.evidence, case.fresh
+    if other is None or other.truth.shape != found.truth.shape:
+        return False
+    if found.same(other.truth):
+        return False
+    x = _rounded(found.ground.x, eps)
+    full = np.zeros(found.ground.y.size)
+    full[found.rows] = found.upstream(case.random)
+    points = [case.moved(x * factor) for factor in (1, 1 + eps / 64, 1 - eps / 64)]
+    pulled = [p.point.pull(full)[found.columns][some] for p in points if p]
+    return any(np.mean(g == pulled[0]) >= MOST for g in pulled[1:])
 
 
 def _third(case: Case, n: int) -> np.ndarray:

@@ -34,20 +34,20 @@ class Samples:
 
 def region(case: Case) -> Answer | None:
     """The region, if there is one: found at some points, verified at others."""
-    looked = [(e, e.states(case.random)) for e in _points(case)]
+    looked = [(e, e.states(case.random)) for e in case.witnesses]
     if not any(np.any(states < 0) for _, states in looked):
         return None
+    looked += [(e, e.states(case.random)) for e in _more(case)]
     if not any(np.any(states > 0) for _, states in looked):
         return None
     return _by_place(case, looked) or _by_ties(case, looked) or _by_value(case, looked)
 
 
-def _points(case: Case) -> Iterator[Evidence]:
-    yield case.evidence
-    count = case.part.size if case.part.size <= 24 or case.elementwise else 0
-    wanted = 4 if count else 3
-    for k, found in enumerate(case.elsewhere()):
-        if k < wanted:
+def _more(case: Case) -> Iterator[Evidence]:
+    """The same values at other places, and other values of the same signs."""
+    for change in (case.shuffled, case.scaled):
+        found = case.looked(change(case.ground.x))
+        if found is not None:
             yield found
 
 
@@ -56,7 +56,7 @@ def _points(case: Case) -> Iterator[Evidence]:
 
 def _by_place(case: Case, looked: list[tuple[Evidence, np.ndarray]]) -> Answer | None:
     states = np.array([s for _, s in looked])
-    if len(states) < 2:
+    if len(states) < 2 or states.shape[1] != case.part.size:
         return None
     wrong, right = np.any(states > 0, axis=0), np.any(states < 0, axis=0)
     if np.any(wrong & right) or case.part.size < 3:
@@ -70,7 +70,9 @@ def _by_place(case: Case, looked: list[tuple[Evidence, np.ndarray]]) -> Answer |
 
 
 def _words(case: Case, where: str) -> str:
-    return f"the gradient of {case.part.name} is wrong {_at(where)}, and right elsewhere"
+    return (
+        f"the gradient of {case.part.name} is wrong {_at(where)}, and right elsewhere"
+    )
 
 
 def _at(where: str) -> str:
@@ -89,10 +91,8 @@ def _by_ties(case: Case, looked: list[tuple[Evidence, np.ndarray]]) -> Answer | 
         return None
     if any(np.any(s > 0) for _, s in others):
         return None
-    shifted = case.at(values + 0.4375)  # the ties stay, the values change
-    if shifted is None:
-        return None
-    if not np.any(case.look(shifted).states(case.random) > 0):
+    shifted = case.looked(case.ground.x + 0.4375)  # the ties stay, the values change
+    if shifted is None or not np.any(shifted.states(case.random) > 0):
         return None
     return Answer(
         "ties counted twice" if _too_much(case) else "region",

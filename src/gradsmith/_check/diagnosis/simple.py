@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
-from .answer import Answer, mended, number, verified
+from .answer import Answer, mended, number, value, verified
+from .arrangement import swapped
 from .case import Case
 from .evidence import Evidence
 
@@ -20,7 +23,9 @@ def zero(case: Case) -> Answer | None:
 
 
 def _always_zero(case: Case) -> bool:
-    return all(not np.any(each.rule(each.upstream(case.random))) for each in case.points)
+    return all(
+        not np.any(each.rule(each.upstream(case.random))) for each in case.points
+    )
 
 
 def sign(case: Case) -> Answer | None:
@@ -30,7 +35,18 @@ def sign(case: Case) -> Answer | None:
         "multiply the gradient by -1",
         mended(lambda g: -g),
     )
-    return answer if verified(answer, case) else None
+    if not verified(answer, case):
+        return None
+    other = swapped(case)  # of a - b, both are the same
+    return answer if other is None else _either(answer, other)
+
+
+def _either(a: Answer, b: Answer) -> Answer:
+    return Answer(
+        f"{a.name} or {b.name}",
+        f"{a.message}; or {b.message}, which is the same here",
+        f"{a.repair}; or {b.repair}",
+    )
 
 
 def factor(case: Case) -> Answer | None:
@@ -39,7 +55,7 @@ def factor(case: Case) -> Answer | None:
     if c is None or abs(c) < 1e-12:
         return None
     named = number(c)
-    c = float(np.divide(*map(float, named.split("/")))) if "/" in named else float(named)
+    c = value(named)
     answer = _mean(case, c) or Answer(
         "factor",
         f"the gradient is {named} times the derivative",
@@ -90,8 +106,6 @@ def broadcast_count(case: Case) -> int:
 
 def _shared(case: Case, c: float) -> bool:
     """Whether all of the other arguments are off by the same factor."""
-    from dataclasses import replace
-
     others = [p for p in case.ground.flat.arguments.parts if p != case.part and p.size]
     if not others:
         return False

@@ -48,10 +48,7 @@ def at_a_point(case: Case) -> Answer | None:
     """Wrong at a kink: at ties, or at one value, and right around it."""
     if not np.any(case.evidence.kinks):
         return None
-    ground = case.moved(case.near(case.ground.x))
-    if ground is None:
-        return None
-    near = case.look(ground)
-    if np.any(near.states(case.random) > 0):
+    near = case.looked(case.near(case.ground.x))
+    if near is None or np.any(near.states(case.random) > 0):
         return None
     return region(case)

@@ -20,6 +20,7 @@ class Structure:
     """
 
     output: Part
+    part: Part
     out: tuple[int, ...]
     inner: tuple[int, ...]
     truth: np.ndarray
@@ -29,6 +30,13 @@ class Structure:
     @property
     def axes(self) -> int:
         return len(self.out) + len(self.inner)
+
+    @property
+    def complex_axes(self) -> tuple[int, int] | None:
+        """The axes of real and imaginary part, if both arrays are complex."""
+        if not (self.output.is_complex and self.part.is_complex):
+            return None
+        return len(self.out) - 1, self.axes - 1
 
     @property
     def is_wrong(self) -> bool:
@@ -59,7 +67,7 @@ def structures(found: Evidence) -> list[Structure]:
             each[output.slice].reshape(out + inner)
             for each in (found.truth, found.matrix, found.margin)
         )
-        result.append(Structure(output, out, inner, truth, rule, margin))
+        result.append(Structure(output, found.part, out, inner, truth, rule, margin))
     return result
 
 

@@ -5,20 +5,22 @@ Each form is fitted at one point and has to hold at another too:
     dropped entries    the rule is right or zero, element by element
     a constant         the difference is the same at both points
     c f(x, y, ...)     times dy: a factor of the dictionary, the same c at both points
-    <dy, a> b          a sum over an output row, with a of the dictionary
+    <dy, a> b          a sum over outputs, with a of the dictionary (sums.py)
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
 
 from .answer import Answer, number
 from .case import Case
-from .dictionary import factors, vectors
+from .dictionary import Named, factors
 from .evidence import Evidence
 from .structure import structures
+from .sums import reduced
 
 ADD = "add the missing term"
 
@@ -28,7 +30,7 @@ def dropped(case: Case) -> Answer | None:
         return None
     if len(case.evidence.rows) * len(case.evidence.columns) > 250_000:
         return None
-    for look in (unused_output, _entries, _constant, local, _reduced):
+    for look in (unused_output, _entries, _constant, local, _rowwise, reduced):
         answer = look(case)
         if answer is not None:
             return answer
@@ -81,9 +83,9 @@ def _constant(case: Case) -> Answer | None:
     if not np.any(np.abs(here.missing) > 4 * near):
         return None
     values = here.missing[np.abs(here.missing) > near]
-    c = f"{number(float(values[0]))} dy" if np.ptp(values) < 1e-6 else "constant times dy"
+    c = _times(float(values[0])) if np.ptp(values) < 1e-6 else "constant times "
     where = "" if values.size == here.truth.any(0).sum() else ", for some elements"
-    return Answer("dropped term", f"the term {c} is missing{where}", ADD)
+    return Answer("dropped term", f"the term {c}dy is missing{where}", ADD)
 
 
 def local(case: Case) -> Answer | None:
@@ -92,17 +94,36 @@ def local(case: Case) -> Answer | None:
     if any(table is None for table in tables):
         return None
     (d, margin, named), (d2, margin2, named2) = tables  # type: ignore[misc]
-    for (name, f), (_, f2) in zip(named, named2, strict=True):
-        if not np.all(np.isfinite(f)) or not np.any(f):
-            continue
+    if np.sum(np.abs(d) > margin) < 3:
+        return None
+    for name, f, f2 in _common(named, named2):
         c = float(d @ f) / float(f @ f)
         if np.all(np.abs(d - c * f) <= margin + 1e-9 * np.abs(d)) and np.all(
             np.abs(d2 - c * f2) <= margin2 + 1e-9 * np.abs(d2)
         ):
-            times = {"1": "", "-1": "-"}.get(number(c), number(c) + " ")
-            term = times + ("dy" if name == "1" else f"{name} dy")
-            return Answer("dropped term", f"the term {term} is missing", f"add {term}")
+            term = _times(c) + ("dy" if name == "1" else f"{name} dy")
+            what = (
+                ", where the rule's own factor of dy is g"
+                if re.search(r"\bg\b", name)
+                else ""
+            )
+            message = f"the term {term} is missing{what}"
+            return Answer("dropped term", message, f"add {term}")
     return None
+
+
+def _times(c: float) -> str:
+    named = number(c)
+    return {"1": "", "-1": "-"}.get(named, f"{named} ")
+
+
+def _common(a: list[Named], b: list[Named]) -> Iterator[tuple]:
+    """The factors that there are at both points."""
+    others = dict(b)
+    for name, f in a:
+        f2 = others.get(name)
+        if f2 is not None and np.all(np.isfinite(f)) and np.any(f):
+            yield name, f, f2
 
 
 def _table(found: Evidence) -> tuple | None:
@@ -125,76 +146,33 @@ def _table(found: Evidence) -> tuple | None:
     return np.array(pick(found.missing)), np.array(pick(found.margin)), named
 
 
-def _reduced(case: Case) -> Answer | None:
-    """A sum over a row of outputs, times anything."""
+def _rowwise(case: Case) -> Answer | None:
+    """c f dy with a number c of its own for each output."""
     here, there = case.points
-    pairs = zip(vectors(here), vectors(there), strict=False)
-    for (name, a), (_, b) in pairs:
-        for (axis, blocks), (_, others) in zip(_blocks(here), _blocks(there), strict=True):
-            if _explains(here, a, blocks) and _explains(there, b, others):
-                return _of_sum(case, name, axis, blocks)
+    if here.truth.shape[0] * 3 > here.truth.shape[1]:
+        return None
+    for name, f, f2 in _common(factors(here), factors(there)):
+        if _proportional(here, f) and _proportional(there, f2):
+            return Answer(
+                "dropped term",
+                f"a term {name} dy is missing, with a factor that each output has",
+                ADD,
+            )
     return None
 
 
-def _blocks(found: Evidence) -> Iterator[tuple[str, list[np.ndarray]]]:
-    """Outputs that a sum may go over: along one axis, or all."""
-    outputs = found.ground.point.outputs.parts
-    if len(outputs) != 1 or len(found.rows) != found.ground.y.size:
-        return
-    places = np.arange(outputs[0].size)
-    if outputs[0].is_complex or places.size < 2:
-        return
-    shape = outputs[0].shape
-    for axis in reversed(range(len(shape))):
-        if shape[axis] > 1:
-            lines = np.moveaxis(places.reshape(shape), axis, -1)
-            yield f" over axis {axis}", list(lines.reshape(-1, shape[axis]))
-    if len(shape) > 1:
-        yield "", [places]
-
-
-def _explains(found: Evidence, a: np.ndarray, blocks: list[np.ndarray]) -> bool:
-    """Whether the missing part of each block is a times a row."""
-    data, spent = 0, 0
-    for rows in blocks:
-        d, margin, left = found.missing[rows], found.margin[rows], a[rows]
-        row = left @ d / (left @ left)
-        if np.any(np.abs(d - np.outer(left, row)) > 2 * margin.max(0) + 1e-9 * np.abs(d)):
+def _proportional(found: Evidence, f: np.ndarray) -> bool:
+    """Whether the missing part of each output is a multiple of f, where it has any."""
+    for d, margin in zip(found.missing, found.margin, strict=True):
+        active = np.abs(d) > margin
+        if not np.any(active):
+            continue
+        own, size = f[active], float(f[active] @ f[active])
+        if active.sum() < 3 or not np.all(np.isfinite(own)) or size == 0:
             return False
-        active = np.any(np.abs(d) > margin, axis=0)
-        data += int(active.sum()) * len(rows)
-        spent += int(active.sum())
-    return data >= 2 * spent and data > 3
-
-
-def _of_sum(case: Case, name: str, axis: str, blocks: list[np.ndarray]) -> Answer:
-    """Missing at all, or there with another factor."""
-    found = case.evidence
-    c = _factor_of_coupling(found, blocks)
-    what = f"the term with sum({name}{axis.replace(' over', ',').replace('axis ', 'axis=')})"
-    if c is None:
-        return Answer("dropped term", f"{what} is missing", ADD)
-    length = len(blocks[0])
-    if abs(c * length - 1) < 1e-6:
-        return Answer("mean for sum", f"{what} has a mean instead", "use the sum there")
-    name = "sign of one term" if abs(c + 1) < 1e-6 else "factor of one term"
-    by = number(c)
-    return Answer(name, f"{what} is {by} times what it should be", f"divide it by {by}")
-
-
-def _factor_of_coupling(found: Evidence, blocks: list[np.ndarray]) -> float | None:
-    """How the rule's own coupling compares with the derivative's."""
-    n = found.truth.shape[0]
-    if found.truth.shape[1] != n:
-        return None
-    inside = np.zeros((n, n), bool)
-    for rows in blocks:
-        inside[np.ix_(rows, rows)] = True
-    inside &= ~np.eye(n, dtype=bool)
-    m, t = found.matrix[inside], found.truth[inside]
-    if not np.any(m) or not np.any(t):
-        return None
-    c = float(m @ t) / float(t @ t)
-    if abs(c) < 1e-9 or np.any(np.abs(m - c * t) > found.margin[inside] * (1 + abs(c))):
-        return None
-    return c
+        c = float(d[active] @ own) / size
+        if np.any(
+            np.abs(d[active] - c * own) > 2 * margin[active] + 1e-9 * np.abs(c * own)
+        ):
+            return False
+    return True

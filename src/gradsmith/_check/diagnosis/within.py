@@ -25,6 +25,7 @@ def within(case: Case, found: Answer) -> Answer:
     inside.__dict__["fresh"] = _wrong_ones(case, case.fresh)
     if any(each is None for each in inside.points):
         return found
+    inside.__dict__["witnesses"] = inside.points
     where = found.message.removesuffix(", and right elsewhere").rsplit("is wrong ")[-1]
     if len(inside.evidence.columns) == 1 and where.startswith("at element"):
         return _one(inside, found)
