@@ -17,12 +17,10 @@ DIGITS = 0.005  # two to three significant ones
 
 @dataclass(frozen=True)
 class Border:
-    """Wrong on one side: at `wrong`, no more at `right`, both values of a distance."""
+    """Wrong at one distance and no more at another, with nothing known in between."""
 
     wrong: float
     right: float
-    seen_wrong: bool  # between the values that were known before
-    seen_right: bool
 
     @property
     def between(self) -> str:
@@ -38,7 +36,6 @@ def refined(
     two sides are not what a border makes them.
     """
     columns = _informative(case)
-    seen_wrong = seen_right = False
     for _ in range(ROUNDS):
         if _close(wrong, right):
             break
@@ -51,10 +48,29 @@ def refined(
         if not order.size or np.any(np.diff(order) > 0):
             return None
         if np.any(order > 0):
-            wrong, seen_wrong = between[known][order > 0][-1], True
+            wrong = float(between[known][order > 0][-1])
         if np.any(order < 0):
-            right, seen_right = between[known][order < 0][0], True
-    return Border(wrong, right, seen_wrong, seen_right)
+            right = float(between[known][order < 0][0])
+    found = Border(wrong, right)
+    return found if _confirmed(case, columns, found, value_at) else None
+
+
+def _confirmed(
+    case: Case, columns: np.ndarray, found: Border, value_at: Callable[[float], float]
+) -> bool:
+    """Whether other values on the two sides are wrong and right as well."""
+    seen: set[int] = set()
+    out = found.wrong - found.right
+    for odd in (0, 1):
+        wrong = np.arange(len(columns)) % 2 == odd
+        away = case.random.uniform(0.0, 1.0, len(columns)) * out
+        at_wrong = found.wrong + (away if found.wrong else 0.0)
+        distances = np.where(wrong, at_wrong, found.right - away)
+        states = _states(case, columns, [value_at(d) for d in distances])
+        if states is None or np.any(states * np.where(wrong, 1, -1) < 0):
+            return False
+        seen |= set(states.tolist())
+    return {-1, 1} <= seen
 
 
 def _close(wrong: float, right: float) -> bool:

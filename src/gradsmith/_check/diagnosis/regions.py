@@ -166,14 +166,14 @@ def _separated(
     below, above, alone = words
     if wrong.max() < right.min():
         border = refined(case, wrong.max(), right.min(), value_at)
-        if border is None or not border.seen_right:
+        if border is None:
             return None
         if wrong.max() == 0 and border.right < TINY * right.min() and alone:
             return alone
-        return below.format(border.between) if border.seen_wrong else None
+        return below.format(border.between)
     if wrong.min() > right.max() and above:
         border = refined(case, wrong.min(), right.max(), value_at)
-        if border is None or not (border.seen_wrong and border.seen_right):
+        if border is None:
             return None
         return above.format(border.between)
     return None
