@@ -11,7 +11,7 @@ import numpy as np
 from .case import Case
 
 ROUNDS = 5
-AT_ONCE = 8
+AT_ONCE, FEWER = 8, 4
 DIGITS = 0.005  # two to three significant ones
 
 
@@ -27,24 +27,46 @@ class Border:
         return simplest(min(self.wrong, self.right), max(self.wrong, self.right))
 
 
-def refined(
-    case: Case, wrong: float, right: float, value_at: Callable[[float], float]
-) -> Border | None:
+Values = Callable[[float], float]  # the argument's value at a distance
+States = Callable[[list[float]], "np.ndarray | None"]  # wrong or right with these
+
+
+def refined(case: Case, wrong: float, right: float, value_at: Values) -> Border | None:
     """Move elements to values in between until the border is known to some digits.
 
-    `value_at` gives the value of the argument at a distance. None if the states on the
-    two sides are not what a border makes them.
+    None if the states on the two sides are not what a border makes them. Elements are
+    moved alone; if that makes them matter no more (not the largest of a row any more),
+    then with all others.
     """
-    columns = _informative(case)
+    found = case.evidence
+    some = found.columns[case.states(found, tries=1) != 0]
+    columns = case.random.permutation(some)
+    for count, move in ((AT_ONCE, _alone), (FEWER, _with_others)):
+        chosen = columns[:count]
+        border = _searched(case, chosen, wrong, right, move(case, chosen), value_at)
+        if border is not None:
+            return border
+    return None
+
+
+def _searched(
+    case: Case,
+    columns: np.ndarray,
+    wrong: float,
+    right: float,
+    states_of: States,
+    value_at: Values,
+) -> Border | None:
+    typical = float(np.median(case.ground.scale[columns]))
     for _ in range(ROUNDS):
-        if _close(wrong, right):
+        if _close(wrong, right, typical):
             break
         between = _sections(wrong, right, len(columns))
-        states = _states(case, columns, [value_at(d) for d in between])
+        states = states_of([value_at(d) for d in between])
         if states is None:
             return None
         known = states != 0
-        order = np.sign(states[known])  # wrong ones first, then the right ones
+        order = states[known]  # wrong ones first, then the right ones
         if not order.size or np.any(np.diff(order) > 0):
             return None
         if np.any(order > 0):
@@ -52,31 +74,32 @@ def refined(
         if np.any(order < 0):
             right = float(between[known][order < 0][0])
     found = Border(wrong, right)
-    return found if _confirmed(case, columns, found, value_at) else None
+    return found if _confirmed(case, len(columns), found, states_of, value_at) else None
 
 
 def _confirmed(
-    case: Case, columns: np.ndarray, found: Border, value_at: Callable[[float], float]
+    case: Case, count: int, found: Border, states_of: States, value_at: Values
 ) -> bool:
     """Whether other values on the two sides are wrong and right as well."""
     seen: set[int] = set()
     out = found.wrong - found.right
     for odd in (0, 1):
-        wrong = np.arange(len(columns)) % 2 == odd
-        away = case.random.uniform(0.0, 1.0, len(columns)) * out
+        wrong = np.arange(count) % 2 == odd
+        away = case.random.uniform(0.0, 1.0, count) * out
         at_wrong = found.wrong + (away if found.wrong else 0.0)
         distances = np.where(wrong, at_wrong, found.right - away)
-        states = _states(case, columns, [value_at(d) for d in distances])
+        states = states_of([value_at(d) for d in distances])
         if states is None or np.any(states * np.where(wrong, 1, -1) < 0):
             return False
         seen |= set(states.tolist())
     return {-1, 1} <= seen
 
 
-def _close(wrong: float, right: float) -> bool:
-    if wrong * right <= 0:
-        return False
-    return abs(wrong - right) <= DIGITS * max(abs(wrong), abs(right))
+def _close(wrong: float, right: float, typical: float) -> bool:
+    gap = abs(wrong - right)
+    if wrong * right < 0:
+        return gap <= DIGITS * typical
+    return wrong * right > 0 and gap <= DIGITS * max(abs(wrong), abs(right))
 
 
 def _sections(wrong: float, right: float, count: int) -> np.ndarray:
@@ -89,22 +112,31 @@ def _sections(wrong: float, right: float, count: int) -> np.ndarray:
     return np.linspace(wrong, right, count + 2)[1:-1]
 
 
-def _informative(case: Case) -> np.ndarray:
-    found = case.evidence
-    states = found.states(case.random, tries=1)
-    some = found.columns[states != 0]
-    return case.random.permutation(some)[:AT_ONCE]
+def _alone(case: Case, columns: np.ndarray) -> States:
+    """Give these elements values, and leave the others."""
+
+    def states_of(values: list[float]) -> np.ndarray | None:
+        x = case.ground.x.copy()
+        x[columns] = values
+        found = case.looked(x, columns)
+        return None if found is None else case.states(found, tries=2)
+
+    return states_of
 
 
-def _states(case: Case, columns: np.ndarray, values: list[float]) -> np.ndarray | None:
-    """Wrong or right with these values of these elements."""
-    x = case.ground.x.copy()
-    x[columns] = values
-    ground = case.moved(x)
-    if ground is None:
-        return None
-    found = case.look(ground, columns)
-    return found.states(case.random, tries=2) if len(found.rows) else None
+def _with_others(case: Case, columns: np.ndarray) -> States:
+    """Give one element after the other a value, and move all others as far."""
+
+    def states_of(values: list[float]) -> np.ndarray | None:
+        states = []
+        for column, value in zip(columns, values, strict=True):
+            x = case.ground.x.copy()
+            x[case.part.slice] += value - x[column]
+            found = case.looked(x, np.array([column]))
+            states.append(0 if found is None else case.states(found, tries=2)[0])
+        return np.array(states)
+
+    return states_of
 
 
 def simplest(low: float, high: float) -> str:

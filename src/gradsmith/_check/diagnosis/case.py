@@ -89,16 +89,33 @@ class Case:
         except Exception:  # the operation's own: the point is outside of its domain
             return None
 
-    def looked(self, x: np.ndarray) -> Evidence | None:
+    def looked(
+        self, x: np.ndarray, columns: np.ndarray | None = None
+    ) -> Evidence | None:
         """What there is to see at another point, if the operation takes it."""
         ground = self.moved(x)
         if ground is None:
             return None
         try:
-            found = self.look(ground)
+            found = self.look(ground, columns)
         except Exception:  # as above
             return None
         return found if len(found.rows) else None
+
+    def states(self, found: Evidence, *, tries: int = 3) -> np.ndarray:
+        """Wrong (1), right (-1) or neither, with nothing minor taken for wrong."""
+        return found.states(self.random, tries=tries, least=self._least)
+
+    @cached_property
+    def _least(self) -> float:
+        """Far below the usual relative error, something else is in the way."""
+        u = self.evidence.upstream(self.random)
+        g, t = self.evidence.rule(u), self.evidence.right(u)
+        wrong = self.evidence.states(self.random, tries=1) > 0
+        with np.errstate(all="ignore"):
+            error = np.abs(g - t)[wrong] / np.maximum(np.abs(t), np.abs(g))[wrong]
+        error = error[np.isfinite(error)]
+        return 0.01 * float(np.median(error)) if error.size else 0.0
 
     # --- other points
 

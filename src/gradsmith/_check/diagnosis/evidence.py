@@ -85,17 +85,26 @@ class Evidence:
 
     # --- which elements are wrong
 
-    def states(self, random: np.random.Generator, *, tries: int = 3) -> np.ndarray:
-        """For each element 1 if its gradient is wrong, -1 if right, 0 if both are 0."""
+    def states(
+        self, random: np.random.Generator, *, tries: int = 3, least: float = 0.0
+    ) -> np.ndarray:
+        """For each element 1 if its gradient is wrong, -1 if right, 0 if both are 0.
+
+        A relative error below `least` is neither.
+        """
         wrong = np.zeros(len(self.columns), bool)
         some = np.zeros(len(self.columns), bool)
+        minor = np.zeros(len(self.columns), bool)
         for _ in range(tries):
             u = self.upstream(random)
             g, t, margin = self.rule(u), self.right(u), self.tolerance(u)
             margin += self._rounding(g, t)
-            wrong |= ~(np.abs(g - t) <= margin)
+            off = ~(np.abs(g - t) <= margin)
+            tiny = np.abs(g - t) < least * np.maximum(np.abs(g), np.abs(t))
+            wrong |= off & ~tiny
+            minor |= off & tiny
             some |= np.abs(t) > 8 * margin
-        return np.where(wrong, 1, np.where(some, -1, 0))
+        return np.where(wrong, 1, np.where(some & ~minor, -1, 0))
 
     def _rounding(self, g: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Far below the largest, a gradient may be a difference of larger numbers."""

@@ -34,10 +34,10 @@ class Samples:
 
 def region(case: Case) -> Answer | None:
     """The region, if there is one: found at some points, verified at others."""
-    looked = [(e, e.states(case.random)) for e in case.witnesses]
+    looked = [(e, case.states(e)) for e in case.witnesses]
     if not any(np.any(states < 0) for _, states in looked):
         return None
-    looked += [(e, e.states(case.random)) for e in _more(case)]
+    looked += [(e, case.states(e)) for e in _more(case)]
     if not any(np.any(states > 0) for _, states in looked):
         return None
     return _by_place(case, looked) or _by_ties(case, looked) or _by_value(case, looked)
@@ -92,7 +92,7 @@ def _by_ties(case: Case, looked: list[tuple[Evidence, np.ndarray]]) -> Answer | 
     if any(np.any(s > 0) for _, s in others):
         return None
     shifted = case.looked(case.ground.x + 0.4375)  # the ties stay, the values change
-    if shifted is None or not np.any(shifted.states(case.random) > 0):
+    if shifted is None or not np.any(case.states(shifted) > 0):
         return None
     return Answer(
         "ties counted twice" if _too_much(case) else "region",
