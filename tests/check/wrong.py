@@ -33,11 +33,24 @@ def explained(
     seed: int = 0,
 ) -> Explanation:
     """The explanation of the first comparison that comes out wrong."""
+    return explain(
+        *compared(op, *xs, framework=framework, argument=argument, seed=seed)
+    )
+
+
+def compared(
+    op: Any,
+    *xs: np.ndarray,
+    framework: str = "numpy",
+    argument: str | None = None,
+    seed: int = 0,
+) -> tuple[Ground, Test, Session]:
+    """A comparison that comes out wrong, with all that explaining it takes."""
     kit = kit_for(framework)
     problem = problem_of(subject_of(op, framework), kit, framework, xs, {})
     session = Session(problem.in_dtype("float64"), seed)
     ground = Ground(flat(session.problem), session.random("given"))
-    return explain(ground, first_wrong(ground, argument), session)
+    return ground, first_wrong(ground, argument), session
 
 
 def first_wrong(ground: Ground, argument: str | None = None) -> Test:

@@ -49,6 +49,15 @@ def refined(case: Case, wrong: float, right: float, value_at: Values) -> Border 
     return None
 
 
+def mirrored(case: Case, border: Border) -> bool:
+    """Whether the gradient is wrong on the other side of zero too."""
+    found = case.evidence
+    some = found.columns[case.states(found, tries=1) != 0][:FEWER]
+    far = border.wrong + (border.wrong - border.right)
+    states = _alone(case, some)([-far] * len(some))
+    return states is not None and bool(np.any(states > 0))
+
+
 def _searched(
     case: Case,
     columns: np.ndarray,

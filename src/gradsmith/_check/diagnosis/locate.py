@@ -41,6 +41,7 @@ def locate(case: Case) -> Location:
 
 def _at_once(case: Case) -> Location:
     wrong, some = flags_at_once(case, case.ground)
+    wrong &= ~_beside_kinks(case, np.flatnonzero(wrong))
     start = case.part.start
     where, right = np.flatnonzero(wrong), np.flatnonzero(some & ~wrong)
     first = beginning(where, right)
@@ -67,17 +68,7 @@ def _from(first: int) -> str:
 
 
 def flags_at_once(case: Case, ground: Ground) -> tuple[np.ndarray, np.ndarray]:
-    """Where the gradient is wrong, and where there is one, if it is elementwise.
-
-    With two lengths of steps: a kink inside of one is not in the other's way.
-    """
-    step = USUAL[0]
-    wrong, some = _flags(case, ground, step)
-    again, _ = _flags(case, ground, step / 256) if np.any(wrong) else (wrong, some)
-    return wrong & again, some
-
-
-def _flags(case: Case, ground: Ground, step: float) -> tuple[np.ndarray, np.ndarray]:
+    """Where the gradient is wrong, and where there is one, if it is elementwise."""
     v = np.zeros(ground.x.size)
     v[case.part.slice] = ground.scale[case.part.slice]
     found = slope(
@@ -86,7 +77,7 @@ def _flags(case: Case, ground: Ground, step: float) -> tuple[np.ndarray, np.ndar
         v,
         y=ground.y,
         noise=ground.noise,
-        step=step,
+        step=USUAL[0],
         steps=USUAL[1],
     )
     u = ground.upstream()
@@ -98,6 +89,21 @@ def _flags(case: Case, ground: Ground, step: float) -> tuple[np.ndarray, np.ndar
         settled = np.isfinite(low) & np.isfinite(margin)
         wrong = settled & ~((g >= low - margin) & (g <= high + margin))
         return wrong, settled & (np.maximum(np.abs(low), np.abs(high)) > 8 * margin)
+
+
+def _beside_kinks(case: Case, wrong: np.ndarray) -> np.ndarray:
+    """Elements that are right if a kink near by is left out of the steps."""
+    ground, here = case.ground, case.part.start + wrong
+    right = np.zeros(case.part.size, bool)
+    h, v = 2.0**-16, np.zeros(ground.x.size)
+    v[here] = ground.scale[here]
+    f, u = ground.flat.value, np.zeros(ground.y.size)
+    u[wrong] = 1.0
+    with np.errstate(all="ignore"):
+        rough = (f(ground.x + h * v) - f(ground.x - h * v))[wrong] / (2 * h)
+        g = (ground.point.pull(u) * v)[here]
+        right[wrong] = np.abs(g - rough) <= 1e-6 * np.abs(rough)
+    return right
 
 
 # --- by halves
@@ -125,10 +131,19 @@ def _singles(
     case: Case, probe: Probe, first: int, last: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Elements on their own: between the first and the last wrong one, and around."""
-    size = case.part.size
-    around = [first - 1, *case.random.integers(0, max(first, 1), SINGLE), size - 1]
-    inside = case.random.integers(first, last + 1, SINGLE)
-    chosen = np.unique([i for i in (*around, *inside) if 0 <= i < size])
+    size, random = case.part.size, case.random
+    # Where the rule gives something, a right gradient can be seen.
+    claimed = np.flatnonzero(probe.g[case.part.slice])
+    before, inside = claimed[claimed < first], claimed[claimed > first]
+    chosen = np.unique(
+        [
+            max(first - 1, 0),
+            *random.permutation(before)[:SINGLE],
+            *random.permutation(inside)[: SINGLE // 2],
+            *random.integers(first, last + 1, SINGLE // 2),
+            size - 1,
+        ]
+    )
     states = np.array([probe.state(int(i), int(i) + 1) for i in chosen])
     wrong = np.unique([first, last, *chosen[states > 0]])
     return wrong, chosen[states < 0]
@@ -148,6 +163,7 @@ class Probe:
     def __init__(self, case: Case, ground: Ground | None = None) -> None:
         self.case = case
         self.ground = ground or case.ground
+        self.scale = self.ground.scale
         self.u = self.ground.upstream()
         self.g = self.ground.point.pull(self.u)
 
@@ -164,7 +180,7 @@ class Probe:
         here = slice(self.case.part.start + start, self.case.part.start + stop)
         v = np.zeros(self.ground.x.size)
         signs = self.case.random.choice([-1.0, 1.0], stop - start)
-        v[here] = self.ground.scale[here] * signs
+        v[here] = self.scale[here] * signs
         with np.errstate(all="ignore"):
             wide, narrow = (self._central(v, h) for h in STEPS)
             value = narrow + (narrow - wide) / 15

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .answer import Answer
-from .border import refined
+from .border import mirrored, refined
 from .case import Case
 from .evidence import Evidence
 from .places import pattern, places
@@ -165,15 +165,16 @@ def _separated(
     wrong, right = distance(samples.wrong), distance(samples.right)
     below, above, alone = words
     if wrong.max() < right.min():
-        border = refined(case, wrong.max(), right.min(), value_at)
-        if border is None:
-            return None
-        if wrong.max() == 0 and border.right < TINY * right.min() and alone:
-            return alone
-        return below.format(border.between)
-    if wrong.min() > right.max() and above:
-        border = refined(case, wrong.min(), right.max(), value_at)
-        if border is None:
-            return None
-        return above.format(border.between)
-    return None
+        ends, side = (wrong.max(), right.min()), below
+    elif wrong.min() > right.max() and above:
+        ends, side = (wrong.min(), right.max()), above
+    else:
+        return None
+    border = refined(case, *ends, value_at)
+    if border is None:
+        return None
+    if alone and ends[0] == 0 and border.right < TINY * ends[1]:
+        return alone
+    if not alone and border.between != "0" and mirrored(case, border):
+        return None  # it is a matter of magnitude
+    return side.format(border.between)

@@ -23,6 +23,7 @@ from .structure import structures
 from .sums import reduced
 
 ADD = "add the missing term"
+ENOUGH = 5  # elements that a form has to hold for, at both points together
 
 
 def dropped(case: Case) -> Answer | None:
@@ -94,7 +95,9 @@ def local(case: Case) -> Answer | None:
     if any(table is None for table in tables):
         return None
     (d, margin, named), (d2, margin2, named2) = tables  # type: ignore[misc]
-    if np.sum(np.abs(d) > margin) < 3:
+    if not np.any(np.abs(d) > margin):
+        return None
+    if np.sum(np.abs(d) > margin) + np.sum(np.abs(d2) > margin2) < ENOUGH:
         return None
     for name, f, f2 in _common(named, named2):
         c = float(d @ f) / float(f @ f)
