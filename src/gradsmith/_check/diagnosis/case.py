@@ -163,3 +163,22 @@ class Case:
             [-1.0, 1.0], x.size
         )
         return x + by * self.ground.scale
+
+
+@dataclass(frozen=True)
+class Known(Case):
+    """A case of which all that is to be looked at is known."""
+
+    given: tuple[Evidence, ...] = ()
+
+    @property
+    def evidence(self) -> Evidence:  # type: ignore[override]
+        return self.given[0]
+
+    @property
+    def fresh(self) -> Evidence:  # type: ignore[override]
+        return self.given[1]
+
+    @property
+    def witnesses(self) -> list[Evidence]:  # type: ignore[override]
+        return list(self.given)

@@ -10,12 +10,14 @@ import numpy as np
 
 from ..first import Ground
 from .answer import Answer
-from .case import Case
+from .at_once import flags_at_once
+from .case import Case, Known
 from .evidence import Evidence, gather
-from .locate import Location, Probe, flags_at_once, locate
+from .locate import Location, Probe, locate
 from .places import places
 from .shrink import shrunk
 from .special import not_finite, not_the_same
+from .within import one_element
 
 CHOSEN = 32
 ROWS = 500
@@ -49,11 +51,17 @@ def _by_place(case: Case, found: Location) -> Answer | None:
         return None
     where = found.words or places(case.part, np.ones(case.part.size, bool))
     at = "" if str(where).startswith("from") else "at "
-    return Answer(
+    found_there = Answer(
         "one element" if one else "region",
         f"the gradient of {case.part.name} is wrong {at}{where}, and right elsewhere",
         f"look at how the gradient {at}{where} is computed",
     )
+    if not one:
+        return found_there
+    some = Some(case.ground, case.part, case.random, case.sharp, found.wrong)
+    given = (some.evidence, some.look(ground))
+    there = Known(case.ground, case.part, case.random, case.sharp, given)
+    return one_element(there, found_there)
 
 
 def _still(case: Case, ground: Ground, found: Location) -> bool:

@@ -12,10 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..differences import slope
 from ..first import SIGMAS, Ground
+from .at_once import at_once
 from .case import Case
-from .evidence import ROUNDING, USUAL
+from .evidence import ROUNDING
 from .places import places
 
 SINGLE = 12  # elements that are looked at one by one
@@ -33,20 +33,14 @@ class Location:
 
 
 def locate(case: Case) -> Location:
-    return _at_once(case) if case.elementwise else _by_halves(case)
-
-
-# --- all at once
-
-
-def _at_once(case: Case) -> Location:
-    wrong, some = flags_at_once(case, case.ground)
-    wrong &= ~_beside_kinks(case, np.flatnonzero(wrong))
-    start = case.part.start
-    where, right = np.flatnonzero(wrong), np.flatnonzero(some & ~wrong)
-    first = beginning(where, right)
-    words = places(case.part, wrong) if first is None else _from(first)
-    return Location(words, where + start, right + start, first)
+    if not case.elementwise:
+        return _by_halves(case)
+    wrong, right = at_once(case)
+    flags = np.zeros(case.part.size, bool)
+    flags[wrong] = True
+    first = beginning(wrong, right)
+    words = places(case.part, flags) if first is None else _from(first)
+    return Location(words, wrong + case.part.start, right + case.part.start, first)
 
 
 def beginning(wrong: np.ndarray, right: np.ndarray) -> int | None:
@@ -65,48 +59,6 @@ def beginning(wrong: np.ndarray, right: np.ndarray) -> int | None:
 
 def _from(first: int) -> str:
     return f"from element {first} on (flat)"
-
-
-def flags_at_once(case: Case, ground: Ground) -> tuple[np.ndarray, np.ndarray]:
-    """Where the gradient is wrong, and where there is one, if it is elementwise."""
-    v = np.zeros(ground.x.size)
-    v[case.part.slice] = ground.scale[case.part.slice]
-    found = slope(
-        ground.flat.value,
-        ground.x,
-        v,
-        y=ground.y,
-        noise=ground.noise,
-        step=USUAL[0],
-        steps=USUAL[1],
-    )
-    u = ground.upstream()
-    with np.errstate(all="ignore"):
-        g = (ground.point.pull(u) * v)[case.part.slice]
-        low, high = np.sort([u * found.low, u * found.high], axis=0)
-        margin = SIGMAS * np.abs(u) * found.error
-        margin += ROUNDING * ground.flat.eps * np.maximum(np.abs(g), np.abs(low))
-        settled = np.isfinite(low) & np.isfinite(margin)
-        wrong = settled & ~((g >= low - margin) & (g <= high + margin))
-        return wrong, settled & (np.maximum(np.abs(low), np.abs(high)) > 8 * margin)
-
-
-def _beside_kinks(case: Case, wrong: np.ndarray) -> np.ndarray:
-    """Elements that are right if a kink near by is left out of the steps."""
-    ground, here = case.ground, case.part.start + wrong
-    right = np.zeros(case.part.size, bool)
-    h, v = 2.0**-16, np.zeros(ground.x.size)
-    v[here] = ground.scale[here]
-    f, u = ground.flat.value, np.zeros(ground.y.size)
-    u[wrong] = 1.0
-    with np.errstate(all="ignore"):
-        rough = (f(ground.x + h * v) - f(ground.x - h * v))[wrong] / (2 * h)
-        g = (ground.point.pull(u) * v)[here]
-        right[wrong] = np.abs(g - rough) <= 1e-6 * np.abs(rough)
-    return right
-
-
-# --- by halves
 
 
 def _by_halves(case: Case) -> Location:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from .answer import Answer
-from .case import Case
+from .case import Case, Known
 from .evidence import Evidence
 from .simple import factor, sign, zero
 from .terms import local
@@ -18,17 +18,14 @@ def within(case: Case, found: Answer) -> Answer:
 
     A term that is missing there says more than the region does.
     """
-    inside = _Inside(case.ground, case.part, case.random, case.sharp)
-    inside.__dict__["evidence"] = _wrong_ones(case, case.evidence)
-    if case.fresh is None:
+    points = [_wrong_ones(case, each) for each in case.points]
+    given = tuple(each for each in points if each is not None)
+    if len(given) < 2:
         return found
-    inside.__dict__["fresh"] = _wrong_ones(case, case.fresh)
-    if any(each is None for each in inside.points):
-        return found
-    inside.__dict__["witnesses"] = inside.points
+    inside = Known(case.ground, case.part, case.random, case.sharp, given)
     where = found.message.removesuffix(", and right elsewhere").rsplit("is wrong ")[-1]
     if len(inside.evidence.columns) == 1 and where.startswith("at element"):
-        return _one(inside, found)
+        return one_element(inside, found)
     if answer := zero(inside) or sign(inside) or factor(inside):
         return replace(found, message=f"{found.message}; there {answer.message}")
     if answer := local(inside):
@@ -36,17 +33,13 @@ def within(case: Case, found: Answer) -> Answer:
     return found
 
 
-def _one(inside: Case, found: Answer) -> Answer:
+def one_element(inside: Case, found: Answer) -> Answer:
     """One element alone: its sign or its factor."""
     for name, look in (("sign", sign), ("zero", zero), ("factor", factor)):
         if answer := look(inside):
             message = f"{found.message}; there {answer.message}"
             return Answer(f"{name} of one element", message, found.repair)
     return replace(found, name="one element")
-
-
-class _Inside(Case):
-    """A case with the wrong elements alone."""
 
 
 def _wrong_ones(case: Case, found: Evidence) -> Evidence | None:
