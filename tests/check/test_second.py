@@ -3,7 +3,7 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith._check import second
+from gradsmith._check import Finding, second
 
 from .looking import FRAMEWORKS, X, kinds, looked, native, ours, right
 
@@ -108,3 +108,11 @@ def test_not_for_surrogates():
     session = looked(second.look, op, X)
     assert not session.findings
     assert not session.looks
+
+
+def test_what_is_wrong_in_first_order_is_not_said_twice():
+    def look(session, problem):
+        session.found(Finding("first order", "wrong"))
+        second.look(session, problem)
+
+    assert kinds(looked(look, ours(detached), X)) == ["first order"]

@@ -78,3 +78,14 @@ def test_declared():
     session = looked(upstream.look, op, X)
     assert not kinds(session)
     assert "declared" in session.notes[0]
+
+
+@pytest.mark.parametrize("name", ["clipped upstream", "rectified upstream"])
+def test_of_a_single_output(name):
+    """Where an upstream gradient of one sign is the usual case."""
+    for shift in range(8):
+        x = X + shift
+        op = ours(
+            lambda dy, y, x: WRONG[name](dy) * gnp.cos(x), lambda x: gnp.sum(gnp.sin(x))
+        )
+        assert looked(upstream.look, op, x).findings[0].diagnosis == name

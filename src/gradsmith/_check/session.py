@@ -41,6 +41,10 @@ class Session:
         if words not in self.notes:
             self.notes.append(words)
 
+    def has_found(self, *whats: str) -> bool:
+        """Whether there are findings of a kind, from which others would follow."""
+        return any(finding.what in whats for finding in self.findings)
+
     @property
     def verdict(self) -> Verdict:
         if self.findings:
