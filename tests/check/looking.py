@@ -17,13 +17,15 @@ FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow")
 X = np.random.default_rng(0).normal(size=(3, 4))
 
 
-def looked(look: Any, op: Any, *inputs: Any, framework: str | None = None) -> Session:
+def looked(
+    look: Any, op: Any, *inputs: Any, framework: str | None = None, seed: int = 0
+) -> Session:
     """The session after one look at an operation in float64."""
     name = framework_for(op, (inputs, {}), framework, caller="check()")
     subject = subject_of(op, name)
     args, kwargs = prepared((inputs, {}), as_array, caller="check()")
     problem = problem_of(subject, kit_for(name), name, args, kwargs)
-    session = Session(problem, 0)
+    session = Session(problem, seed)
     look(session, problem.in_dtype("float64"))
     return session
 

@@ -83,9 +83,8 @@ def test_declared():
 @pytest.mark.parametrize("name", ["clipped upstream", "rectified upstream"])
 def test_of_a_single_output(name):
     """Where an upstream gradient of one sign is the usual case."""
-    for shift in range(8):
-        x = X + shift
-        op = ours(
-            lambda dy, y, x: WRONG[name](dy) * gnp.cos(x), lambda x: gnp.sum(gnp.sin(x))
-        )
-        assert looked(upstream.look, op, x).findings[0].diagnosis == name
+    op = ours(
+        lambda dy, y, x: WRONG[name](dy) * gnp.cos(x), lambda x: gnp.sum(gnp.sin(x))
+    )
+    for seed in range(8):
+        assert looked(upstream.look, op, X, seed=seed).findings[0].diagnosis == name

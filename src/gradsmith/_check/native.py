@@ -66,6 +66,11 @@ def evaluated(problem: Problem, xs: list[Any]) -> Native:
     return Native(problem, xs, list(ys), pull)
 
 
+def staged(problem: Problem, fn: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of the framework's arrays that will be called often."""
+    return problem.kit.staged(fn) if hasattr(problem.kit, "staged") else fn
+
+
 def given(problem: Problem, xs: Sequence[np.ndarray] | None = None) -> list[Any]:
     """New arrays of the framework, at the problem's own point or another."""
     with context(problem):

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .flat import Flat, Layout, Point
-from .native import context, signed
+from .native import context, signed, staged
 from .problem import Arrays
 
 
@@ -20,35 +21,41 @@ class Rule:
     arguments: Layout
     x: np.ndarray
     us: Arrays
-    native_us: list  # the same as the framework's arrays
+    gradient: Callable[..., Any]  # of (xs), as the framework's arrays
+    by_x: Callable[..., Any]  # of (xs, vs): the gradient of <pull_x(u), v> by x
+    by_u: Callable[..., Any]
 
     @classmethod
     def at(cls, f: Flat, random: np.random.Generator) -> Rule:
-        problem, kit = f.problem, f.problem.kit
+        problem, kit, fn = f.problem, f.problem.kit, f.problem.native
         with context(problem):
-            ys = kit.value(problem.native, problem.given(f.arguments.arrays(f.x)))
+            ys = kit.value(fn, problem.given(f.arguments.arrays(f.x)))
             us = [upstream_like(random, kit.numpy(y)) for y in ys]
-            native = [
-                kit.array(u, kit.dtype_name(y)) for u, y in zip(us, ys, strict=True)
-            ]
-        return cls(f, f.arguments, f.x, us, native)
+            dys = [kit.array(u, kit.dtype_name(y)) for u, y in zip(us, ys, strict=True)]
+        return cls(
+            f,
+            f.arguments,
+            f.x,
+            us,
+            staged(problem, lambda xs: kit.vjp(fn, xs)[1](dys)),
+            staged(problem, lambda xs, vs: kit.hvp(fn, xs, dys, vs)),
+            staged(problem, lambda xs, vs: kit.by_upstream(fn, xs, dys, vs)),
+        )
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        gradients = self.inner.problem.linear(self.arguments.arrays(x)).pull(self.us)
-        return self.arguments.vector(gradients)
+        return self.arguments.vector(self.run(self.gradient, x))
 
     def linear(self, x: np.ndarray) -> Point:
         def pull(v: np.ndarray) -> np.ndarray:
-            return self.arguments.vector(self.derived(self.inner.problem.kit.hvp, x, v))
+            return self.arguments.vector(self.run(self.by_x, x, v))
 
         return Point(self.value(x), pull, self.arguments)
 
-    def derived(self, by: Any, x: np.ndarray, v: np.ndarray) -> list:
-        """The gradient of <pull_x(u), v>, by x or by u."""
-        problem, arrays = self.inner.problem, self.arguments.arrays
+    def run(self, fn: Callable[..., Any], *vectors: np.ndarray) -> list:
+        """A function of the framework's arrays on vectors."""
+        problem = self.inner.problem
         with context(problem):
-            xs, vs = problem.given(arrays(x)), problem.given(arrays(v))
-            found = by(problem.native, xs, self.native_us, vs)
+            found = fn(*[problem.given(self.arguments.arrays(v)) for v in vectors])
             return [None if g is None else problem.kit.numpy(g) for g in found]
 
     @property

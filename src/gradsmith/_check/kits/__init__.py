@@ -10,6 +10,7 @@
     jvp(fn, xs, dxs) -> dys
     hvp(fn, xs, dys, vs)            the gradient of <pull(dys), vs> by xs
     by_upstream(fn, xs, dys, vs)    the gradient of <pull(dys), vs> by dys
+    staged(fn), abstract(fn, xs)    compiled, or without values: where that is quicker
     LAYOUTS, repeated               other layouts in memory, where there are any
 
 `fn` takes and returns flat lists of the framework's arrays, and so does `pull`.
