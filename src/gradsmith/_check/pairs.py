@@ -26,21 +26,25 @@ class Runs:
         self.us = [signed(random, y.shape) for y in exact.value(exact.xs)]
         self._staged: dict[str, Any] = {}
 
-    def __call__(self, xs: Arrays, dtype: str) -> tuple[Arrays, np.ndarray]:
+    def __call__(
+        self, xs: Arrays, dtype: str, us: Arrays | None = None
+    ) -> tuple[Arrays, np.ndarray]:
         """The outputs and the gradient."""
         problem, kit = self.exact.in_dtype(dtype), self.exact.kit
         if dtype not in self._staged:
-            self._staged[dtype] = staged(problem, lambda xs: self._both(problem, xs))
+            self._staged[dtype] = staged(problem, lambda *both: _both(problem, *both))
         with context(problem):
-            ys, dxs = self._staged[dtype](problem.given(xs))
+            us = self.us if us is None else us
+            ys, dxs = self._staged[dtype](problem.given(xs), us)
             found = [None if dx is None else wide(kit.numpy(dx)) for dx in dxs]
             return [wide(kit.numpy(y)) for y in ys], self.arguments.vector(found)
 
-    def _both(self, problem: Problem, xs: list[Any]) -> Any:
-        kit = problem.kit
-        ys, pull = kit.vjp(problem.native, xs)
-        pairs = zip(self.us, ys, strict=True)
-        return ys, pull([kit.array(u, kit.dtype_name(y)) for u, y in pairs])
+
+def _both(problem: Problem, xs: list[Any], us: Arrays) -> Any:
+    kit = problem.kit
+    ys, pull = kit.vjp(problem.native, xs)
+    pairs = zip(us, ys, strict=True)
+    return ys, pull([kit.array(u, kit.dtype_name(y)) for u, y in pairs])
 
 
 @dataclass(frozen=True)

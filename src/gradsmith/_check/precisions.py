@@ -29,8 +29,8 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
         return
     exact = problem.in_dtype("float64")
     random = session.random(f"precision {scenario}")
-    _look_at_digits(session, exact, random, scenario)
     runs = Runs(exact, random)
+    _look_at_digits(session, runs, scenario)
     for dtype in DTYPES:
         if dtype == "bfloat16" and problem.framework == "numpy":
             continue  # NumPy has none
@@ -117,21 +117,23 @@ def _all_lost(pair: Pair, error: float, scenario: str) -> Finding:
     )
 
 
-def _look_at_digits(
-    session: Session, exact: Problem, random: np.random.Generator, scenario: str
-) -> None:
+def _look_at_digits(session: Session, runs: Runs, scenario: str) -> None:
     """A float64 gradient with the digits of a float32, though the value has more."""
-    found = exact.linear([x * random.uniform(0.99, 1.01, x.shape) for x in exact.xs])
-    g = found.pull([random.uniform(-1, 1, y.shape) for y in found.ys])
-    for name, part in zip(exact.names, g, strict=True):
-        dtype = None if part is None else precision_of(part)
-        if dtype is None or all(precision_of(y, few=1) for y in found.ys):
+    random = runs.random
+    xs = [x * random.uniform(0.99, 1.01, x.shape) for x in runs.exact.xs]
+    us = [random.uniform(-1, 1, u.shape) for u in runs.us]
+    ys, g = runs(xs, "float64", us)
+    if all(precision_of(y, few=1) for y in ys):
+        return
+    for part in runs.arguments.parts:
+        dtype = precision_of(part.array(g))
+        if dtype is None:
             continue
         session.found(
             Finding(
                 WHAT,
                 f"the gradient in float64 has the digits of a {dtype} only",
-                argument=name,
+                argument=part.name,
                 scenario=scenario,
                 error=EPS[dtype],
                 diagnosis="precision lost",

@@ -110,7 +110,7 @@ def _gap_by_upstream(rule: Rule, random: np.random.Generator) -> float | None:
     problem = rule.inner.problem
     v = signed(random, rule.x.shape)
     ws = [upstream_like(random, u) for u in rule.us]
-    tangents = rule.run(rule.by_u, rule.x, v)
+    tangents = rule.derived(rule.x, v)[1]
     gradients = problem.linear(rule.arguments.arrays(rule.x)).pull(ws)
     one, two = _terms(tangents, ws), _terms(gradients, rule.arguments.arrays(v))
     size = float(np.sqrt(np.sum(one * one) + np.sum(two * two)))

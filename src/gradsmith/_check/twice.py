@@ -22,8 +22,7 @@ class Rule:
     x: np.ndarray
     us: Arrays
     gradient: Callable[..., Any]  # of (xs), as the framework's arrays
-    by_x: Callable[..., Any]  # of (xs, vs): the gradient of <pull_x(u), v> by x
-    by_u: Callable[..., Any]
+    twice: Callable[..., Any]  # of (xs, vs): that of <pull_x(u), v> by x and by u
 
     @classmethod
     def at(cls, f: Flat, random: np.random.Generator) -> Rule:
@@ -38,25 +37,28 @@ class Rule:
             f.x,
             us,
             staged(problem, lambda xs: kit.vjp(fn, xs)[1](dys)),
-            staged(problem, lambda xs, vs: kit.hvp(fn, xs, dys, vs)),
-            staged(problem, lambda xs, vs: kit.by_upstream(fn, xs, dys, vs)),
+            staged(problem, lambda xs, vs: kit.twice(fn, xs, dys, vs)),
         )
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        return self.arguments.vector(self.run(self.gradient, x))
+        with context(self.inner.problem):
+            return self.arguments.vector(self._back(self.gradient(self._given(x))))
 
     def linear(self, x: np.ndarray) -> Point:
-        def pull(v: np.ndarray) -> np.ndarray:
-            return self.arguments.vector(self.run(self.by_x, x, v))
+        return Point(self.value(x), lambda v: self.derived(x, v)[0], self.arguments)
 
-        return Point(self.value(x), pull, self.arguments)
+    def derived(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, list]:
+        """The gradient of <pull_x(u), v>: by x as a vector, and by each u."""
+        with context(self.inner.problem):
+            by_x, by_u = self.twice(self._given(x), self._given(v))
+            return self.arguments.vector(self._back(by_x)), self._back(by_u)
 
-    def run(self, fn: Callable[..., Any], *vectors: np.ndarray) -> list:
-        """A function of the framework's arrays on vectors."""
-        problem = self.inner.problem
-        with context(problem):
-            found = fn(*[problem.given(self.arguments.arrays(v)) for v in vectors])
-            return [None if g is None else problem.kit.numpy(g) for g in found]
+    def _given(self, x: np.ndarray) -> list[Any]:
+        return self.inner.problem.given(self.arguments.arrays(x))
+
+    def _back(self, gradients: list[Any]) -> list:
+        numpy = self.inner.problem.kit.numpy
+        return [None if g is None else numpy(g) for g in gradients]
 
     @property
     def eps(self) -> float:
