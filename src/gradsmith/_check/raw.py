@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
@@ -21,7 +22,7 @@ from .answers import Answer, StructureError, answers
 from .first import Ground
 from .flat import flat
 from .model import Finding, Verdict
-from .native import evaluated, given, signed
+from .native import context, evaluated, given
 from .problem import Problem
 from .session import Session
 
@@ -55,21 +56,33 @@ def _findings(session: Session, problem: Problem, scenario: str) -> list[Finding
     """Raises what the rule raises, unless it is about what it returned."""
     seen: list[Any] = []
     xs = given(problem)
-    raised = None
-    with problem.altered(recording(seen)) as recorded:
-        point = evaluated(recorded, xs)
-        random = session.random("raw")
-        dys = point.upstream([signed(random, shape) for shape in point.shapes()])
-        try:
-            point.pull(dys)
-        except Exception as error:
-            raised = error
+    raised = _run(problem, xs, seen)
     if isinstance(raised, GradientContractError):
         return [_of_contract(str(raised), scenario)]
     found = list(_misfits(session, problem, xs, seen, scenario))
     if raised is not None and not found:
         raise raised
     return found
+
+
+def _run(problem: Problem, xs: list[Any], seen: list[Any]) -> Exception | None:
+    """Forward and backward with the recorder in place; what was raised, if anything."""
+    with problem.altered(recording(seen)) as recorded:
+
+        def pulled(xs: list[Any]) -> list[Any]:
+            point = evaluated(recorded, xs)
+            return point.pull(point.upstream([np.ones(s) for s in point.shapes()]))
+
+        if hasattr(problem.kit, "abstract"):
+            with suppress(Exception), context(problem):
+                problem.kit.abstract(pulled, xs)
+                return None
+            seen.clear()
+        try:
+            pulled(xs)
+        except Exception as error:
+            return error
+    return None
 
 
 def _of_contract(message: str, scenario: str) -> Finding:

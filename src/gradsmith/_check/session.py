@@ -52,6 +52,10 @@ class Session:
         """Whether something was found already, of an argument or at all."""
         return any(argument in (None, each.argument) for each in self.findings)
 
+    def has_found(self, *whats: str) -> bool:
+        """Whether there are findings of a kind, from which others would follow."""
+        return any(finding.what in whats for finding in self.findings)
+
     @property
     def verdict(self) -> Verdict:
         if self.findings:

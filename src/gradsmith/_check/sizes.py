@@ -75,7 +75,7 @@ def _with_lengths(
     def leaf(x: Any) -> Any:
         if not _is_array(x):
             return x
-        shape = tuple(lengths[n] if n in lengths else n for n in x.shape)
+        shape: Any = tuple(lengths.get(n, n) for n in x.shape)
         if shape == x.shape and x.dtype.kind not in "iu":
             return x
         if not x.size:

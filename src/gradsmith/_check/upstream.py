@@ -30,6 +30,8 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     if not problem.subject.linear:
         session.note("the rule is declared not to be linear in the upstream gradient")
         return
+    if session.has_found("purity", "determinism"):
+        return  # it would follow from that
     probe = Probe(flat(problem), session.random(f"upstream {scenario}"))
     if not (probe.y.size and probe.g.size):
         return
