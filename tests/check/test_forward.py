@@ -74,3 +74,27 @@ def test_jax_operation_with_a_jvp_alone():
     session = looked(forward.look, op, X)
     assert not session.findings
     assert session.looks
+
+
+def test_tangents_that_the_framework_loses_are_noted():
+    torch = pytest.importorskip("torch")
+    library = "gradsmith_check_forward::cube"
+
+    @torch.library.custom_op(library, mutates_args=())
+    def cube(x: torch.Tensor) -> torch.Tensor:
+        return x**3
+
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    cube.register_autograd(
+        lambda ctx, dy: 3 * ctx.saved_tensors[0] ** 2 * dy, setup_context=setup_context
+    )
+    session = looked(forward.look, cube, X)
+    assert not session.findings
+    assert "lost" in session.notes[0]
+
+
+def test_a_rule_that_gives_no_tangent_is_wrong():
+    op = with_both(0.0)
+    assert kinds(looked(forward.look, op, X)) == ["forward mode"]

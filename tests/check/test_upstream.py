@@ -88,3 +88,10 @@ def test_of_a_single_output(name):
     )
     for seed in range(8):
         assert looked(upstream.look, op, X, seed=seed).findings[0].diagnosis == name
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_a_lower_precision_is_another_matter(dtype):
+    low = getattr(gnp, dtype)
+    op = ours(lambda dy, y, x: gnp.astype(gnp.astype(right(dy, y, x), low), x.dtype))
+    assert not looked(upstream.look, op, X).findings
