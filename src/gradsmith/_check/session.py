@@ -9,6 +9,8 @@ import numpy as np
 from .model import Finding, Look, Verdict
 from .problem import Problem
 
+GIVEN = "the given inputs"
+
 
 @dataclass
 class Session:
