@@ -58,7 +58,7 @@ def _is_ignored(entry: Recorded, patterns: list[str]) -> bool:
 
 
 def _notes(entry: Recorded) -> list[str]:
-    notes = []
+    notes = list(entry.notes)
     if entry.dropped:
         n = len(entry.dropped)
         notes.append(f"{n} more signature{'s' * (n > 1)} seen, and not checked")
@@ -149,7 +149,7 @@ def described(case: Case) -> str:
 
 
 def _word(x: Any) -> str:
-    text = str(x) if isinstance(x, Seen) else repr(x)
+    text = " ".join(str(x).split() if isinstance(x, Seen) else repr(x).split())
     if " at 0x" in text:
         text = getattr(x, "__name__", None) or f"<{type(x).__qualname__}>"
     return text if len(text) <= 40 else f"{text[:37]}..."

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._subject import jax as subjects
 from .hooks import Hooks
-from .place import Place, place_of
+from .place import Place, captured_values, place_of
 from .recorder import Recorder
 from .seen import Seen
 
@@ -27,12 +27,20 @@ def _recording(recorder: Recorder, call: Any) -> Any:
     def recording(self: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
         body = subjects.body_of(self)
-        recorder.record(
-            "jax", self, partial(_place_of, body), (args, kwargs), read, body
-        )
+        place, inputs = partial(_place_of, body), (args, kwargs)
+        op = None if _is_bound_to_a_trace(self) else self
+        recorder.record("jax", op, place, inputs, read, body)
         return call(self, *args, **kwargs)
 
     return recording
+
+
+def _is_bound_to_a_trace(op: Any) -> bool:
+    """Whether it captured arrays of a function that is being traced."""
+    functions = (getattr(op, name, None) for name in ("fun", "fwd", "bwd", "jvp"))
+    return any(
+        isinstance(x, jax.core.Tracer) for fn in functions for x in captured_values(fn)
+    )
 
 
 def _place_of(body: Any) -> Place:

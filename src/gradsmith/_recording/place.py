@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
@@ -108,18 +109,23 @@ def captured_by(*definitions: Any) -> tuple[str, ...]:
     >>> captured_by(power(3))
     ('n=3',)
     """
-    found = []
-    for fn in (fn for each in definitions for fn in _written(each)):
+    cells = [cell for each in definitions for cell in _cells(each)]
+    found = [f"{name}={x!r}" for name, x in cells if is_plain(x)]
+    return tuple(dict.fromkeys(found))
+
+
+def captured_values(definition: Any) -> Iterator[Any]:
+    """All that functions took from where they were defined."""
+    return (x for _, x in _cells(definition))
+
+
+def _cells(definition: Any) -> Iterator[tuple[str, Any]]:
+    for fn in _written(definition):
         for name, cell in zip(
             fn.__code__.co_freevars, fn.__closure__ or (), strict=True
         ):
-            try:
-                content = cell.cell_contents
-            except ValueError:  # it is empty
-                continue
-            if isinstance(content, _PLAIN):
-                found.append(f"{name}={content!r}")
-    return tuple(dict.fromkeys(found))
+            with suppress(ValueError):  # it is empty
+                yield name, cell.cell_contents
 
 
 def is_plain(x: Any) -> bool:

@@ -27,6 +27,7 @@ class Recorded:
     cases: dict[Any, Case] = field(default_factory=dict)
     tests: dict[str, None] = field(default_factory=dict)  # in order
     asked: dict[str, bool] = field(default_factory=dict)  # arguments, by path
+    notes: dict[str, None] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)  # signatures beyond the first ones
     too_large: set[int] = field(default_factory=set)
 
@@ -51,7 +52,11 @@ class Recorder:
         read: Read,
         *definitions: Any,
     ) -> None:
-        """Remember a call; it may fail, and the call goes on."""
+        """Remember a call; that may fail, and the call goes on.
+
+        Without an `op` there is nothing to check: `op` can't be called once the test is
+        over.
+        """
         if not self.active or getattr(self._local, "paused", False):
             return
         with self.paused(), self.guarded("recording"):
@@ -76,6 +81,11 @@ class Recorder:
             (framework, place), Recorded(framework, place)
         )
         entry.tests[self.test] = None
+        if op is None:
+            entry.notes["uses what is traced around it: it can't be called alone"] = (
+                None
+            )
+            return
         seen = _tree.map(lambda x: seen_of(x, read), inputs)
         note_asked(entry.asked, seen)
         key = (captured_by(*definitions), *signature_of(seen))

@@ -62,9 +62,8 @@ class Constant:
         return repr(self.value)
 
 
-Read = Callable[
-    [Any], Seen | Constant | None
-]  # what is seen of an argument, if it is an array
+# What is seen of an argument: nothing, if it is static
+Read = Callable[[Any], Seen | Constant | None]
 
 
 @dataclass
