@@ -92,6 +92,7 @@ def test_torch(suite, pytester):
     assert "test_suite.py:16 right" in result.row("Right")
     assert "inconclusive" in result.row("Masked")
     assert "no test asks for the gradient of mask" in result.text
+    assert "x has changed" not in result.text
     assert " wrong " in result.row("Compiled")
     assert "Compiled(float32[3], 3)\n  with random values" in result.text
     assert " wrong " in result.row("suite::sine")
@@ -215,9 +216,15 @@ def test_our_tools():
     assert gs.check(double, np.ones(30)).ok
     gs.survives(double, np.ones(31), only="grad")
 
+@gs.custom_gradient
+def finite(x):
+    if np.isnan(x).any():
+        raise ValueError("x has changed")
+    return 2 * x, lambda dy: 2 * dy
+
 def test_mutated():
     x = np.ones(2)
-    double(x)
+    finite(x)
     x[:] = np.nan
 """
 
@@ -232,6 +239,7 @@ def test_limits(suite):
     assert "raises(float64[3], <Inside>)\n  it raises" in result.text
     assert "ValueError: the box is empty" in result.text
     assert " wrong " in result.row("scale")  # the one of the two that is
+    assert " right " in result.row("finite")
     assert "test_our_tools" not in result.text
 
 

@@ -18,7 +18,7 @@ from .._errors import GradsmithError
 from .._subject import signature_of, subject_of
 from .inputs import InputsError, given
 from .recorder import Recorded, Recorder
-from .seen import Case, Seen
+from .seen import Case, Decorated, Seen
 
 # Files in the traceback of a check that are not the user's
 _OTHERS = re.compile(r"/gradsmith/_|/site-packages/(torch|jax|tensorflow|keras|numpy)/")
@@ -104,7 +104,7 @@ def _raised(error: Exception) -> str:
 
 
 def _checked(entry: Recorded, case: Case, seed: int) -> dict[str, Any]:
-    op = case.op.operation() if hasattr(case.op, "body") else case.op
+    op = case.op.operation() if isinstance(case.op, Decorated) else case.op
     args, kwargs = given(op, case, entry, seed)
     if _OPTIONS & set(kwargs):
         signature = signature_of(op)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from .. import _tree
 from .place import FRAMEWORKS, Place, captured_by
-from .seen import Case, Read, note_asked, seen_of, signature_of
+from .seen import Case, Decorated, Read, note_asked, seen_of, signature_of
 
 # How operations are run: what runs is recorded itself.
 _MACHINERY = ("gradsmith.", "torch._")
+_BOUND = "uses what is traced around it: it can't be called alone"
 MOST_CASES = 3  # of one operation
 MOST_ELEMENTS = 1_000_000  # of the arrays of one case
 
@@ -42,6 +44,7 @@ class Recorder:
         self.test = "collection"
         self.active = True
         self._local = threading.local()
+        self._origins: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
     def record(
         self,
@@ -60,35 +63,45 @@ class Recorder:
         if not self.active or getattr(self._local, "paused", False):
             return
         with self.paused(), self.guarded("recording"):
-            where = place()
+            where, captured = self._origin(op, place, definitions)
             if where.module.startswith(_MACHINERY):
                 return
             if where.root in FRAMEWORKS:
                 self.of_frameworks.add(f"{where.module}.{where.name}")
                 return
-            self._record(framework, op, where, inputs, read, definitions)
+            self._record(framework, op, where, captured, inputs, read)
+
+    def _origin(
+        self, op: Any, place: Callable[[], Place], definitions: tuple[Any, ...]
+    ) -> tuple[Place, tuple[str, ...]]:
+        """Where an operation is from, and with which numbers; found out once."""
+        anchor = op.body if isinstance(op, Decorated) else op
+        with suppress(KeyError, TypeError):
+            return self._origins[anchor]
+        found = place(), captured_by(*definitions)
+        with suppress(TypeError):  # nobody can refer to it weakly
+            self._origins[anchor] = found
+        return found
 
     def _record(
         self,
         framework: str,
         op: Any,
         place: Place,
+        captured: tuple[str, ...],
         inputs: Any,
         read: Read,
-        definitions: tuple[Any, ...],
     ) -> None:
-        entry = self.operations.setdefault(
-            (framework, place), Recorded(framework, place)
-        )
+        entry = self.operations.get((framework, place))
+        if entry is None:
+            entry = self.operations[framework, place] = Recorded(framework, place)
         entry.tests[self.test] = None
         if op is None:
-            entry.notes["uses what is traced around it: it can't be called alone"] = (
-                None
-            )
+            entry.notes[_BOUND] = None
             return
         seen = _tree.map(lambda x: seen_of(x, read), inputs)
         note_asked(entry.asked, seen)
-        key = (captured_by(*definitions), *signature_of(seen))
+        key = (captured, *signature_of(seen))
         known, case = entry.cases.get(key), Case(seen, op)
         if known is not None and (known.has_values or not case.has_values):
             return

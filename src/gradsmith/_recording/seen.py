@@ -62,6 +62,17 @@ class Constant:
         return repr(self.value)
 
 
+class Decorated:
+    """A function that is to be decorated again when it is checked."""
+
+    def __init__(self, decorator: Callable[[Any], Any], body: Any) -> None:
+        self.decorator = decorator
+        self.body = body
+
+    def operation(self) -> Any:
+        return self.decorator(self.body)
+
+
 # What is seen of an argument: nothing, if it is static
 Read = Callable[[Any], Seen | Constant | None]
 

@@ -13,7 +13,7 @@ from tensorflow.python.ops import custom_gradient
 from .hooks import Hooks
 from .place import Place, place_of
 from .recorder import Recorder
-from .seen import Seen
+from .seen import Decorated, Seen
 
 
 def install(hooks: Hooks, module: Any) -> None:
@@ -27,20 +27,12 @@ def _recording(recorder: Recorder, decorator: Any) -> Any:
     def recording(f: Any, args: Any, kwargs: Any) -> Any:
         __tracebackhide__ = True
         place, inputs = partial(_place_of, f), (tuple(args), dict(kwargs))
-        recorder.record("tensorflow", Decorated(f), place, inputs, read, f)
+        recorder.record(
+            "tensorflow", Decorated(tf.custom_gradient, f), place, inputs, read, f
+        )
         return decorator(f, args, kwargs)
 
     return recording
-
-
-class Decorated:
-    """A function to be decorated again when it is checked."""
-
-    def __init__(self, body: Any) -> None:
-        self.body = body
-
-    def operation(self) -> Any:
-        return tf.custom_gradient(self.body)
 
 
 def _place_of(f: Any) -> Place:
