@@ -95,8 +95,11 @@ def _raised(error: Exception) -> str:
         for frame in words.stack
         if not _OTHERS.search(frame.filename.replace("\\", "/"))
     ]
+    ours = not theirs and "/gradsmith/_" in words.stack[-1].filename.replace("\\", "/")
     lines = [
-        "it raises, called as the tests call it:",
+        "the check itself failed:"
+        if ours
+        else "it raises, called as the tests call it:",
         *(f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in theirs[-3:]),
         *(line.rstrip() for line in words.format_exception_only()),
     ]

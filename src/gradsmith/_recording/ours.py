@@ -12,7 +12,7 @@ import numpy as np
 from .. import _tree
 from .._arrays import framework_of
 from .._late import once_imported
-from .._tensor import Tensor
+from .._tensor import unwrap
 from .hooks import Hooks
 from .place import Place, place_of
 from .recorder import Recorder
@@ -64,9 +64,9 @@ def _place_of(operation: Any) -> Place:
     rules = () if operation.closure else (operation.vjp_rule, operation.jvp_rule)
     written = [rule for rule in rules if rule is not None]
     name = getattr(operation, "__qualname__", operation.name)
-    module = place_of(name, *written, operation.fn).module  # whose the rule is
-    place = place_of(name, operation.fn, *written)
-    return Place(place.name, module, place.file, place.line)
+    rule, body = place_of(name, *written, operation.fn), place_of(name, operation.fn)
+    # Somebody else's function that was given a gradient is who gave it's operation.
+    return body if body.module == rule.module else rule
 
 
 def read(x: Any) -> Seen | None:
@@ -76,7 +76,7 @@ def read(x: Any) -> Seen | None:
         return None
     if name != "numpy":
         return import_module(f"{__package__}.{name}").read(x)
-    value = x.numpy() if isinstance(x, Tensor) else x
+    value = unwrap(x)  # not x.numpy(), by which it leaves a tape
     if not isinstance(value, np.ndarray) or value.dtype.kind not in "fciub":
         return None
     return Seen(value.shape, str(value.dtype), lambda: np.array(value))
