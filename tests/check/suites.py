@@ -178,6 +178,8 @@ def test_that_nobody_sees_the_recorder():
     from torch.fx.experimental.proxy_tensor import make_fx
     graph = make_fx(lambda x: Wrong.apply(x))(torch.ones(9)).graph
     assert sum(node.op == "call_function" for node in graph.nodes) == 1
+    traced = torch.jit.trace(Wrong.apply, torch.ones(5), check_trace=False)
+    assert [node.kind() for node in traced.graph.nodes()] == ["aten::sin"]
 """
 
 JAX = """

@@ -167,6 +167,18 @@ def test_the_time_is_limited(suite):
     assert "the time was up" in result.text
 
 
+def test_the_documented_example(suite):
+    page = (_SOURCE.parent / "docs" / "pytest-plugin.md").read_text(encoding="utf-8")
+    code, said = re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL)[:2]
+    result = suite(code, "--gradsmith")
+    rows = re.findall("^[✗✓] .*$", said, re.MULTILINE)
+    assert len(rows) == 2
+    printed = result.text.replace("test_suite", "test_layers")
+    for row in [*rows, "2 custom gradients: 1 wrong, 1 right (seed 0"]:
+        assert row.partition("(")[0] in said
+        assert re.sub(" +", " ", row) in re.sub(" +", " ", printed)
+
+
 LIMITS = """
 import numpy as np
 import gradsmith as gs
