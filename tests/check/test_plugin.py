@@ -93,6 +93,7 @@ def test_torch(suite, pytester):
     assert "inconclusive" in result.row("Masked")
     assert "no test asks for the gradient of mask" in result.text
     assert "x has changed" not in result.text
+    assert "Wrong(float32[5])" in result.text  # also where it was traced
     assert " wrong " in result.row("Compiled")
     assert "Compiled(float32[3], 3)\n  with random values" in result.text
     assert " wrong " in result.row("suite::sine")
@@ -224,6 +225,18 @@ def test_captured():
     scaled(2)(np.ones(3))
     scaled(7)(np.ones(3))
 
+@gs.custom_gradient
+def line(x):
+    return 2 * x, lambda dy: 2 * dy
+
+@line.jvp
+def _(dx, y, x):
+    return 2 * dx
+
+def test_on_a_tape():
+    "It does not leave the tape when it is recorded."
+    assert gs.jvp(gs.grad(line), (1.0,), (1.0,))[1] == 0
+
 def test_our_tools():
     assert gs.check(double, np.ones(30)).ok
     gs.survives(double, np.ones(31), only="grad")
@@ -243,7 +256,7 @@ def test_mutated():
 
 def test_limits(suite):
     result = suite(LIMITS, "--gradsmith")
-    assert (result.status, result.passed) == (1, 6), result.text
+    assert (result.status, result.passed) == (1, 7), result.text
     assert " right " in result.row("double")
     assert "double: 1 too large to be kept" in result.text
     assert "double: 6 more signatures seen, and not checked" in result.text

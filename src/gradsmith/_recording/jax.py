@@ -55,7 +55,7 @@ def read(x: Any) -> Seen | None:
     inside, axes, asked = _peeled(x)
     if isinstance(inside, jax.core.Tracer):
         return Seen(shape, str(x.dtype), None, asked or None)  # `grad` may be outside
-    return Seen(shape, str(x.dtype), partial(_copy, inside, axes), asked)
+    return Seen(shape, str(x.dtype), partial(_copy, inside, axes, x.dtype), asked)
 
 
 def _peeled(x: Any) -> tuple[Any, list[Any], bool]:
@@ -76,11 +76,11 @@ def _peeled(x: Any) -> tuple[Any, list[Any], bool]:
     return x, axes, asked
 
 
-def _copy(x: Any, axes: list[int]) -> Any:
-    if jnp.issubdtype(x.dtype, jax.dtypes.extended):
+def _copy(x: Any, axes: list[Any], dtype: Any) -> Any:
+    if jnp.issubdtype(jnp.result_type(x), jax.dtypes.extended):
         return x  # a random key, which nobody can change
     # NumPy's, since a new array of JAX's would be a step of what is being traced
     found = np.asarray(x)
     for axis in reversed(axes):
         found = np.take(found, 0, axis)
-    return np.array(found)
+    return np.array(found, dtype)  # which of a number is the tracer's

@@ -15,6 +15,8 @@ from .place import Place, place_of
 from .recorder import Recorder
 from .seen import Decorated, Seen
 
+_HANDLES = (tf.resource, tf.variant)  # of things that are no arrays
+
 
 def install(hooks: Hooks, module: Any) -> None:
     # What every decorated function calls, whenever it was decorated
@@ -44,7 +46,7 @@ def _place_of(f: Any) -> Place:
 def read(x: Any) -> Seen | None:
     if isinstance(x, (np.ndarray, np.generic)):
         return Seen(x.shape, str(x.dtype), lambda: np.array(x))
-    if not isinstance(x, (tf.Tensor, tf.Variable)):
+    if not isinstance(x, (tf.Tensor, tf.Variable)) or x.dtype in _HANDLES:
         return None
     shape = (None,) if x.shape.rank is None else tuple(x.shape)
     return Seen(shape, x.dtype.name, partial(_copy, x) if _has_values(x) else None)

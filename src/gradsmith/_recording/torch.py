@@ -39,6 +39,9 @@ def _recording_apply(recorder: Recorder, original: classmethod) -> classmethod:
         record_function(recorder, cls, (args, kwargs), read)
         return apply(cls, *args, **kwargs)
 
+    # Dynamo must not trace into it, and goes by the file: torch.compile(Cls.apply)
+    own = recording.__code__
+    recording.__code__ = own.replace(co_filename=apply.__code__.co_filename)
     return classmethod(recording)
 
 
