@@ -6,7 +6,14 @@ from collections.abc import Callable
 from functools import partial, wraps
 from typing import Any
 
-from torch._dynamo.variables import user_defined
+from torch._dynamo.variables import (
+    ListVariable,
+    NNModuleVariable,
+    TupleVariable,
+    UnspecializedNNModuleVariable,
+    misc,
+    user_defined,
+)
 
 from .._operation import Operation
 from . import torch as eager
@@ -16,7 +23,7 @@ from .recorder import Recorder
 from .seen import Constant, Seen
 
 
-def install(hooks: Hooks, misc: Any) -> None:
+def install(hooks: Hooks, module: Any) -> None:
     function, thing = (
         misc.AutogradFunctionVariable,
         user_defined.UserDefinedObjectVariable,
@@ -50,13 +57,28 @@ def _ours(recorder: Recorder, variable: Any, args: Any, kwargs: Any) -> None:
 
 
 def _inputs(args: Any, kwargs: Any) -> Any:
-    return tuple(args), dict(kwargs)
+    """The arguments as far as Dynamo knows them; None if not all can be told."""
+    try:
+        named = {name: _plain(x) for name, x in kwargs.items()}
+        return tuple(map(_plain, args)), named
+    except NotImplementedError:
+        return None
+
+
+def _plain(x: Any) -> Any:
+    """Tensors as they are, which have no values; all else as the suite wrote it."""
+    if x.is_tensor():
+        return x
+    if isinstance(x, NNModuleVariable | UnspecializedNNModuleVariable):
+        return Constant(x.value)
+    if isinstance(x, TupleVariable | ListVariable):
+        return x.python_type()(map(_plain, x.items))
+    return Constant(x.as_python_constant())
 
 
 def _read(x: Any) -> Any:
-    """What Dynamo knows of an argument: a tensor without values, or a constant."""
-    if x.is_tensor():
-        seen = eager.read(x.as_proxy().node.meta["example_value"])
-        assert seen is not None
-        return Seen(seen.shape, seen.dtype, None, seen.asked)
-    return Constant(x.as_python_constant())
+    if isinstance(x, Constant):
+        return x
+    seen = eager.read(x.as_proxy().node.meta["example_value"])
+    assert seen is not None
+    return Seen(seen.shape, seen.dtype, None, seen.asked)

@@ -16,7 +16,7 @@ _MODULES = (
     ("gradsmith._check", "ours_checked"),
     ("gradsmith._survival", "ours_checked"),
     ("torch", "torch"),
-    ("torch._dynamo.variables.misc", "dynamo"),
+    ("torch._dynamo", "dynamo"),
     ("jax", "jax"),
     ("tensorflow", "tensorflow"),
 )

@@ -57,8 +57,8 @@ class Recorder:
     ) -> None:
         """Remember a call; that may fail, and the call goes on.
 
-        Without an `op` there is nothing to check: `op` can't be called once the test is
-        over.
+        Nothing can be checked without `op`, if it can't be called after the test, and
+        without `inputs`, if only a compiler knows them.
         """
         if not self.active or getattr(self._local, "paused", False):
             return
@@ -96,7 +96,7 @@ class Recorder:
         if entry is None:
             entry = self.operations[framework, place] = Recorded(framework, place)
         entry.tests[self.test] = None
-        if op is None:
+        if op is None or inputs is None:
             entry.notes[_BOUND] = None
             return
         seen = _tree.map(lambda x: seen_of(x, read), inputs)

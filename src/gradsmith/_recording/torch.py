@@ -40,8 +40,9 @@ def _recording_apply(recorder: Recorder, original: classmethod) -> classmethod:
         return apply(cls, *args, **kwargs)
 
     # Dynamo must not trace into it, and goes by the file: torch.compile(Cls.apply)
-    own = recording.__code__
-    recording.__code__ = own.replace(co_filename=apply.__code__.co_filename)
+    shown: Any = recording
+    file = apply.__code__.co_filename
+    shown.__code__ = shown.__code__.replace(co_filename=file)
     return classmethod(recording)
 
 
