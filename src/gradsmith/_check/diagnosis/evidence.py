@@ -137,27 +137,27 @@ def gather(
     rows = np.arange(ground.y.size) if rows is None else rows
     shape = (len(rows), len(columns))
     truth, error, kinks = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
+    step, steps = SHARP if sharp else USUAL
     for which, v in _directions(ground, columns, together=elementwise):
-        step, steps = SHARP if sharp else USUAL
         found = slope(
-            ground.flat.value,
+            lambda x: ground.flat.value(x)[rows],
             ground.x,
             v,
-            y=ground.y,
-            noise=ground.noise,
+            y=ground.y[rows],
+            noise=ground.noise[rows],
             step=step,
             steps=steps,
         )
         scale = ground.scale[columns[which]]
-        middle = (found.low + found.high)[rows] / 2
+        middle = (found.low + found.high) / 2
         if elementwise:
             own = (np.searchsorted(rows, columns[which] - part.start), which)
         else:
             own = (slice(None), which[0])
         pick = own[0]
         truth[own] = middle[pick] / scale
-        error[own] = found.error[rows][pick] / scale
-        kinks[own] = found.kinks[rows][pick]
+        error[own] = found.error[pick] / scale
+        kinks[own] = found.kinks[pick]
     return _settled(Evidence(ground, part, columns, rows, truth, error, kinks))
 
 

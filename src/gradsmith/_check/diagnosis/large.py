@@ -58,9 +58,11 @@ def _by_place(case: Case, found: Location) -> Answer | None:
     )
     if not one:
         return found_there
-    some = Some(case.ground, case.part, case.random, case.sharp, found.wrong)
+    some = _with(case, found.wrong)
     given = (some.evidence, some.look(ground))
-    there = Known(case.ground, case.part, case.random, case.sharp, given)
+    there = Known(
+        case.ground, case.part, case.random, case.sharp, case.elementwise, given
+    )
     return one_element(there, found_there)
 
 
@@ -82,7 +84,13 @@ def _some(case: Case, found: Location) -> Case:
     wrong = case.random.permutation(found.wrong)[:CHOSEN]
     right = case.random.permutation(found.right)[:CHOSEN]
     columns = np.sort(np.concatenate([wrong, right]))
-    return Some(case.ground, case.part, case.random, case.sharp, columns)
+    return _with(case, columns)
+
+
+def _with(case: Case, columns: np.ndarray) -> Some:
+    return Some(
+        case.ground, case.part, case.random, case.sharp, case.elementwise, columns
+    )
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,9 @@ def within(case: Case, found: Answer) -> Answer:
     given = tuple(each for each in points if each is not None)
     if len(given) < 2:
         return found
-    inside = Known(case.ground, case.part, case.random, case.sharp, given)
+    inside = Known(
+        case.ground, case.part, case.random, case.sharp, case.elementwise, given
+    )
     where = found.message.removesuffix(", and right elsewhere").rsplit("is wrong ")[-1]
     if len(inside.evidence.columns) == 1 and where.startswith("at element"):
         return one_element(inside, found)
