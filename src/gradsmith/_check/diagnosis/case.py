@@ -11,7 +11,8 @@ import numpy as np
 
 from ..first import Ground
 from ..flat import Part
-from .evidence import Evidence, gather
+from .evidence import Evidence
+from .gather import gather
 
 FEWER, FEW = 8, 200  # elements that are looked at one by one
 OUTPUTS = 2000
@@ -64,8 +65,9 @@ class Case:
 
     @cached_property
     def witnesses(self) -> list[Evidence]:
-        """More of them for a few elements, which may all be in a region by chance."""
-        more = islice(self.elsewhere(), 3 if self.part.size < FEWER else 0)
+        """More points if few elements tell something: all may be in one region."""
+        telling = [np.sum(np.any(each.truth, axis=0)) for each in self.points]
+        more = islice(self.elsewhere(), 3 if min(telling) < FEWER else 0)
         return [*self.points, *more]
 
     def look(self, ground: Ground, columns: np.ndarray | None = None) -> Evidence:
@@ -166,22 +168,3 @@ class Case:
             [-1.0, 1.0], x.size
         )
         return x + by * self.ground.scale
-
-
-@dataclass(frozen=True)
-class Known(Case):
-    """A case of which all that is to be looked at is known."""
-
-    given: tuple[Evidence, ...] = ()
-
-    @property
-    def evidence(self) -> Evidence:  # type: ignore[override]
-        return self.given[0]
-
-    @property
-    def fresh(self) -> Evidence:  # type: ignore[override]
-        return self.given[1]
-
-    @property
-    def witnesses(self) -> list[Evidence]:  # type: ignore[override]
-        return list(self.given)

@@ -19,7 +19,7 @@ from .evidence import ROUNDING
 from .places import places
 
 SINGLE = 12  # elements that are looked at one by one
-STEPS, QUICK = (2.0**-7, 2.0**-9), 2.0**-12
+STEPS = (2.0**-7, 2.0**-9)
 
 
 @dataclass(frozen=True)
@@ -66,9 +66,9 @@ def _by_halves(case: Case) -> Location:
     start, size = case.part.start, case.part.size
     none = np.zeros(0, int)
     first = probe.boundary()
-    if probe.state(first, first + 1) <= 0:
+    if probe.one(first) <= 0:
         return Location(None, none, none)
-    if first + 1 == size or probe.state(first + 1, size) <= 0:
+    if first + 1 == size or probe.state(first + 1, size, quick=True) <= 0:
         flags = np.zeros(size, bool)
         flags[first] = True
         return Location(places(case.part, flags), np.array([first + start]), none)
@@ -96,7 +96,7 @@ def _singles(
             size - 1,
         ]
     )
-    states = np.array([probe.state(int(i), int(i) + 1) for i in chosen])
+    states = np.array([probe.one(int(i)) for i in chosen])
     wrong = np.unique([first, last, *chosen[states > 0]])
     return wrong, chosen[states < 0]
 
@@ -124,7 +124,7 @@ class Probe:
         for quick in (True, False):
             k = self._halved(backward, quick)
             i = self.case.part.size - 1 - k if backward else k
-            if self.state(i, i + 1) > 0:
+            if self.one(i) > 0:
                 break
         return k
 
@@ -137,6 +137,11 @@ class Probe:
             wrong = self.state(*ends, quick=quick) > 0
             low, high = (low, middle) if wrong else (middle + 1, high)
         return low
+
+    def one(self, i: int) -> int:
+        """The state of one element, with short steps and with long ones."""
+        state = self.state(i, i + 1)
+        return min(state, self.state(i, i + 1, quick=True)) if state > 0 else state
 
     def state(self, start: int, stop: int, *, quick: bool = False) -> int:
         """Of the elements from start to stop: 1 if wrong, -1 if right, 0 if nothing."""
@@ -155,9 +160,10 @@ class Probe:
             return -1 if abs(truth) > 8 * margin else 0
 
     def _slope(self, v: np.ndarray, quick: bool) -> tuple[np.ndarray, np.ndarray]:
-        if quick:  # enough to halve groups; what is found is looked at again
-            value = self._central(v, QUICK)
-            return value, 1e-6 * np.abs(value) + self.ground.noise / QUICK
+        if quick:  # enough for groups, and shorter than most kinks are near
+            h = 2.0**-18 if self.ground.flat.eps < 1e-12 else STEPS[-1]
+            value = self._central(v, h)
+            return value, 1e-6 * np.abs(value) + self.ground.noise / h
         wide, narrow = (self._central(v, h) for h in STEPS)
         value = narrow + (narrow - wide) / 15
         return value, np.abs(value - narrow) / 8 + self.ground.noise / STEPS[-1]
