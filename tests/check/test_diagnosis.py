@@ -189,6 +189,67 @@ def test_dropped_term_of_a_product_rule():
     assert "x cos(x) dy" in found.message
 
 
+def mish(x):
+    return x * gnp.tanh(gnp.log(1 + gnp.exp(x)))
+
+
+def affine_norm(x, gain, bias):
+    return layer_norm(x) * gain + bias
+
+
+def affine_norm_rule(dy, y, x, gain, bias):
+    h = layer_norm(x)
+    r = 1 / gnp.sqrt(gnp.var(x, axis=-1, keepdims=True) + 1e-5)
+    dh = dy * gain
+    dx = r * (dh - gnp.mean(dh, axis=-1, keepdims=True))  # not along h
+    return dx, gnp.sum(dy * h, axis=0), gnp.sum(dy, axis=0)
+
+
+@pytest.mark.parametrize(
+    ("forward", "rule", "shapes"),
+    [
+        (mish, lambda dy, y, x: dy * gnp.tanh(gnp.log(1 + gnp.exp(x))), [(3, 4)]),
+        (affine_norm, affine_norm_rule, [(3, 5), (5,), (5,)]),
+        (lambda x: gnp.var(x, axis=1), lambda dy, y, x: dy[:, None] * x / 2, [(3, 4)]),
+        (lambda x: gnp.tanh(x), lambda dy, y, x: -dy * y * y, [(3, 4)]),
+        (
+            lambda a, b: gnp.sqrt(gnp.sum((a - b) ** 2, axis=1)),
+            lambda dy, y, a, b: (a * (dy / y)[:, None], (b - a) * (dy / y)[:, None]),
+            [(3, 4), (3, 4)],
+        ),
+    ],
+    ids=["mish", "layer norm", "variance", "tanh", "distance"],
+)
+def test_dropped_terms_of_many_forms(forward, rule, shapes):
+    xs = [normal(*shape, seed=k + 5) for k, shape in enumerate(shapes)]
+    found = explained(operation(forward, rule), *xs)
+    assert found.diagnosis == "dropped term", found
+
+
+def test_an_operation_that_raises_elsewhere_is_explained_as_far_as_it_goes():
+    def forward(x):
+        if np.any(np.asarray(x) < 0.25):
+            raise ValueError("below 1/4")
+        return x * x
+
+    op = operation(forward, lambda dy, y, x: -2 * x * dy)
+    assert explained(op, np.array([1.0, 2.0, 3.0])).diagnosis == "sign"
+
+
+def test_a_rule_that_raises_leaves_the_facts():
+    calls = []
+
+    def rule(dy, y, x):
+        calls.append(1)
+        if len(calls) > 6:
+            raise ValueError("enough")
+        return 0.5 * x * dy
+
+    found = explained(operation(lambda x: x * x, rule), normal(3))
+    assert found.diagnosis is None
+    assert "enough" in found.message
+
+
 def test_unused_output():
     op = operation(
         lambda x: (gnp.sin(x), gnp.cos(x)), lambda dy, y, x: dy[0] * gnp.cos(x)

@@ -7,7 +7,8 @@ import numpy as np
 from ..differences import slope
 from ..first import SIGMAS, Ground
 from .case import Case
-from .evidence import ROUNDING, USUAL
+from .evidence import ROUNDING
+from .gather import USUAL
 
 
 def at_once(case: Case) -> tuple[np.ndarray, np.ndarray]:

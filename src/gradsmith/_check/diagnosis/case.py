@@ -11,7 +11,8 @@ import numpy as np
 
 from ..first import Ground
 from ..flat import Part
-from .evidence import Evidence, gather
+from .evidence import Evidence
+from .gather import gather
 
 FEWER, FEW = 8, 200  # elements that are looked at one by one
 OUTPUTS = 2000
@@ -25,6 +26,7 @@ class Case:
     part: Part
     random: np.random.Generator
     sharp: bool = False  # the error is small, so that good differences are needed
+    separate: bool | None = None  # `elementwise`, if it is known
 
     @property
     def is_small(self) -> bool:
@@ -33,12 +35,14 @@ class Case:
     @cached_property
     def elementwise(self) -> bool:
         """Whether each output depends on its own element of the argument alone."""
+        if self.separate is not None:
+            return self.separate
         outputs = self.ground.point.outputs.parts
         if len(outputs) != 1 or outputs[0].shape != self.part.shape:
             return False
         if self.part.is_complex or self.part.size < 2:
             return False
-        half = self.random.permutation(self.part.size) % 2 == 0
+        half = self.random.integers(0, 2, self.part.size, dtype=bool)
         x = self.ground.x.copy()
         x[self.part.slice] += 2.0**-7 * self.ground.scale[self.part.slice] * half
         with np.errstate(all="ignore"):
@@ -61,8 +65,9 @@ class Case:
 
     @cached_property
     def witnesses(self) -> list[Evidence]:
-        """More of them for a few elements, which may all be in a region by chance."""
-        more = islice(self.elsewhere(), 3 if self.part.size < FEWER else 0)
+        """More points if few elements tell something: all may be in one region."""
+        telling = [np.sum(np.any(each.truth, axis=0)) for each in self.points]
+        more = islice(self.elsewhere(), 3 if min(telling) < FEWER else 0)
         return [*self.points, *more]
 
     def look(self, ground: Ground, columns: np.ndarray | None = None) -> Evidence:
@@ -163,22 +168,3 @@ class Case:
             [-1.0, 1.0], x.size
         )
         return x + by * self.ground.scale
-
-
-@dataclass(frozen=True)
-class Known(Case):
-    """A case of which all that is to be looked at is known."""
-
-    given: tuple[Evidence, ...] = ()
-
-    @property
-    def evidence(self) -> Evidence:  # type: ignore[override]
-        return self.given[0]
-
-    @property
-    def fresh(self) -> Evidence:  # type: ignore[override]
-        return self.given[1]
-
-    @property
-    def witnesses(self) -> list[Evidence]:  # type: ignore[override]
-        return list(self.given)

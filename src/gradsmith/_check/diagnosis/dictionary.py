@@ -18,7 +18,7 @@ def factors(found: Evidence, coefficient: np.ndarray | None = None) -> list[Name
         first = [*_of_argument(found), *_of_outputs(found), *_of_others(found)]
         if coefficient is not None:
             g = coefficient  # g alone would be a factor, not a term
-            first += [("g²", g**2), ("g (1 - g)", g * (1 - g))]
+            first += [("g²", g**2), ("g (1 - g)", g * (1 - g)), ("1 - g²", 1 - g * g)]
         return [*first, *_products(found, first)]
 
 
@@ -27,18 +27,30 @@ def vectors(found: Evidence) -> list[Named]:
     one = np.ones(len(found.rows))
     y = found.ground.y[found.rows]
     named = [("dy", one), ("dy y", y), ("dy y²", y * y)]
-    for part in found.ground.flat.arguments.parts:
-        z = _spread(part, found)
-        if z is not None:
-            name = part.name
+    spread = [(p.name, _spread(p, found)) for p in found.ground.flat.arguments.parts]
+    others = [(name, z) for name, z in spread if z is not None]
+    with np.errstate(all="ignore"):
+        for name, z in others:
+            named += [(f"dy {name}", z), (f"dy {name}²", z * z)]
+            named += [(f"dy y {name}", y * z), (f"dy y / {name}", y / z)]
+            named += [(f"dy (y - {name})", y - z)]
+        for name, c in _centred(found):
             named += [
-                (f"dy {name}", z),
-                (f"dy {name}²", z * z),
-                (f"dy y {name}", y * z),
+                (f"dy {name}", c),
+                *((f"dy {name} {n}", c * z) for n, z in others),
             ]
-            with np.errstate(all="ignore"):
-                named += [(f"dy y / {name}", y / z)]
     return [(name, a) for name, a in named if np.all(np.isfinite(a))]
+
+
+def _centred(found: Evidence) -> Iterator[Named]:
+    """The argument without its mean along an axis, if the output has its shape."""
+    x, outputs = found.part, found.ground.point.outputs.parts
+    if len(outputs) != 1 or outputs[0].shape != x.shape or x.is_complex:
+        return
+    values = x.array(found.ground.x)
+    for axis in range(values.ndim):
+        rest = values - np.mean(values, axis=axis, keepdims=True)
+        yield f"({x.name} - mean({x.name}, axis={axis}))", rest.ravel()[found.rows]
 
 
 def _of_argument(found: Evidence) -> Iterator[Named]:
@@ -130,7 +142,9 @@ def _products(found: Evidence, single: list[Named]) -> Iterator[Named]:
     x = found.ground.x[found.columns]
     plain = {part.name for part in found.ground.flat.arguments.parts}
     by = [(found.part.name, x)]
-    by += [(n, a) for n, a in single if n in plain - {found.part.name} or n == "y"]
+    wanted = {*plain, "y", f"sigmoid({found.part.name})"} - {found.part.name}
+    by += [(n, a) for n, a in single if n in wanted]
+    by += [(f"{found.part.name} {n}", x * a) for n, a in by if n.startswith("sigm")]
     for name, a in by:
         for other, b in single:
             if other != "1":

@@ -43,15 +43,16 @@ def explain(ground: Ground, test: Test, session: Session) -> Explanation:
     error = test.gap / test.scale if test.scale else np.inf
     random = session.random(f"diagnosis of {test.part.name}")
     case = Case(ground, test.part, random, sharp=bool(error < SMALL))
-    if case.is_small:
-        elements, answer = _small(case)
-    else:
-        elements, answer = examine(case, diagnosis)
+    try:
+        found = _small(case) if case.is_small else examine(case, diagnosis)
+        output = _output(case)
+    except Exception as problem:  # most likely the operation's, at another point
+        why = f"{_facts(test, error)}; what it is could not be looked at: {problem!r}"
+        return Explanation(None, None, why, None)
+    elements, answer = found
     if answer is None:
-        return Explanation(elements, None, _facts(test, error), None, _output(case))
-    return Explanation(
-        elements, answer.name, answer.message, answer.repair, _output(case)
-    )
+        return Explanation(elements, None, _facts(test, error), None, output)
+    return Explanation(elements, answer.name, answer.message, answer.repair, output)
 
 
 def _small(case: Case) -> tuple[str | None, Answer | None]:

@@ -11,13 +11,14 @@ import numpy as np
 from ..first import Ground
 from .answer import Answer
 from .at_once import flags_at_once
-from .case import Case, Known
-from .evidence import Evidence, gather
+from .case import Case
+from .evidence import Evidence
+from .gather import gather
 from .locate import Location, Probe, locate
 from .places import places
 from .shrink import shrunk
 from .special import not_finite, not_the_same
-from .within import one_element
+from .within import Known, one_element
 
 CHOSEN = 32
 ROWS = 500
@@ -58,9 +59,11 @@ def _by_place(case: Case, found: Location) -> Answer | None:
     )
     if not one:
         return found_there
-    some = Some(case.ground, case.part, case.random, case.sharp, found.wrong)
+    some = _with(case, found.wrong)
     given = (some.evidence, some.look(ground))
-    there = Known(case.ground, case.part, case.random, case.sharp, given)
+    there = Known(
+        case.ground, case.part, case.random, case.sharp, case.elementwise, given
+    )
     return one_element(there, found_there)
 
 
@@ -73,16 +76,22 @@ def _still(case: Case, ground: Ground, found: Location) -> bool:
         right = (some & ~wrong)[after]
         return not np.any(wrong[:begin]) and bool(np.any(wrong)) and not np.any(right)
     probe = Probe(case, ground)
-    before = begin > 0 and probe.state(0, begin) > 0
+    before = begin > 0 and probe.state(0, begin, quick=True) > 0
     end = case.part.size if found.first is not None else begin + 1
-    return not before and probe.state(begin, end) > 0
+    return not before and probe.state(begin, end, quick=True) > 0
 
 
 def _some(case: Case, found: Location) -> Case:
     wrong = case.random.permutation(found.wrong)[:CHOSEN]
     right = case.random.permutation(found.right)[:CHOSEN]
     columns = np.sort(np.concatenate([wrong, right]))
-    return Some(case.ground, case.part, case.random, case.sharp, columns)
+    return _with(case, columns)
+
+
+def _with(case: Case, columns: np.ndarray) -> Some:
+    return Some(
+        case.ground, case.part, case.random, case.sharp, case.elementwise, columns
+    )
 
 
 @dataclass(frozen=True)

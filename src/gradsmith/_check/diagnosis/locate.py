@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..first import SIGMAS, Ground
+from ..first import SIGMAS, Ground, norm
 from .at_once import at_once
 from .case import Case
 from .evidence import ROUNDING
@@ -65,14 +65,14 @@ def _by_halves(case: Case) -> Location:
     probe = Probe(case)
     start, size = case.part.start, case.part.size
     none = np.zeros(0, int)
-    if probe.state(0, size) <= 0:
+    first = probe.boundary()
+    if probe.one(first) <= 0:
         return Location(None, none, none)
-    first = probe.boundary(lambda k: probe.state(0, k + 1) > 0)
-    if first + 1 == size or probe.state(first + 1, size) <= 0:
+    if first + 1 == size or probe.state(first + 1, size, quick=True) <= 0:
         flags = np.zeros(size, bool)
         flags[first] = True
         return Location(places(case.part, flags), np.array([first + start]), none)
-    last = size - 1 - probe.boundary(lambda k: probe.state(size - 1 - k, size) > 0)
+    last = size - 1 - probe.boundary(backward=True)
     wrong, right = _singles(case, probe, first, last)
     begin = beginning(wrong, right)
     words = _words(case, first, last, right) if begin is None else _from(begin)
@@ -96,7 +96,7 @@ def _singles(
             size - 1,
         ]
     )
-    states = np.array([probe.state(int(i), int(i) + 1) for i in chosen])
+    states = np.array([probe.one(int(i)) for i in chosen])
     wrong = np.unique([first, last, *chosen[states > 0]])
     return wrong, chosen[states < 0]
 
@@ -115,36 +115,58 @@ class Probe:
     def __init__(self, case: Case, ground: Ground | None = None) -> None:
         self.case = case
         self.ground = ground or case.ground
-        self.scale = self.ground.scale
+        self.v = self.ground.direction()
         self.u = self.ground.upstream()
         self.g = self.ground.point.pull(self.u)
 
-    def boundary(self, holds) -> int:
-        """The first k for which it holds, if it does from there on."""
-        low, high = 0, self.case.part.size - 1
+    def boundary(self, *, backward: bool = False) -> int:
+        """How many elements come before the first wrong one, or after the last."""
+        for quick in (True, False):
+            k = self._halved(backward, quick)
+            i = self.case.part.size - 1 - k if backward else k
+            if self.one(i) > 0:
+                break
+        return k
+
+    def _halved(self, backward: bool, quick: bool) -> int:
+        size = self.case.part.size
+        low, high = 0, size - 1
         while low < high:
             middle = (low + high) // 2
-            low, high = (low, middle) if holds(middle) else (middle + 1, high)
+            ends = (size - 1 - middle, size) if backward else (0, middle + 1)
+            wrong = self.state(*ends, quick=quick) > 0
+            low, high = (low, middle) if wrong else (middle + 1, high)
         return low
 
-    def state(self, start: int, stop: int) -> int:
+    def one(self, i: int) -> int:
+        """The state of one element, with short steps and with long ones."""
+        state = self.state(i, i + 1)
+        return min(state, self.state(i, i + 1, quick=True)) if state > 0 else state
+
+    def state(self, start: int, stop: int, *, quick: bool = False) -> int:
         """Of the elements from start to stop: 1 if wrong, -1 if right, 0 if nothing."""
         here = slice(self.case.part.start + start, self.case.part.start + stop)
         v = np.zeros(self.ground.x.size)
-        signs = self.case.random.choice([-1.0, 1.0], stop - start)
-        v[here] = self.scale[here] * signs
+        v[here] = self.v[here]
         with np.errstate(all="ignore"):
-            wide, narrow = (self._central(v, h) for h in STEPS)
-            value = narrow + (narrow - wide) / 15
-            error = np.abs(value - narrow) / 8 + self.ground.noise / STEPS[-1]
+            value, error = self._slope(v, quick)
             used = np.isfinite(value) & np.isfinite(error)
             terms = self.g[here] * v[here]
-            truth = float(np.sum((self.u * value)[used]))
-            margin = SIGMAS * np.sqrt(np.sum((self.u * error)[used] ** 2))
-            margin += ROUNDING * self.ground.flat.eps * np.sqrt(np.sum(terms**2))
-            if not abs(float(np.sum(terms)) - truth) <= margin:
+            truth = float((self.u * value)[used].sum())
+            margin = SIGMAS * norm((self.u * error)[used])
+            margin += ROUNDING * self.ground.flat.eps * norm(terms)
+            if not abs(float(terms.sum()) - truth) <= margin:
                 return 1
             return -1 if abs(truth) > 8 * margin else 0
+
+    def _slope(self, v: np.ndarray, quick: bool) -> tuple[np.ndarray, np.ndarray]:
+        if quick:  # enough for groups, and shorter than most kinks are near
+            h = 2.0**-18 if self.ground.flat.eps < 1e-12 else STEPS[-1]
+            value = self._central(v, h)
+            return value, 1e-6 * np.abs(value) + self.ground.noise / h
+        wide, narrow = (self._central(v, h) for h in STEPS)
+        value = narrow + (narrow - wide) / 15
+        return value, np.abs(value - narrow) / 8 + self.ground.noise / STEPS[-1]
 
     def _central(self, v: np.ndarray, h: float) -> np.ndarray:
         f, x = self.ground.flat.value, self.ground.x

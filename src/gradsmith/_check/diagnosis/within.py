@@ -2,15 +2,34 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .answer import Answer
-from .case import Case, Known
+from .case import Case
 from .evidence import Evidence
 from .simple import factor, sign, zero
 from .terms import local
+
+
+@dataclass(frozen=True)
+class Known(Case):
+    """A case of which all that is to be looked at is known."""
+
+    given: tuple[Evidence, ...] = ()
+
+    @property
+    def evidence(self) -> Evidence:  # type: ignore[override]
+        return self.given[0]
+
+    @property
+    def fresh(self) -> Evidence:  # type: ignore[override]
+        return self.given[1]
+
+    @property
+    def witnesses(self) -> list[Evidence]:  # type: ignore[override]
+        return list(self.given)
 
 
 def within(case: Case, found: Answer) -> Answer:
@@ -18,11 +37,15 @@ def within(case: Case, found: Answer) -> Answer:
 
     A term that is missing there says more than the region does.
     """
-    points = [_wrong_ones(case, each) for each in case.points]
-    given = tuple(each for each in points if each is not None)
+    near = case.looked(case.near(case.ground.x))
+    every = [*case.points, *([near] if near else [])]
+    points = [_wrong_ones(case, each) for each in every]
+    given = tuple(each for each in points if each is not None)[:2]
     if len(given) < 2:
         return found
-    inside = Known(case.ground, case.part, case.random, case.sharp, given)
+    inside = Known(
+        case.ground, case.part, case.random, case.sharp, case.elementwise, given
+    )
     where = found.message.removesuffix(", and right elsewhere").rsplit("is wrong ")[-1]
     if len(inside.evidence.columns) == 1 and where.startswith("at element"):
         return one_element(inside, found)
