@@ -78,9 +78,16 @@ class Ground:
         self.x = on_grid(flat.x, flat.eps)
         self.point: Point = flat.linear(self.x)
         self.y = self.point.y
-        self.noise = noise_of(flat.value, self.x, self.y, eps=flat.eps, random=random)
+        self.noise = noise_of(self.value, self.x, self.y, eps=flat.eps, random=random)
         # Where a gradient was not finite; more may come with other upstreams.
         self.not_finite = ~np.isfinite(self.point.pull(self.upstream()))
+
+    def value(self, x: np.ndarray) -> np.ndarray:
+        """f(x) near by; NaN where the operation fails, as outside of its domain."""
+        try:
+            return self.flat.value(x)
+        except Exception:
+            return np.full(self.y.shape, np.nan)
 
     def tests(self, *, even: bool = False) -> Iterator[Test]:
         """The comparisons for each argument; also with equal elements moved alike."""
@@ -129,7 +136,7 @@ class Ground:
 
     def slope(self, v: np.ndarray, step: float = STEP) -> Slope:
         found = slope(
-            self.flat.value,
+            self.value,
             self.x,
             v,
             y=self.y,
