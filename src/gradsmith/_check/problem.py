@@ -91,7 +91,7 @@ class Problem:
             found = self.kit.hvp(self.native, given, upstream, self.given(vs))
             return [self._back(dx) for dx in found]
 
-    @property
+    @cached_property
     def native(self) -> Body:
         """The operation on the framework's own arrays."""
         return Body(self.call, self.kit, self.inputs, self._typed, self.held)
