@@ -132,15 +132,19 @@ class Case:
                 yield found
 
     def _in_domain(self, x: np.ndarray) -> np.ndarray:
-        """Elements whose own output is not finite as they were, or nearly so."""
+        """Elements whose own output is not finite get their old sign, or value."""
         if not self.elementwise:
             return x
-        try:
-            with np.errstate(all="ignore"):
-                bad = ~np.isfinite(self.ground.flat.value(x))
-        except Exception:  # the operation's own
-            return x
-        x[self.part.slice][bad] = self.near(self.ground.x)[self.part.slice][bad]
+        here = self.part.slice
+        for other in (np.copysign(x, self.ground.x), self.near(self.ground.x)):
+            try:
+                with np.errstate(all="ignore"):
+                    bad = ~np.isfinite(self.ground.flat.value(x))
+            except Exception:  # the operation's own
+                return x
+            if not np.any(bad):
+                break
+            x[here][bad] = other[here][bad]
         return x
 
     def mixed(self, x: np.ndarray) -> np.ndarray:

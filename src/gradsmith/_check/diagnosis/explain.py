@@ -63,7 +63,7 @@ def _small(case: Case) -> tuple[str | None, Answer | None]:
 
 
 Look = Callable[[Case], Answer | None]
-FIRST: tuple[Look, ...] = (zero, sign, factor)
+FIRST: tuple[Look, ...] = (sign, factor)
 THEN: tuple[Look, ...] = (
     swapped,
     missing_sum,
@@ -84,6 +84,8 @@ def diagnosis(case: Case) -> Answer | None:
         special = at_a_point(case)
         if special is not None:
             return special
+        if nothing := zero(case):
+            return nothing
         if not is_linear(case.evidence, case.random):
             return altered(case) or precision(case)
         looks = (*FIRST, precision, *THEN, _regional, *LAST)
