@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
 from ._contract import not_differentiable, zero
-from ._cotangent import spec
 from ._errors import (
     GradientContractError,
     GradsmithError,
@@ -21,6 +20,7 @@ from ._module import Module
 from ._operation import Operation, custom_gradient, operation, with_gradient
 from ._pool import release_memory
 from ._portable import stop_gradient, unbroadcast
+from ._spec import spec
 from ._tensor import Tensor, Variable, constant
 from ._transforms import (
     grad,
@@ -39,6 +39,7 @@ _scipy_hook.install()
 
 if TYPE_CHECKING:
     from ._check import assert_gradients, check
+    from ._examples import example
     from ._python_op import python_op
     from ._survival import survival_table, survives
 
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "assert_gradients": "_check",
     "check": "_check",
+    "example": "_examples",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -81,6 +83,7 @@ __all__ = [
     "check",
     "constant",
     "custom_gradient",
+    "example",
     "grad",
     "hessian",
     "hvp",

@@ -22,6 +22,7 @@ class Operation:
     hosted = False  # body and rules call back into Python, which no compiler traces
     usual: Any = ()  # what an adapter found out about the rule, to be quick
     public: Any = None  # the operation that users know, if a framework runs another
+    examples: tuple[Callable[[], Any], ...] = ()  # functions that return arguments
 
     # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
     # is, not as the function that it wraps.
@@ -110,6 +111,16 @@ class Operation:
         _require_function(rule, f"the jvp of {self.name!r} is")
         self.jvp_rule = rule
         return rule
+
+    def example(self, make: Callable[[], Any]) -> Callable[[], Any]:
+        """Give arguments to check it with; `make()` returns them.
+
+        A tuple holds them in order, a dict by name; anything else is the only one.
+        Arrays may be specs (`gs.spec`). There can be several examples.
+        """
+        _require_function(make, f"an example of {self.name!r} is")
+        self.examples = (*self.examples, make)
+        return make
 
     def altered(self, around: Callable[..., Any]) -> Operation:
         """A copy whose gradient functions and rules are those that `around` returns.

@@ -16,6 +16,7 @@ import numpy as np
 
 from .. import _tree
 from .._arrays import is_array
+from .._errors import GradsmithError
 from .._subject import Subject, is_floating
 
 Arrays = list[np.ndarray]
@@ -170,6 +171,15 @@ def problem_of(
         tuple(name for name, _ in named),
         tuple(_dtype_name(x, kit) for _, x in named),
     )
+
+
+def require_outputs(ys: Arrays, name: str) -> None:
+    """Refuse an operation without an output that could have a gradient."""
+    if not ys:
+        raise GradsmithError(
+            f"{name!r} returns no floating numbers, so that there is no gradient to "
+            "check"
+        )
 
 
 def _named(subject: Subject, args: Any, kwargs: Any) -> list[tuple[str, Any]]:

@@ -19,6 +19,8 @@ class Session:
     findings: list[Finding] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    # (low, high) of each array that is moved, None for no bound; empty: none has any
+    bounds: tuple[tuple[float | None, float | None], ...] = ()
 
     def random(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, so that none disturbs another."""
