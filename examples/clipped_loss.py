@@ -27,6 +27,11 @@ def loss_gradient(dy, y, y_true, y_pred):
 loss = gs.with_gradient(plain_loss, loss_gradient)
 
 
+@loss.example
+def _():
+    return np.array([1, 0, 1, 0]), np.array([0.9, 0.2, -0.3, 1.5])
+
+
 def report() -> Iterator[str]:
     y_true = gs.Tensor([1.0, 0.0, 1.0, 0.0])
     y_pred = gs.Tensor([0.9, 0.2, -0.3, 1.5])

@@ -157,7 +157,7 @@ def values(spec: Spec, shape: Any, random: np.random.Generator) -> np.ndarray:
 
 def _integer_ends(low: float | None, high: float | None) -> tuple[int, int]:
     if low is None:
-        low = 0 if high is None else min(0.0, high - INTEGERS + 1)
+        low = 0 if high is None or high >= 0 else high - INTEGERS + 1
     return int(np.ceil(low)), int(low + INTEGERS - 1 if high is None else high)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from rich.console import Console
@@ -21,6 +22,7 @@ STYLES = {
     Status.INCONCLUSIVE: "yellow",
     Status.FAILED: "magenta",
 }
+NARROW = 100  # columns, below which remarks stand under the operations
 COLUMNS = ("verdict", "operation", "framework", "", "time")
 
 
@@ -47,7 +49,8 @@ class Watch:
         return self
 
     def __exit__(self, *_: Any) -> None:
-        self.progress.stop()
+        if self.console.is_terminal:
+            self.progress.stop()
 
     def show(self, event: Event) -> None:
         if event.found:
@@ -57,7 +60,9 @@ class Watch:
             self.progress.update(self.bar, doing=", ".join(event.doing))
         if event.result is not None:
             self.progress.advance(self.bar)
-            line = Text.assemble(_verdict(event.result), f"  {event.result.label}")
+            where = f"  {event.result.framework}".rstrip()
+            words = f"  {event.result.label}{where}"
+            line = Text.assemble(_verdict(event.result), words)
             self.console.print(line, soft_wrap=True)
 
 
@@ -86,17 +91,18 @@ def _show_table(results: Sequence[Result], console: Console) -> None:
             console.print(line, soft_wrap=True, highlight=False, markup=False)
         console.print()
         return
+    is_narrow = console.width < NARROW
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     for name in COLUMNS:
-        right = name == "time"
-        table.add_column(
-            name,
-            justify="right" if right else "left",
-            overflow="fold",
-            no_wrap=name in ("verdict", "time"),
-        )
-    for row in rows:
-        table.add_row(*row)
+        if name or not is_narrow:
+            table.add_column(name, overflow="fold", no_wrap=name == "verdict")
+    for verdict, operation, framework, words, seconds in rows:
+        if is_narrow:
+            table.add_row(
+                verdict, Text("\n").join([operation, words]), framework, seconds
+            )
+        else:
+            table.add_row(verdict, operation, framework, words, seconds)
     console.print(table)
     console.print()
 
@@ -137,17 +143,25 @@ def remark(result: Result) -> str:
     if result.status is Status.INCONCLUSIVE:
         return next(iter(report["notes"]), "")
     seen = report["resolution"]
-    words = [] if seen is None else [f"to {float(seen):.0e}"]
+    words = [] if seen is None else [f"an error of {float(seen):.0e} would show"]
     return "; ".join(words + [note.partition("; ")[2] for note in guessed])
 
 
 def _show_report(result: Result, console: Console) -> None:
     console.print(Text(f"── {result.label}", style=STYLES[result.status]))
-    is_raised = "Traceback" in result.details  # which ends with the message
-    parts = [result.text, "" if is_raised else result.message, result.details]
+    # What was raised stands at the end of the traceback too
+    is_there = result.message.startswith(("raised", "could not be imported"))
+    message = "" if is_there and result.details else result.message
+    parts = [result.text, message, result.details]
     if result.output and result.status is not Status.WRONG:
-        printed = "\n".join(f"  | {line}" for line in result.output.splitlines())
-        parts.append(f"It printed:\n{printed}")
+        parts.append("\n".join(["It printed:", *_printed(result.output)]))
     for part in filter(None, parts):
         console.print(part, soft_wrap=True, highlight=False, markup=False)
     console.print()
+
+
+def _printed(output: str) -> Iterator[str]:
+    """What the user's code printed; it is called often, and may repeat itself."""
+    for line, same in groupby(output.splitlines()):
+        times = len(list(same))
+        yield f"  | {line}" + (f"  ({times} times)" if times > 1 else "")

@@ -9,13 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from .. import _tree
 from .._check.inputs import from_specs
 from .._check.kits import kit_for
-from .._check.problem import problem_of
+from .._check.problem import Problem, problem_of
 from .._errors import GradsmithError
 from .._spec import spec
-from .._subject import Subject, framework_for, is_floating, subject_of
+from .._subject import (
+    Subject,
+    framework_for,
+    is_floating,
+    of_operation,
+    subject_of,
+)
 
 # Shapes of the first argument, and of the others: alike, broadcast, matrices to be
 # multiplied, matrix and vector.
@@ -23,8 +28,8 @@ _SHAPES: list[tuple[Any, Any]] = [
     ((3, 4), (3, 4)),
     ((4,), (4,)),
     ((3, 4), (4,)),
-    ((4, 4), (4, 4)),
     ((3, 4), (4, 5)),
+    ((4, 4), (4, 4)),
     ((4, 4), (4,)),
     ((3, 4), ()),
     ((), ()),
@@ -48,46 +53,64 @@ class Guess:
 class NoGuessError(GradsmithError):
     """An operation ran with none of the inputs tried; `first` is what it raised."""
 
-    def __init__(self, name: str, first: BaseException | None) -> None:
-        super().__init__(
-            f"it ran with none of the inputs that were tried: give it an example with "
-            f"@{name}.example, or @gs.example({name}) if it is a framework's own"
-        )
+    def __init__(self, op: Any, name: str, first: BaseException) -> None:
+        give = f"@{name}.example" if of_operation(op) else f"@gs.example({name})"
+        super().__init__(f"no inputs that were tried fit: give it an example by {give}")
         self.first = first
 
 
 def guess(op: Any, framework: str | None, seed: int, owner: Any = None) -> Guess:
-    """Inputs with which an operation runs, preferably to finite values.
+    """Inputs with which an operation and its rule run, to finite values if possible.
 
     `owner` is the class of a method.
     """
     name = framework_for(op, (), framework, caller="check()")
     subject, kit = subject_of(op, name), kit_for(name)
     first: BaseException | None = None
-    last_resort: Guess | None = None
-    for each in _candidates(subject, seed, owner):
+    ranked: list[tuple[int, Guess]] = []
+    for each in _candidates(op, subject, seed, owner):
+        problem = problem_of(subject, kit, name, each.args, {})
         try:
-            problem = problem_of(subject, kit, name, each.args, {})
-            ys = problem.value(problem.xs)
+            rank = _rank(problem)
         except Exception as error:
             first = first or error
             continue
-        if ys and all(np.all(np.isfinite(y)) for y in ys):
+        if rank == 0:
             return each
-        last_resort = last_resort or each
-    if last_resort is None:
-        raise NoGuessError(subject.name, first) from first
-    return last_resort
+        ranked.append((rank, each))
+    if not ranked:
+        assert first is not None
+        raise NoGuessError(op, subject.name, first) from first
+    return min(ranked, key=lambda pair: pair[0])[1]
 
 
-def _candidates(subject: Subject, seed: int, owner: Any) -> Iterator[Guess]:
+def _rank(problem: Problem) -> int:
+    """0 for inputs with which all is well. That the body runs is the least."""
+    ys = problem.value(problem.xs)
+    if not all(np.all(np.isfinite(y)) for y in ys):
+        return 2
+    try:
+        point = problem.linear(problem.xs)
+        point.pull([np.ones_like(y) for y in point.ys])
+    except Exception:
+        return 1
+    return 0
+
+
+def _candidates(op: Any, subject: Subject, seed: int, owner: Any) -> Iterator[Guess]:
     parameters = _required(subject.signature)
     fixed = [_NUMBERS.get(_annotation(p)) for p in parameters]
     if owner is not None and parameters and parameters[0].name == "self":
-        fixed[0] = _instance(owner, subject.name)
+        fixed[0] = _instance(op, owner, subject.name)
     places = [i for i, x in enumerate(fixed) if x is None]
-    for low, high in (_EVERYWHERE, _INSIDE):
-        for shapes in _SHAPES:
+    places = places or [i for i, x in enumerate(fixed) if isinstance(x, float)]
+    if not places:
+        raise GradsmithError(
+            f"{subject.name!r} takes no floating numbers, as far as its signature says "
+            "it, so that there is nothing to differentiate by"
+        )
+    for shapes in _SHAPES:
+        for low, high in (_EVERYWHERE, _INSIDE):
             specs = [
                 spec(shapes[i > 0], low=low, high=high) for i in range(len(places))
             ]
@@ -100,11 +123,11 @@ def _candidates(subject: Subject, seed: int, owner: Any) -> Iterator[Guess]:
         yield _with(fixed, places, parameters, from_specs(kinds, seed))
 
 
-def _instance(owner: Any, name: str) -> Any:
+def _instance(op: Any, owner: Any, name: str) -> Any:
     try:
         return owner()
     except Exception as error:
-        raise NoGuessError(name, error) from error
+        raise NoGuessError(op, name, error) from error
 
 
 def _required(signature: inspect.Signature | None) -> list[inspect.Parameter]:
@@ -148,6 +171,6 @@ def _with(
 
 def _described(x: Any) -> str:
     if not isinstance(x, np.ndarray):
-        return "made without arguments" if _tree.leaves(x) == [x] else repr(x)
+        return repr(x) if isinstance(x, bool | int | float) else "made by default"
     kind = "" if is_floating(x) else " of integers"
     return f"{x.shape}{kind}"

@@ -48,6 +48,8 @@ def own_traceback(error: BaseException, root: str) -> str:
     """The traceback of an exception, as far as it is about the user's code."""
     shown = traceback.TracebackException.from_exception(error)
     own = [frame for frame in shown.stack if is_own(frame.filename, root)]
+    if not own and not isinstance(error, SyntaxError):  # perhaps a mistake of ours
+        own = shown.stack[-3:]
     shown.stack = traceback.StackSummary.from_list(own)
     shown.__cause__ = shown.__context__ = None
     return "".join(shown.format(chain=False)).rstrip()

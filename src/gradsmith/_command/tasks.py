@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
+from .._arrays import NAMES
 from .._check import check
 from .._check.model import Report
 from .._errors import GradientContractError, GradsmithError
@@ -34,9 +35,9 @@ class Task:
         return f"{label}:{self.name}" if self.name else label
 
     def failed(self, message: str, **more: Any) -> Result:
-        return Result(
-            self.source.label, self.name, self.framework, Status.FAILED, message, **more
-        )
+        where = NAMES.get(self.framework, "")
+        label = self.source.label
+        return Result(label, self.name, where, Status.FAILED, message, **more)
 
 
 @dataclass(frozen=True)
@@ -59,8 +60,7 @@ def perform(task: Task, tell: Callable[[str], None]) -> Listing | Result:
         tell("checked")
         return _checked(task, module)
     except NoGuessError as error:
-        first = error.first
-        details = own_traceback(first, task.source.root) if first else ""
+        details = own_traceback(error.first, task.source.root)
         return task.failed(str(error), details=details)
     except GradientContractError as error:
         return replace(task.failed(""), status=Status.WRONG, text=str(error))
