@@ -121,6 +121,7 @@ class Made:
     class_level = gs.with_gradient(np.sin, lambda dy, y, x: dy * np.cos(x))
 
 def plain(x):
+    os.chdir("/")
     return x * np.cos(x)
 
 again = Made.scale
@@ -209,7 +210,10 @@ def test_frameworks_own_operations(folder):
         """
 import torch
 
-class Double(torch.autograd.Function):
+class Base(torch.autograd.Function):
+    pass
+
+class Double(Base):
     @staticmethod
     def forward(ctx, x):
         return 2 * x

@@ -136,6 +136,15 @@ def test_an_example_is_a_tuple_a_dict_or_one_array():
     assert gs.check(scale).ok
 
 
+def test_examples_stay_when_an_operation_becomes_a_python_op():
+    @gs.custom_gradient
+    def double(x):
+        return 2 * x, lambda dy: 2 * dy
+
+    double.example(lambda: gs.spec("n"))
+    assert gs.check(gs.python_op(double)).ok
+
+
 def test_keywords_go_along_with_examples():
     @gs.custom_gradient
     def total(x, axis=0):

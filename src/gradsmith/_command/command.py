@@ -11,7 +11,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from .. import _arrays
+from .. import __version__, _arrays
 from .._errors import GradsmithError
 from .display import Watch, show_results
 from .limits import default_jobs, default_memory, size_of
@@ -34,7 +34,7 @@ class Size(click.ParamType):
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="gradsmith")
+@click.version_option(__version__, prog_name="gradsmith")
 def gradsmith() -> None:
     """Gradsmith: custom gradients in Python."""
 
@@ -49,7 +49,12 @@ def gradsmith() -> None:
 @click.option("-k", "--select", multiple=True, help="Only names that contain this.")
 @click.option("--quick", is_flag=True, help="Leave out compilers, vmap and survival.")
 @click.option("--seed", type=int, default=0, show_default=True)
-@click.option("--jobs", type=click.IntRange(1), help="Worker processes.")
+@click.option(
+    "--jobs",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Worker processes.  [default: one for each processor, at most 4]",
+)
 @click.option(
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
@@ -58,7 +63,11 @@ def gradsmith() -> None:
     metavar="SECONDS",
     help="For each operation.",
 )
-@click.option("--memory-limit", type=Size(), help="For each worker, such as 4GB.")
+@click.option(
+    "--memory-limit",
+    type=Size(),
+    help="For each worker, such as 4GB.  [default: its part of 3/4 of the memory]",
+)
 @click.option(
     "--json",
     "json_file",

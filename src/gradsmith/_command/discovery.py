@@ -46,9 +46,17 @@ def is_defined_in(value: Any, module: str) -> bool:
         return any(_module_of(part) == module for part in parts)
     if isinstance(value, ModuleType) or not callable(value):
         return False
+    if inspect.isclass(value) and not _has_forward(value):
+        return False
     subject = _native(value)
     # One without a rule of its own (a forward-only custom_op) has nothing to check.
     return subject is not None and bool(subject.altered) and subject.module == module
+
+
+def _has_forward(cls: type) -> bool:
+    """Whether a class may be a Function of PyTorch's that is not merely a base."""
+    home = _module_of(getattr(cls, "forward", None))
+    return home is not None and not home.startswith("torch.")
 
 
 def _module_of(value: Any) -> str | None:

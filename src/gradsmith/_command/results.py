@@ -62,9 +62,7 @@ def plain(tree: Any) -> Any:
         return [plain(value) for value in tree]
     if isinstance(tree, float):
         return float(tree) if math.isfinite(tree) else str(tree)
-    if tree is None or isinstance(tree, bool | int | str):
-        return tree
-    return str(tree)
+    return tree if tree is None or type(tree) in (bool, int, str) else str(tree)
 
 
 def exit_status(results: Iterable[Result], *, allow_inconclusive: bool) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from hashlib import sha256
 from importlib.util import find_spec
 
+from .. import __version__
 from .._arrays import NAMES
 from .pool import Pool
 from .results import Journal, Result
@@ -100,8 +101,6 @@ class Run:
 
     def _key(self, task: Task) -> str:
         """Changes if the file does, or what is asked for."""
-        from gradsmith import __version__
-
         options = self.options
         asked = (__version__, task.framework, task.source.name, options.seed)
         words = repr((*asked, options.thorough)).encode()

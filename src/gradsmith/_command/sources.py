@@ -23,24 +23,14 @@ _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages", "build", "di
 
 @dataclass(frozen=True)
 class Source:
-    """A file: `module` is its name when `root` is on the path."""
+    """A file as it was when the run began."""
 
     file: str
-    root: str
-    module: str
+    root: str  # the folder that has to be on the path
+    module: str  # the name by which it is imported then
+    label: str  # the file as the user would write it
+    digest: str  # changes if the file does
     name: str | None = None  # the only operation that is asked for
-
-    @property
-    def digest(self) -> str:
-        """Changes if the file does."""
-        return sha256(Path(self.file).read_bytes()).hexdigest()[:16]
-
-    @property
-    def label(self) -> str:
-        """The file as the user would write it."""
-        path = Path(self.file)
-        here = Path.cwd()
-        return str(path.relative_to(here)) if path.is_relative_to(here) else self.file
 
 
 def sources_of(target: str) -> list[Source]:
@@ -90,7 +80,13 @@ def _file(path: Path, name: str | None) -> Source:
         root = root.parent
     if path.stem == "__init__" and len(parts) > 1:
         parts.pop()
-    return Source(str(path), str(root), ".".join(parts), name)
+    digest = sha256(path.read_bytes()).hexdigest()[:16]
+    return Source(str(path), str(root), ".".join(parts), _label(path), digest, name)
+
+
+def _label(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
 
 
 def _module(name: str, operation: str | None) -> list[Source]:

@@ -15,7 +15,7 @@ from .._subject import framework_of_native, of_operation
 from .discovery import operations_in
 from .guess import NoGuessError, guess
 from .loading import load, named, own_traceback
-from .results import Result, Status
+from .results import Result, Status, plain
 from .sources import Source
 
 
@@ -119,5 +119,5 @@ def _result(task: Task, report: Report) -> Result:
         report.framework,
         Status(report.verdict.value),
         text=str(report),
-        report=report.as_dict(),
+        report=plain(report.as_dict()),
     )
