@@ -1,6 +1,7 @@
 """The command line: `python -m benchmarks NAME [--json] [--check] [--quick]`.
 
-`survival` also takes `--markdown`, and `--update FILE` for the tables in documents.
+`survival` also takes `--markdown`, and `--update FILE` for the tables in documents;
+`mutants` takes what part of its corpus is asked for.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 
 from benchmarks._peers import PEERS
 from benchmarks._report import Options, Report
+from benchmarks._selection import add_selection, selection
 
 # Name on the command line: module, and what it measures.
 BENCHMARKS = {
@@ -22,6 +24,7 @@ BENCHMARKS = {
     "import": ("import_time", "time to import the package"),
     "wrap": ("wrap", "an operation of ours beside each framework's own mechanism"),
     "survival": ("survival", "where each framework honours or drops a rule"),
+    "mutants": ("mutants.benchmark", "wrong gradients found, right ones rejected"),
 }
 
 
@@ -57,6 +60,7 @@ def parser() -> argparse.ArgumentParser:
         metavar="A,B",
         help=f"measure beside these alone, of {', '.join(PEERS)} (or none)",
     )
+    add_selection(parser)
     return parser
 
 
@@ -80,7 +84,7 @@ def main(argv: list[str] | None = None) -> int:
     if tables and arguments.name != "survival":
         command.error("--markdown and --update are for survival")
     names = list(BENCHMARKS) if arguments.name == "all" else [arguments.name]
-    options = Options(quick=arguments.quick, peers=arguments.peers)
+    options = Options(arguments.quick, arguments.peers, selection(command, arguments))
     reports = []
     for name in names:
         report = import_module(f"benchmarks.{BENCHMARKS[name][0]}").run(options)

@@ -16,6 +16,7 @@ class Options:
 
     quick: bool = False
     peers: tuple[str, ...] = tuple(PEERS)
+    selection: Any = None  # what part of a corpus; None is all of it
 
 
 @dataclass(frozen=True)

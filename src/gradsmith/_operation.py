@@ -20,8 +20,12 @@ class Operation:
     """
 
     hosted = False  # body and rules call back into Python, which no compiler traces
-    usual: Any = ()  # what an adapter found out about the rule, to be quick
-    public: Any = None  # the operation that users know, if a framework runs another
+    # A python_op is run in frameworks as another operation; each knows the other.
+    callback: Operation | None = None  # what frameworks run in place of this one
+    original: Operation | None = None  # what users know this one as
+    # The rule (or the code of `grad`) that was last found to take the plain arguments
+    # and no options, so that it need not be looked at again.
+    plain_rule: Any = ()
     examples: tuple[Callable[[], Any], ...] = ()  # functions that return arguments
 
     # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
@@ -49,9 +53,7 @@ class Operation:
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
         self.signature = Signature(fn, is_array)
-        self.first = (
-            self.signature.static
-        )  # the place of the first that may be an array
+        self.first = self.signature.static  # the place of what may be the first array
         self.__signature__ = self.signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
@@ -82,10 +84,6 @@ class Operation:
         # What an argument of a tf.function is asked, which else would be unwrapped
         adapter: Any = load("tensorflow")
         return adapter.tracing_type(self)
-
-    def as_hosted(self) -> Operation:
-        """The operation that a framework runs."""
-        return self
 
     def __reduce__(self) -> str:
         # Found by its name, like the function that it was

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass
 from inspect import Parameter
 from math import inf
 from types import FunctionType, MethodType
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import _tree
 
@@ -42,9 +43,9 @@ class Signature:
             if any(is_array(leaf) for leaf in _tree.leaves(p.default))
         }
         self.is_simple = self.positional == len(self.names) and not self.array_defaults
-        # How many arguments by position are a whole call, if nothing else is to be done
+        # How many arguments by position make a complete call that needs no binding
         most = self.positional + 1 if self.is_simple else 0
-        self.whole = range(self.required, most)
+        self.complete_counts = range(self.required, most)
 
     def by_position(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -208,7 +209,8 @@ def method_of(operation: Any, instance: Any) -> Any:
 # --- what a rule takes ---------------------------------------------------------------
 
 
-class Takes(NamedTuple):
+@dataclass(frozen=True)
+class Takes:
     """What a function can be called with; options of rules are not positional."""
 
     required: int
@@ -234,8 +236,8 @@ _known: dict[int, tuple[Any, Takes]] = {}  # by the identity of their code
 def takes(fn: Callable[..., Any]) -> Takes:
     """What a function can be called with.
 
-    >>> takes(lambda dz, dw, needs=None: 0)[:2]
-    (2, 2)
+    >>> takes(lambda dz, dw, needs=None: 0).maximum
+    2
     """
     # A closure is made anew in each call, its code is not. But what wraps other
     # functions has one code for all of them.
@@ -293,7 +295,7 @@ def _takes(
 ) -> Takes:
     counted = [name for name in positional if name not in OPTIONS]
     return Takes(
-        required=sum(name not in optional for name in counted),
+        required=len([name for name in counted if name not in optional]),
         maximum=inf if starred else len(counted),
         names=frozenset(names),
         any_name=any_name,

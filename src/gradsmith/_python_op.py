@@ -19,15 +19,16 @@ class PythonOperation(Operation):
     """An operation whose body and rules run on NumPy arrays in every framework."""
 
     spec: Any = None
+    callback: Operation
 
     def __init__(self, fn: Callable[..., Any], **declared: Any) -> None:
         super().__init__(fn, **declared)
         self._callbacks = Callbacks(self, self.signature)
         # The operation that a framework sees: callbacks, in rule form.
         body = wraps(fn)(lambda *args, **kwargs: self._callbacks.body(*args, **kwargs))
-        self._hosted = Operation(body, **{**declared, "closure": False})
-        self._hosted.hosted = True
-        self._hosted.public = self
+        self.callback = Operation(body, **{**declared, "closure": False})
+        self.callback.hosted = True
+        self.callback.original = self
         if self.closure:
             self._give_rules()
 
@@ -35,11 +36,7 @@ class PythonOperation(Operation):
         bound = self.signature.bind(args, kwargs)
         if all(framework_of(x) == "numpy" for x in bound.leaves):
             return super().__call__(*args, **kwargs)
-        return self._hosted(*args, **kwargs)
-
-    def as_hosted(self) -> Operation:
-        """The operation that frameworks run."""
-        return self._hosted
+        return self.callback(*args, **kwargs)
 
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the gradient, of NumPy arrays: `rule(dy, y, *arguments)`."""
@@ -53,8 +50,8 @@ class PythonOperation(Operation):
 
     def _give_rules(self) -> None:
         """Both follow from one."""
-        self._hosted.vjp(self._callbacks.vjp)
-        self._hosted.jvp(self._callbacks.jvp)
+        self.callback.vjp(self._callbacks.vjp)
+        self.callback.jvp(self._callbacks.jvp)
 
 
 def python_op(

@@ -324,10 +324,6 @@ def exits(x):
     raise SystemExit(0)
 
 @gs.custom_gradient
-def argmax(x):
-    return np.argmax(x), lambda dy: 0 * x
-
-@gs.custom_gradient
 def of_integers(n: int):
     return n, lambda dy: None
 """,
@@ -342,9 +338,35 @@ def of_integers(n: int):
     assert "helping" in results["raises"]["output"]
     assert results["rule_raises"]["message"] == "raised LookupError: no rule"
     assert results["exits"]["message"] == "raised SystemExit: 0"
-    assert "no floating numbers" in results["argmax"]["message"]
     assert "takes no floating numbers" in results["of_integers"]["message"]
     assert "wrong" not in found.stdout
+
+
+def test_what_cannot_be_decided_is_inconclusive(folder):
+    write(
+        "ops.py",
+        """
+@gs.custom_gradient
+def argmax(x):
+    return np.argmax(x), lambda dy: 0 * x
+
+@gs.custom_gradient
+def nowhere(x):
+    return x * np.nan, lambda dy: dy
+
+@gs.custom_gradient
+def noisy(x):
+    noise = np.random.default_rng().normal(size=np.shape(x))
+    return x * noise, lambda dy: dy * noise
+""",
+    )
+    status, results, found = run("ops.py", "--jobs", "1")
+    assert status == 2
+    assert set(statuses(results).values()) == {"inconclusive"}
+    assert "no gradient is needed" in found.stdout
+    assert "no output is finite" in found.stdout
+    assert "the operation is random" in found.stdout
+    assert run("ops.py", "--jobs", "1", "--allow-inconclusive")[0] == 0
 
 
 def test_files_that_cannot_be_imported(folder):

@@ -244,8 +244,9 @@ def test_no_inputs_at_all():
 def test_no_floating_input_and_no_floating_output():
     with pytest.raises(gs.GradsmithError, match="needs inputs to differentiate by"):
         gs.check(product, np.eye(2, dtype=int), np.eye(2, dtype=int))
-    with pytest.raises(gs.GradsmithError, match="'argmax' returns no floating numbers"):
-        gs.check(np.argmax, np.ones(3))
+    report = gs.check(np.argmax, np.ones(3))
+    assert report.verdict is Verdict.INCONCLUSIVE
+    assert "no gradient is needed" in report.notes[0]
 
 
 def test_an_exception_of_the_operation_passes_with_a_note():
@@ -254,7 +255,35 @@ def test_an_exception_of_the_operation_passes_with_a_note():
 
     with pytest.raises(LookupError, match="mine") as caught:
         gs.check(broken, np.ones(2))
-    assert "raised while 'broken' was checked" in caught.value.__notes__
+    assert "raised by broken itself" in caught.value.__notes__[0]
+
+
+def test_an_exception_on_one_of_several_examples_names_it():
+    @gs.custom_gradient
+    def scale(x, by):
+        return x * by["scale"], lambda dy: (dy * by["scale"], None)
+
+    @scale.example
+    def fine():
+        return gs.spec("n"), {"scale": 2}
+
+    @scale.example
+    def misspelt():
+        return gs.spec("n"), {"scales": 2}
+
+    with pytest.raises(KeyError, match="scale") as caught:
+        gs.check(scale)
+    assert caught.value.__notes__[-1] == "checked on misspelt"
+
+
+def test_what_is_tried_beside_the_inputs_stays_within_the_bounds():
+    @gs.custom_gradient
+    def half(x):  # right only from 0 to 4
+        inside = (x >= 0) & (x <= 4)
+        return x / 2, lambda dy: np.where(inside, dy / 2, 7 * dy)
+
+    assert gs.check(half, gs.spec("m n")).verdict is Verdict.WRONG
+    assert gs.check(half, gs.spec("m n", low=0, high=4)).ok
 
 
 # --- one report of several

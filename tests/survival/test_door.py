@@ -122,7 +122,7 @@ def test_progress_is_shown_late_and_to_a_terminal_alone(monkeypatch, capsys, ter
     now = [0.0]
     monkeypatch.setattr(quiet.time, "monotonic", lambda: now[0])
     monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    progress = quiet.Progress("square", 3)
+    progress = quiet.Progress("survives", "square", 3)
     progress("first")
     now[0] = 3.0
     progress("second")

@@ -22,6 +22,7 @@ import numpy as np
 
 STEPS = 5
 RATIO = 4.0
+SAFETY = 4.0
 
 
 @dataclass(frozen=True)
@@ -62,34 +63,36 @@ def slope(
         return _with_kinks(value, error, left, right, noise, hs)
 
 
-def _ridders(rows: list[np.ndarray], noise: np.ndarray, hs: np.ndarray) -> tuple:
+def _ridders(
+    rows: list[np.ndarray], noise: np.ndarray, hs: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """The entry of Richardson's table that agrees best with its neighbours."""
     best, error = rows[0], np.full(rows[0].shape, np.inf)
     above: list[np.ndarray] = []
+    smooth: list[tuple[float, np.ndarray]] = []  # entries free of the first power
     for h, first in zip(hs, rows, strict=True):
         row, power = [first], RATIO**2
-        for entry in above:
-            row.append(row[-1] + (row[-1] - entry) / (power - 1))
+        for k, entry in enumerate(above):
+            row.append(row[k] + (row[k] - entry) / (power - 1))
             power *= RATIO**2
-        for k in range(1, len(row)):
-            spread = np.maximum(
-                np.abs(row[k] - row[k - 1]), np.abs(row[k] - above[k - 1])
-            )
-            spread = np.maximum(spread, noise / h)
-            better = spread < error  # never for NaN
-            best, error = (
-                np.where(better, row[k], best),
-                np.where(better, spread, error),
-            )
+            spread = np.maximum(np.abs(row[-1] - row[k]), np.abs(row[-1] - entry))
+            better = np.maximum(spread, noise / h) < error  # never for NaN
+            best = np.where(better, row[-1], best)
+            error = np.where(better, np.maximum(spread, noise / h), error)
+        smooth += [(h, row[1])] if above else []
         above = row
+    # Entries may agree by chance, where y has few digits, or because the steps are too
+    # large to see what happens at x: what the smallest steps say otherwise, beyond
+    # their noise, is an error.
+    for h, entry in smooth[-2:]:
+        error = np.fmax(error, np.abs(entry - best) - SAFETY * noise / h)
     return best, error
 
 
 def _one_sided(rows: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """The derivative from one side, and its error, from the three smallest steps."""
+    """The derivative from one side, by the smallest steps and by wider ones."""
     a, b, c = rows[-3:]
-    wide, narrow = b + (b - a) / (RATIO - 1), c + (c - b) / (RATIO - 1)
-    return narrow, np.abs(narrow - wide)
+    return c + (c - b) / (RATIO - 1), b + (b - a) / (RATIO - 1)
 
 
 def _with_kinks(
@@ -101,13 +104,18 @@ def _with_kinks(
     hs: np.ndarray,
 ) -> Slope:
     """Put the two sides in place of the value where they differ for good."""
-    (a, da), (b, db) = left, right
-    rough = da + db + 8 * noise / hs[-1]
-    kink = np.abs(b - a) > 16 * rough
+    (a, a_wide), (b, b_wide) = left, right
+    gap, gap_wide = np.abs(b - a), np.abs(b_wide - a_wide)
+    rough = np.abs(a - a_wide) + np.abs(b - b_wide) + 8 * noise / hs[-1]
+    kink = gap > 16 * rough
+    # Vertical from both sides, or a jump: the sides differ more and more.
+    torn = ~kink & (gap > 0.1 * np.maximum(np.abs(a), np.abs(b)))
+    torn &= (gap > 0.5 * gap_wide) & (gap > 16 * noise / hs[-1])
+    error = np.where(torn | ~np.isfinite(value), np.inf, error)
     return Slope(
         low=np.where(kink, np.minimum(a, b), value),
         high=np.where(kink, np.maximum(a, b), value),
-        error=np.where(kink, rough, np.where(np.isfinite(value), error, np.inf)),
+        error=np.where(kink, rough, error),
     )
 
 

@@ -147,7 +147,7 @@ EPS = {
 def flat(problem: Problem, xs: Sequence[np.ndarray] | None = None) -> Flat:
     """A problem in vectors, at its own point or another."""
     xs = problem.xs if xs is None else list(xs)
-    layout = layout_of(problem.names, xs)
+    layout = layout_of(problem.moved, xs)
     return Flat(problem, layout, layout.vector(xs))
 
 

@@ -19,10 +19,9 @@ from .._cotangent import Spec
 from .._errors import GradsmithError, annotate
 from .._examples import Example, examples_of
 from .._subject import is_floating, name_of, require_operation
+from .bounds import Bounds
 
-Bounds = tuple[float | None, float | None]
-
-EDGE = 1 / 16  # how far from a bound values stay
+EDGE = 1 / 8  # how far from a bound values stay, so that differences stay inside
 INTEGERS = 3  # without bounds 0, 1 or 2, which are places on any axis of open length
 
 

@@ -10,14 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from .. import _tree
 from .._arrays import is_array
-from .._errors import GradsmithError
 from .._subject import Subject, is_floating
+from .bounds import Bounds, within
 
 Arrays = list[np.ndarray]
 Gradients = list[np.ndarray | None]
@@ -44,8 +45,12 @@ class Problem:
     framework: str
     call: Callable[..., Any]  # the operation, or an altered copy of it
     inputs: Any  # (args, kwargs), with all arrays as NumPy's
-    names: tuple[str, ...]  # of the arrays that are moved
+    names: tuple[str, ...]  # of the arrays of floating numbers
     dtypes: tuple[str, ...]  # what they are given as
+    held: frozenset[str] = frozenset()  # the names of those that are not moved
+    bounds: tuple[
+        Bounds, ...
+    ] = ()  # of all arrays of floating numbers, if any has some
 
     # --- running it
 
@@ -90,21 +95,15 @@ class Problem:
             found = self.kit.hvp(self.native, given, upstream, self.given(vs))
             return [self._back(dx) for dx in found]
 
-    def native(self, xs: Sequence[Any]) -> list[Any]:
-        """The operation on the framework's own arrays: outputs as a flat list."""
-        moved = iter(xs)
-
-        def leaf(x: Any) -> Any:
-            if not isinstance(x, np.ndarray):
-                return x
-            return next(moved) if is_floating(x) else self.kit.array(x, str(x.dtype))
-
-        args, kwargs = _tree.map(leaf, self.inputs)
-        return floating(self.call(*args, **kwargs))
+    @property
+    def native(self) -> Body:
+        """The operation on the framework's own arrays."""
+        return Body(self.call, self.kit, self.inputs, self._typed, self.held)
 
     def given(self, xs: Sequence[np.ndarray]) -> list[Any]:
         """Arrays of the framework, in the dtypes of the arguments."""
-        return list(map(self.kit.array, xs, self.dtypes))
+        dtypes = [dtype for name, dtype in self._typed if name not in self.held]
+        return list(map(self.kit.array, xs, dtypes))
 
     def _back(self, dx: Any) -> np.ndarray | None:
         return None if dx is None else wide(self.kit.numpy(dx))
@@ -116,18 +115,37 @@ class Problem:
     # --- another problem like this one
 
     @property
+    def moved(self) -> tuple[str, ...]:
+        """The names of the arrays that are moved."""
+        return tuple(name for name in self.names if name not in self.held)
+
+    @property
     def xs(self) -> Arrays:
         """The arrays that are moved, as given."""
-        return [x for x in _tree.leaves(self.inputs) if _moves(x)]
+        arrays = [x for x in _tree.leaves(self.inputs) if _moves(x)]
+        pairs = zip(self.names, arrays, strict=True)
+        return [x for name, x in pairs if name not in self.held]
 
-    def at(self, xs: Iterable[np.ndarray]) -> Problem:
-        """With other arrays."""
-        new = iter(xs)
-        inputs = _tree.map(lambda x: next(new) if _moves(x) else x, self.inputs)
-        return replace(self, inputs=inputs)
+    @property
+    def _typed(self) -> list[tuple[str, str]]:
+        return list(zip(self.names, self.dtypes, strict=True))
+
+    def holding(self, names: Iterable[str]) -> Problem:
+        """With some of the arrays not moved."""
+        return replace(self, held=self.held | set(names))
+
+    def at_moved(self, xs: Iterable[np.ndarray]) -> Problem:
+        """With other values, perhaps of other shapes, for the arrays that are moved."""
+        new, names = iter(xs), iter(self.names)
+
+        def leaf(x: Any) -> Any:
+            return next(new) if _moves(x) and next(names) not in self.held else x
+
+        return self.with_inputs(_tree.map(leaf, self.inputs))
 
     def with_inputs(self, inputs: Any) -> Problem:
-        return replace(self, inputs=inputs)
+        """With other inputs, within the bounds of the given ones."""
+        return replace(self, inputs=within(inputs, self.bounds))
 
     def in_dtype(self, dtype: str) -> Problem:
         """With all of the arrays in one precision; complex ones stay complex."""
@@ -135,8 +153,8 @@ class Problem:
         return replace(
             self,
             dtypes=tuple(
-                complexes.get(dtype, name) if name.startswith("complex") else dtype
-                for name in self.dtypes
+                complexes.get(dtype, old) if old.startswith("complex") else dtype
+                for old in self.dtypes
             ),
         )
 
@@ -148,11 +166,65 @@ class Problem:
             yield replace(self, call=call)
 
 
+@dataclass(frozen=True, eq=False)
+class Body:
+    """An operation on the framework's arrays: from those that are moved to the outputs.
+
+    Two are equal if they compute the same, so that what was compiled can be kept.
+    """
+
+    call: Callable[..., Any]
+    kit: Any
+    inputs: Any
+    typed: Sequence[tuple[str, str]]
+    held: frozenset[str]
+
+    def __call__(self, xs: Sequence[Any]) -> list[Any]:
+        moved, names = iter(xs), iter(self.typed)
+
+        def leaf(x: Any) -> Any:
+            if not isinstance(x, np.ndarray):
+                return x
+            name, dtype = next(names) if is_floating(x) else ("", str(x.dtype))
+            if name and name not in self.held:
+                return next(moved)
+            return self.kit.array(x, dtype)
+
+        args, kwargs = _tree.map(leaf, self.inputs)
+        return floating(self.call(*args, **kwargs))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Body) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        moved = {name for name, _ in self.typed} - self.held
+        names = iter(self.typed)
+
+        def leaf(x: Any) -> Any:
+            if not isinstance(x, np.ndarray):
+                return x if type(x) in (int, float, str, bool, type(None)) else id(x)
+            if is_floating(x) and next(names)[0] in moved:
+                return "moved"
+            return (x.shape, str(x.dtype), x.tobytes())
+
+        named = _tree.leaves_with_names(self.inputs)
+        return (id(self.call), tuple((name, leaf(x)) for name, x in named))
+
+
 _WIDE = ("float64", "complex128")
 
 
 def problem_of(
-    subject: Subject, kit: Any, framework: str, args: Any, kwargs: Any
+    subject: Subject,
+    kit: Any,
+    framework: str,
+    args: Any,
+    kwargs: Any,
+    bounds: tuple[Bounds, ...] = (),
 ) -> Problem:
     """The problem of an operation, called with these arrays of its framework."""
     named = [(name, x) for name, x in _named(subject, args, kwargs) if is_moved(x)]
@@ -170,16 +242,8 @@ def problem_of(
         _tree.map(leaf, (tuple(args), dict(kwargs))),
         tuple(name for name, _ in named),
         tuple(_dtype_name(x, kit) for _, x in named),
+        bounds=bounds,
     )
-
-
-def require_outputs(ys: Arrays, name: str) -> None:
-    """Refuse an operation without an output that could have a gradient."""
-    if not ys:
-        raise GradsmithError(
-            f"{name!r} returns no floating numbers, so that there is no gradient to "
-            "check"
-        )
 
 
 def _named(subject: Subject, args: Any, kwargs: Any) -> list[tuple[str, Any]]:

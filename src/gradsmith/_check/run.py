@@ -2,29 +2,102 @@
 
 from __future__ import annotations
 
-from .first import Ground
+from contextlib import AbstractContextManager, nullcontext
+
+import numpy as np
+
+from .._survival.quiet import Progress, quiet
+from .constants import constants_of
+from .finite import not_finite
+from .first import MANY, Ground, Test
 from .flat import flat
 from .model import Finding, Verdict
+from .problem import Problem
+from .ready import ready
+from .scenarios import Scenario, scenarios
 from .session import Session
 
 
 def run(session: Session, *, thorough: bool) -> None:
     """Look at everything, on the inputs given and on others like them."""
-    problem = session.problem.in_dtype("float64")
-    ground = Ground(flat(problem), session.random("given"))
-    tests = list(ground.tests())
-    for test in tests:
-        if test.is_wrong:
-            session.found(
-                Finding(
-                    "first order",
-                    "the gradient is not the derivative",
-                    argument=test.part.name,
-                    scenario="given",
-                    error=test.gap / test.scale,
-                    noise=test.resolution,
-                )
-            )
-    if not session.findings:
-        seen = max(test.resolution for test in tests)
-        session.looked("first order", "given", Verdict.RIGHT, seen)
+    progress = Progress("check", session.problem.subject.name)
+    try:
+        with quiet(), np.errstate(all="ignore"), _threads(session.problem):
+            problem = ready(session)
+            if problem is not None:
+                _look(session, problem, progress)
+    finally:
+        progress.close()
+
+
+def _threads(problem: Problem) -> AbstractContextManager[None]:
+    """Small arrays are not worth the threads of a framework."""
+    small = sum(x.size for x in problem.xs) < MANY
+    return problem.kit.alone() if small else nullcontext()
+
+
+def _look(session: Session, problem: Problem, progress: Progress) -> None:
+    if problem.subject.surrogate is not None:
+        session.note(f"a surrogate on purpose: {problem.subject.surrogate}")
+        return
+    constants = constants_of(problem.subject.call)
+    for scenario in scenarios(problem, constants, session.random("scenarios")):
+        progress(scenario.name)
+        first_order(session, scenario)
+        if session.findings and scenario.is_given:
+            break
+
+
+def first_order(session: Session, scenario: Scenario) -> None:
+    """Compare the rule with differences on the inputs of one scenario."""
+    ground = _ground(scenario, session.random(scenario.name))
+    if ground is None:
+        return
+    seen: list[float] = []
+    for test in ground.tests(even=scenario.even):
+        if session.is_wrong(test.part.name):
+            continue
+        if test.is_wrong and confirmed(ground, test):
+            _report(session, scenario, ground, test)
+        elif test.says_something:
+            seen.append(test.resolution)
+    finding = not_finite(ground, scenario.name)
+    if finding is not None and not session.is_wrong(finding.argument):
+        session.found(finding)
+    if seen:
+        session.looked("first order", scenario.name, Verdict.RIGHT, max(seen))
+    elif scenario.is_given and not session.findings:
+        session.gave_up("the differences do not settle at the given inputs: try others")
+
+
+def _ground(scenario: Scenario, random: np.random.Generator) -> Ground | None:
+    """The point of a scenario; None if it is outside of the operation's domain."""
+    if scenario.is_given:
+        return Ground(flat(scenario.problem), random)
+    try:
+        ground = Ground(flat(scenario.problem), random)
+    except Exception:
+        return None
+    return ground if np.any(np.isfinite(ground.y)) else None
+
+
+def confirmed(ground: Ground, test: Test) -> bool:
+    """Whether a comparison is wrong with fresh directions and other steps too."""
+    for step in (0.09375, 0.0625):
+        again = ground.along(test.part, test.v != 0, step)
+        if not any(each.is_wrong for each in again):
+            return False
+    return True
+
+
+def _report(session: Session, scenario: Scenario, ground: Ground, test: Test) -> None:
+    session.found(
+        Finding(
+            "first order",
+            "the gradient is not the derivative",
+            argument=test.part.name,
+            scenario=scenario.name,
+            error=test.gap / test.scale,
+            noise=test.resolution,
+        )
+    )

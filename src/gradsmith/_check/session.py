@@ -19,8 +19,7 @@ class Session:
     findings: list[Finding] = field(default_factory=list)
     looks: list[Look] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    # (low, high) of each array that is moved, None for no bound; empty: none has any
-    bounds: tuple[tuple[float | None, float | None], ...] = ()
+    undecided: bool = False  # and a note says why
 
     def random(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, so that none disturbs another."""
@@ -28,6 +27,7 @@ class Session:
 
     def found(self, finding: Finding) -> None:
         self.findings.append(finding)
+        self.looked(finding.what, finding.scenario or "", Verdict.WRONG)
 
     def looked(
         self,
@@ -43,10 +43,23 @@ class Session:
         if words not in self.notes:
             self.notes.append(words)
 
+    def gave_up(self, why: str) -> None:
+        """Nothing can be said, for a reason."""
+        self.undecided = True
+        self.note(why)
+
+    def is_wrong(self, argument: str | None = None) -> bool:
+        """Whether something was found already, of an argument or at all."""
+        return any(argument in (None, each.argument) for each in self.findings)
+
     @property
     def verdict(self) -> Verdict:
         if self.findings:
             return Verdict.WRONG
-        if any(look.verdict is Verdict.RIGHT for look in self.looks):
-            return Verdict.RIGHT
-        return Verdict.INCONCLUSIVE
+        return Verdict.INCONCLUSIVE if self.undecided else Verdict.RIGHT
+
+    @property
+    def resolution(self) -> float | None:
+        """The smallest relative error that was looked for on the inputs given."""
+        first = [look for look in self.looks if look.what == "first order"]
+        return first[0].resolution if first and not self.findings else None

@@ -1,36 +1,51 @@
-"""A report in words."""
+"""A report in words: as text, and as HTML for a notebook."""
 
 from __future__ import annotations
 
 from html import escape
+from textwrap import wrap
 from typing import TYPE_CHECKING
+
+from .model import Verdict
 
 if TYPE_CHECKING:
     from .model import Finding, Report
 
+WIDTH = 88
+
 
 def text(report: Report) -> str:
+    """The whole report; what is wrong comes first."""
     lines = [headline(report)]
     for finding in report.findings:
-        lines += [f"  ✗ {title(finding)}", *(f"    {line}" for line in body(finding))]
-    lines += [f"  - {note}" for note in report.notes]
+        lines += _wrapped(f"✗ {title(finding)}", 2)
+        for line in body(finding):
+            lines += _wrapped(line, 4)
+    for note in report.notes:
+        lines += _wrapped(f"- {note}", 2)
+    lines += _wrapped(f"looked at: {looked_at(report)}; seed {report.seed}", 2)
     return "\n".join(lines)
 
 
 def headline(report: Report) -> str:
     seen = ""
     if report.resolution is not None:
-        seen = f" (an error of {report.resolution:.0e} would have been seen)"
-    return (
-        f"{report.verdict.symbol} {report.operation} in {report.framework} "
-        f"{report.version}: the gradient is {report.verdict}{seen}"
-    )
+        seen = f" (a relative error of {report.resolution:.0e} would have been seen)"
+    verdict = {
+        Verdict.RIGHT: f"the gradient is right{seen}",
+        Verdict.WRONG: "the gradient is wrong",
+        Verdict.INCONCLUSIVE: "inconclusive",
+    }[report.verdict]
+    where = f"{report.operation} in {report.framework} {report.version}"
+    return f"{report.verdict.symbol} {where}: {verdict}"
 
 
 def title(finding: Finding) -> str:
-    places = [f"gradient of {finding.argument}" if finding.argument else ""]
-    places.append(finding.scenario or "")
-    where = ", ".join(filter(None, places))
+    """What is wrong, with which argument, on which inputs."""
+    places = [f"the gradient of {finding.argument}" if finding.argument else ""]
+    places.append(f"for {finding.output}" if finding.output else "")
+    places.append(f"with {finding.scenario}" if finding.scenario else "")
+    where = " ".join(filter(None, places))
     return f"{finding.what}: {where}" if where else finding.what
 
 
@@ -38,10 +53,58 @@ def body(finding: Finding) -> list[str]:
     lines = finding.message.splitlines()
     if finding.elements:
         lines.append(f"where: {finding.elements}")
+    if finding.error is not None and finding.noise is not None:
+        lines.append(
+            f"size: {finding.error:.2g} of the gradient; rounding would explain "
+            f"{finding.noise:.1g}"
+        )
     if finding.repair:
         lines.append(f"repair: {finding.repair}")
     return lines
 
 
+def looked_at(report: Report) -> str:
+    """What was looked at, each with the number of inputs."""
+    counts: dict[str, int] = {}
+    for look in report.looks:
+        counts[look.what] = counts.get(look.what, 0) + 1
+    if not counts:
+        return "nothing"
+    return ", ".join(
+        f"{what} on {n} inputs" if n > 1 else what for what, n in counts.items()
+    )
+
+
+def _wrapped(line: str, indent: int) -> list[str]:
+    first, rest = " " * indent, " " * (indent + 2)
+    # What is aligned by its author (expected, got) stays as it is.
+    if line.startswith("  ") or len(line) + indent <= WIDTH:
+        return [first + line]
+    return wrap(line, WIDTH, initial_indent=first, subsequent_indent=rest)
+
+
+# --- notebooks -----------------------------------------------------------------------
+
+_COLOURS = {
+    Verdict.RIGHT: "#1a7f37",
+    Verdict.WRONG: "#cf222e",
+    Verdict.INCONCLUSIVE: "#9a6700",
+}
+
+
 def html(report: Report) -> str:
-    return f"<pre>{escape(text(report))}</pre>"
+    """A heading with the verdict, and a table of what is wrong."""
+    colour = _COLOURS[report.verdict]
+    rows = "".join(
+        f"<tr><td>{escape(title(finding))}</td><td style='text-align:left'>"
+        f"{'<br>'.join(map(escape, body(finding)))}</td></tr>"
+        for finding in report.findings
+    )
+    table = f"<table>{rows}</table>" if rows else ""
+    notes = "".join(f"<li>{escape(note)}</li>" for note in report.notes)
+    return (
+        f"<div><b style='color:{colour}'>{escape(headline(report))}</b>{table}"
+        f"{f'<ul>{notes}</ul>' if notes else ''}"
+        f"<small>looked at: {escape(looked_at(report))}; seed {report.seed}</small>"
+        "</div>"
+    )

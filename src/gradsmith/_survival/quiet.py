@@ -28,8 +28,9 @@ def quiet() -> Iterator[None]:
 class Progress:
     """Tells a terminal what is being run, once it takes more than two seconds."""
 
-    def __init__(self, name: str, total: int) -> None:
-        self.name, self.total, self.done = name, total, 0
+    def __init__(self, tool: str, name: str, total: int | None = None) -> None:
+        self.what, self.done = f"{tool} {name}", 0
+        self.of = f" of {total}" if total else ""
         self.start = time.monotonic()
         self.shown = 0
 
@@ -37,7 +38,7 @@ class Progress:
         self.done += 1
         if time.monotonic() - self.start < PATIENCE or not sys.stderr.isatty():
             return
-        self._show(f"survives {self.name}: {self.done} of {self.total}, {doing}")
+        self._show(f"{self.what}: {self.done}{self.of}, {doing}")
 
     def close(self) -> None:
         """Take the line away again."""

@@ -43,7 +43,7 @@ def outcomes(
     subject: Subject, scalar: Scalar, rows: Sequence[Row], plain: Row
 ) -> tuple[Outcome, ...]:
     """Run the rows; `plain` is the one that gives the eager gradient."""
-    progress = Progress(subject.name, len(rows))
+    progress = Progress("survives", subject.name, len(rows))
     found = []
     try:
         with quiet():

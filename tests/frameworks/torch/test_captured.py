@@ -147,3 +147,13 @@ def test_training_a_module():
         losses.append(loss.item())
     assert losses == sorted(losses, reverse=True)
     assert losses[-1] < losses[0]
+
+
+def test_a_captured_tensor_of_inference_mode():
+    """Autograd does not save it either, and says what to do."""
+    with torch.inference_mode():
+        scale = torch.tensor([3.0])
+    op = gs.custom_gradient(lambda x: (x * 1, lambda dy: dy * scale))
+    for _ in range(2):  # a first call goes the general way
+        with pytest.raises(RuntimeError, match="make a clone to get a normal tensor"):
+            op(torch.tensor([2.0], requires_grad=True))

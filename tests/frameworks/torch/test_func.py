@@ -232,18 +232,34 @@ class Layer(torch.nn.Module):
 
     @gs.custom_gradient
     def forward(self, x):
+        weight = self.weight
+        return x * weight, lambda dy: 10 * dy * weight
+
+
+class Late(Layer):
+    @gs.custom_gradient
+    def forward(self, x):
         return x * self.weight, lambda dy: 10 * dy * self.weight
 
 
 def test_parameters_that_a_method_captures():
-    layer = Layer()
-    p = {"weight": layer.weight.detach()}
-    f = lambda p, x: functional_call(layer, p, (x,)).sum()
+    """Those of the call, which are not the layer's own: 5, not 3."""
+    p = {"weight": torch.tensor(5.0, dtype=torch.float64)}
+    f = lambda p, x: functional_call(Layer(), p, (x,)).sum()
     dp, dx = grad(f, (0, 1))(p, X)
-    assert dp["weight"] == 6
-    assert dx.tolist() == [30, 30, 30]
-    per_example = vmap(grad(f), in_dims=(None, 0))(p, BATCH)["weight"]
-    assert per_example.tolist() == [6, 6]
+    assert dp["weight"] == X.sum()
+    assert dx.tolist() == [50, 50, 50]
+    per_example = vmap(grad(f, (0, 1)), in_dims=(None, 0))(p, BATCH)
+    torch.testing.assert_close(per_example[0]["weight"], BATCH.sum(1))
+    assert per_example[1].tolist() == [[50] * 3] * 2
+
+
+def test_a_rule_reads_attributes_when_the_gradient_is_computed():
+    """By then functional_call has given the layer its own parameters back."""
+    p = {"weight": torch.tensor(5.0, dtype=torch.float64)}
+    f = lambda x: functional_call(Late(), p, (x,)).sum()
+    assert f(X) == 5 * X.sum()
+    assert grad(f)(X).tolist() == [30, 30, 30]
 
 
 def test_captured_values_of_an_outer_transformation():

@@ -5,6 +5,7 @@
     dtype_name(x)                   "float32", also of a bfloat16
     numpy(x)                        back, with bfloat16 as float32; always a copy
     precision(dtype)                the context in which arrays of a dtype exist
+    alone()                         the context in which small arrays are computed fast
     value(fn, xs)                   fn(xs), with nothing recorded
     vjp(fn, xs) -> ys, pull         pull(dys) may be called often; None: unconnected
     jvp(fn, xs, dxs) -> dys

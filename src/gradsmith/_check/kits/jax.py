@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import lru_cache, partial
 from typing import Any
 
 import jax
@@ -29,24 +30,64 @@ def precision(dtype: str) -> AbstractContextManager[Any]:
     return jax.enable_x64(True) if wide else nullcontext()
 
 
+alone = nullcontext
+
+
 def value(fn: Any, xs: list[Any]) -> list[Any]:
-    return fn(xs)
+    return _run(_value, fn, list(xs))
 
 
 def vjp(fn: Any, xs: list[Any]) -> Any:
-    ys, pull = jax.vjp(fn, list(xs))
+    xs = list(xs)
+    return value(fn, xs), lambda dys: _run(_pulled, fn, xs, list(dys))
+
+
+def _value(fn: Any, xs: list[Any]) -> list[Any]:
+    return fn(xs)
+
+
+def _pulled(fn: Any, xs: list[Any], dys: list[Any]) -> list[Any]:
     # JAX's gradient of a complex argument is the conjugate of everyone else's.
-    return ys, lambda dys: [jnp.conj(g) for g in pull([jnp.conj(dy) for dy in dys])[0]]
+    pull = jax.vjp(fn, xs)[1]
+    return [jnp.conj(g) for g in pull([jnp.conj(dy) for dy in dys])[0]]
+
+
+# Compiled, a softmax of a new shape takes 0.1 s, and 0.3 s as single calls, each of
+# which is compiled too.
+@lru_cache(maxsize=128)
+def _compiled(way: Any, fn: Any) -> Any:
+    return jax.jit(partial(way, fn))
+
+
+_eager: set[Any] = set()  # those that look at values, which a compiler has none of
+
+
+def _run(way: Any, fn: Any, *args: Any) -> list[Any]:
+    if fn in _eager:
+        return way(fn, *args)
+    try:
+        return _compiled(way, fn)(*args)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        found = way(fn, *args)
+        _eager.add(fn)
+        return found
 
 
 def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
-    return jax.jvp(fn, (list(xs),), (list(dxs),))[1]
+    return _run(_pushed, fn, list(xs), list(dxs))
+
+
+def _pushed(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
+    return jax.jvp(fn, (xs,), (dxs,))[1]
 
 
 def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    return _run(_curved, fn, list(xs), list(dys), list(vs))
+
+
+def _curved(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
     def slope(xs: list[Any]) -> Any:
-        gradients = vjp(fn, xs)[1](dys)
-        pairs = zip(gradients, vs, strict=True)
+        pairs = zip(_pulled(fn, xs, dys), vs, strict=True)
         return sum(jnp.sum(jnp.real(jnp.conj(v) * g)) for g, v in pairs)
 
-    return [jnp.conj(g) for g in jax.grad(slope)(list(xs))]
+    return [jnp.conj(g) for g in jax.grad(slope)(xs)]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,16 @@ def numpy(x: Any) -> np.ndarray:
 
 def precision(dtype: str) -> AbstractContextManager[Any]:
     return nullcontext()
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def value(fn: Any, xs: list[Any]) -> list[Any]:

@@ -19,6 +19,7 @@ from ..._parameters import Bound
 from .. import OPERATIONS
 from . import _eager, _transformed
 from ._autocast import entered, states
+from ._guards import forget
 from ._nodes import (
     decoded,
     encoded,
@@ -30,14 +31,14 @@ from ._nodes import (
     with_tensors,
 )
 from ._outputs import Outputs
-from ._private import is_transformed
+from ._private import is_exporting, is_transformed
 from ._rules import gradients
 from ._specs import AutocastSpec, TensorSpec
 
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation while Dynamo traces."""
-    if torch.compiler.is_exporting() and torch.is_grad_enabled():
+    if is_exporting() and torch.is_grad_enabled():
         raise UnsupportedOperationError(
             f"operation {operation.name!r} keeps its rule in torch.export with "
             "strict=False, the default, only\n"
@@ -51,23 +52,34 @@ def call(operation: Any, bound: Bound) -> Any:
     inner = bound.with_leaves([x.detach() for x in leaves])
     returned, grad = run_body(operation, inner)
     outputs = Outputs(operation, returned)
+    varies = torch.is_grad_enabled() and any(x.requires_grad for x in leaves)
     if is_transformed():
         # Traced above, the body has left Dynamo's guards; its results are not used.
-        return outputs.structured(opaque(operation.key, *_encoded(operation, bound)))
-    varies = any(x.requires_grad for x in leaves)
-    if not torch.is_grad_enabled() or not varies or not outputs.varied:
-        return outputs.structured(outputs.flat)
+        ys: Any = opaque(operation.key, *_encoded(operation, bound))
+    elif not varies or not outputs.varied:
+        ys = outputs.flat
+    else:
+        ys = _ruled(operation, bound, inner, outputs, returned, grad)
+    y = outputs.structured(ys)
+    forget()  # here, where a body that breaks the graph makes no new frame of it
+    return y
+
+
+def _ruled(
+    operation: Any, bound: Bound, inner: Bound, outputs: Outputs, y: Any, grad: Any
+) -> Any:
+    """The outputs of a body that ran as `inner`, with the rule as their derivative."""
+    leaves = bound.leaves
     specs = outputs.specs_from([TensorSpec(outputs.flat[i]) for i in outputs.varied])
     autocast = states(leaves)
     spec = AutocastSpec if autocast else TensorSpec
     bound_specs = bound.with_leaves([spec(x) for x in leaves])
     application = Application(
-        operation, bound_specs, specs, (), grad=grad, bound=inner, y=returned
+        operation, bound_specs, specs, (), grad=grad, bound=inner, y=y
     )
     tensors = _distinct([*outputs.flat, *leaves])
     k = len(outputs.flat)
-    ys = Traced.apply(application, autocast, outputs.varied, k, *tensors)
-    return outputs.structured(ys)
+    return Traced.apply(application, autocast, outputs.varied, k, *tensors)
 
 
 def _distinct(tensors: list[torch.Tensor]) -> list[torch.Tensor]:

@@ -10,14 +10,14 @@ from ..._arrays import QUICK
 from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from . import _compiled, _eager, _export, _quick, _tracing, _transformed  # noqa: F401
-from ._private import has_forward_level, is_scripting, is_transformed
+from ._private import has_forward_level, is_exporting, is_scripting, is_transformed
 
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation, so that PyTorch differentiates it by its rule."""
     if torch.compiler.is_dynamo_compiling():
         return _compiled.call(operation, bound)
-    if torch.compiler.is_exporting():
+    if is_exporting():
         return _export.call(operation, bound)
     if any(isinstance(x, torch.fx.Proxy) for x in bound.leaves):
         return _traced(operation, bound)
@@ -34,7 +34,7 @@ def _traced(operation: Any, bound: Bound) -> Any:
     """A node of torch.fx, which would else look into the body and see no rule."""
     tracer = next(x for x in bound.leaves if isinstance(x, torch.fx.Proxy)).tracer
     args, kwargs = bound.given_arguments()
-    target = operation.public or operation
+    target = operation.original or operation
     return tracer.create_proxy("call_function", target, tuple(args), kwargs)
 
 

@@ -23,7 +23,7 @@ from .. import OPERATIONS
 from . import _eager
 from ._nodes import decoded, encoded, numbered, refusing, with_tensors
 from ._outputs import Outputs
-from ._private import below_autograd, is_traced, is_transformed
+from ._private import below_autograd, is_exporting, is_traced, is_transformed
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -56,7 +56,7 @@ def _reference(operation: Any) -> str:
     """How an operation is found: by its name, or only in this process."""
     path = getattr(operation, "__qualname__", "<nowhere>")
     module = getattr(operation, "__module__", "")
-    if _look_up(module, path) is (operation.public or operation):
+    if _look_up(module, path) is (operation.original or operation):
         return f"{module}:{path}"
     return operation.key
 
@@ -82,7 +82,7 @@ def _found(reference: str) -> Any:
             "  what to do: define the operation at the top level of a module that can "
             "be imported, and export the program again"
         )
-    return operation.as_hosted()
+    return operation.callback or operation
 
 
 # --- the operator --------------------------------------------------------------------
@@ -114,7 +114,7 @@ def _differentiable(
         )
     is_plain = all(type(x) in (torch.Tensor, torch.nn.Parameter) for x in xs)
     is_compiled = is_traced()
-    if torch.compiler.is_exporting() or not (is_plain or is_compiled):
+    if is_exporting() or not (is_plain or is_compiled):
         with below_autograd():
             return torch.ops.gradsmith.apply(xs, reference, text)
     from ._dispatch import call

@@ -10,6 +10,7 @@ from torch.autograd import forward_ad
 
 _C: Any = torch._C
 _autograd: Any = torch.autograd
+_compiler: Any = torch.compiler
 
 is_transformed = _C._are_functorch_transforms_active  # by torch.func
 is_scripting = _C._get_tracing_state  # torch.jit.trace: None if it is not at work
@@ -31,6 +32,19 @@ def is_in_mode() -> bool:
 def is_traced() -> bool:
     """Whether Dynamo, or a stage of torch.compile behind it, is at work."""
     return TracingContext.try_get() is not None
+
+
+def is_exporting() -> bool:
+    """Whether torch.export is at work."""
+    # In PyTorch 2.11 the function is True in all that Dynamo traces.
+    if hasattr(_compiler, "_is_exporting_flag"):
+        return _compiler._is_exporting_flag
+    return _compiler.is_exporting()
+
+
+def guards_context() -> Any:
+    """What holds the guards that Dynamo has collected; None if it is not at work."""
+    return getattr(TracingContext.try_get(), "guards_context", None)
 
 
 def has_forward_level() -> bool:

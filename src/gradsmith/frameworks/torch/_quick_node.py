@@ -76,6 +76,13 @@ class Node(torch.autograd.Function):
         return (None, *_checked(ctx, operation, args, leaves, dy, returned))
 
 
+def backward_in_graph(ctx: Any, dy: torch.Tensor) -> Any:
+    """`Node.backward` for compiled autograd, which knows of no changes in place."""
+    operation, args, leaves, held, _, grad = ctx.run
+    returned = operation.vjp_rule(dy, held[0], *args) if grad is None else grad(dy)
+    return (None, *_checked(ctx, operation, args, leaves, dy, returned))
+
+
 def _unusual(ctx: Any, dy: torch.Tensor) -> Any:
     if not ctx.run:
         raise RuntimeError(
@@ -142,8 +149,8 @@ def _checked(
     """What a rule returned, read and checked by the contract."""
     bound = operation.signature.bind(args, {})
     outputs = Outputs(operation, dy)
-    whole = Run(operation, bound, outputs, None)
-    application = whole.application([*saved, dy], [dy])
+    run = Run(operation, bound, outputs, None)
+    application = run.application([*saved, dy], [dy])
     wanted = _wanted(ctx)
     gradients, specs = application.checked(returned, wanted), application.call.leaves
     found: list[Any] = [None] * len(saved)

@@ -15,8 +15,10 @@ import torch
 from ... import _arrays, _parameters, _tree
 from ..._late import once_imported
 from ._compiled import opaque, structure
+from ._guards import forget
 from ._nodes import name_of
 from ._quick import quick
+from ._quick_node import Node, backward_in_graph
 
 
 def _takes(fn: Any) -> Any:
@@ -41,12 +43,17 @@ def _method_of(operation: Any, instance: Any) -> Any:
     return partial(operation, instance)
 
 
+def _nothing() -> None:
+    """For `forget`, which Dynamo runs itself, since it depends on no argument."""
+
+
 _SUBSTITUTES = {
     _parameters.takes: _takes,
     _parameters.method_of: _method_of,
     _tree.kind_of: _kind,
     _arrays.framework_of: _framework_of,
     quick: _not_quick,
+    Node.backward: backward_in_graph,
 }
 
 
@@ -54,6 +61,7 @@ def register(dynamo: Any) -> None:
     for original, substitute in _SUBSTITUTES.items():
         torch.compiler.substitute_in_graph(original)(substitute)
     torch.compiler.allow_in_graph(opaque)
+    torch.compiler.substitute_in_graph(forget, can_constant_fold_through=True)(_nothing)
     for constant in (name_of, structure):
         torch.compiler.assume_constant_result(constant)
 

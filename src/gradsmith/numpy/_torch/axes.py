@@ -147,7 +147,15 @@ def take(x: Tensor, indices: Tensor, axis: int) -> Tensor:
 
 
 def take_along_axis(x: Tensor, indices: Tensor, axis: int) -> Tensor:
-    return torch.take_along_dim(x, _from_front(indices, x.shape[axis]), axis)
+    # torch.take_along_dim would repeat an axis of length 1 instead of refusing.
+    def along(a: Tensor) -> tuple[int, ...]:
+        return (*rest[:axis], a.shape[axis], *rest[axis:])
+
+    axis %= x.ndim
+    shapes = [(*a.shape[:axis], *a.shape[axis + 1 :]) for a in (x, indices)]
+    rest = torch.broadcast_shapes(*shapes)
+    indices = _from_front(indices, x.shape[axis])
+    return torch.gather(x.expand(along(x)), axis, indices.expand(along(indices)))
 
 
 def diagonal(x: Tensor, offset: int) -> Tensor:

@@ -1,0 +1,47 @@
+"""The options of `mutants`: what part of its corpus is checked, and how."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+
+def add_selection(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("mutants")
+    group.add_argument(
+        "--half",
+        choices=("tuned", "held-out", "both"),
+        help="which operations (tune with --half tuned alone)",
+    )
+    group.add_argument("--framework", help="numpy (the engine), torch, jax, tensorflow")
+    group.add_argument("--kind", help="one kind of wrong gradient: 'factor 2'")
+    group.add_argument("--operation", help="one operation: softmax")
+    group.add_argument("--seed", type=int, help="of the inputs and of the checker")
+    group.add_argument("--jobs", type=int, help="processes (2)")
+    group.add_argument(
+        "--every",
+        action="store_true",
+        default=None,
+        help="each wrong gradient in every framework, not in one in turn",
+    )
+
+
+def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
+    """What was asked for; None if nothing was."""
+    names = ("half", "framework", "kind", "operation", "seed", "jobs", "every")
+    given = {name: getattr(arguments, name) for name in names}
+    given = {name: value for name, value in given.items() if value is not None}
+    if not given:
+        return None
+    if arguments.name != "mutants":
+        parser.error(f"--{next(iter(given))} is for mutants")
+    from benchmarks.mutants.kind import FRAMEWORKS
+    from benchmarks.mutants.kinds import KINDS
+    from benchmarks.mutants.operations import OPERATIONS
+    from benchmarks.mutants.running import Selection
+
+    choices = {"framework": FRAMEWORKS, "kind": KINDS, "operation": OPERATIONS}
+    for name, known in choices.items():
+        if name in given and given[name] not in known:
+            parser.error(f"--{name} {given[name]!r} is none of {', '.join(known)}")
+    return Selection(**given)

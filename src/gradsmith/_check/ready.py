@@ -1,0 +1,92 @@
+"""Can this operation be checked at all? If not, that is what is said, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from .._errors import GradientContractError, NotDifferentiableError, annotate
+from .model import Finding
+from .problem import Arrays, Problem
+from .session import Session
+
+
+def ready(session: Session) -> Problem | None:
+    """The problem in double precision, with what can't be differentiated held.
+
+    None if there is nothing to look at: then a note or a finding says why. What the
+    operation or its rule raises on the inputs given passes through.
+    """
+    given = session.problem
+    name = given.subject.name
+    with annotate(f"raised by {name} itself, called with the given inputs"):
+        ys = given.value(given.xs)
+        again = given.value(given.xs)
+    if not _same(ys, again):
+        session.gave_up(
+            "the operation is random: two calls with the same inputs differ. Give it a "
+            "seed or a generator as an argument, and it can be checked"
+        )
+    elif not ys:
+        session.gave_up("there is no output of floating numbers: no gradient is needed")
+    elif not any(np.any(np.isfinite(y)) for y in ys):
+        session.gave_up("no output is finite at the given inputs: try others")
+    else:
+        return _differentiable(session, _in_double_precision(session, given))
+    return None
+
+
+def _same(ys: Arrays, others: Arrays) -> bool:
+    pairs = zip(ys, others, strict=False)
+    return len(ys) == len(others) and all(
+        a.shape == b.shape and np.allclose(a, b, rtol=1e-3, atol=0, equal_nan=True)
+        for a, b in pairs
+    )
+
+
+def _in_double_precision(session: Session, given: Problem) -> Problem:
+    double = given.in_dtype("float64")
+    try:
+        double.value(double.xs)
+    except Exception as error:
+        session.note(
+            f"it does not take float64 ({type(error).__name__}), so that differences "
+            f"are taken in {', '.join(sorted(set(given.dtypes)))}"
+        )
+        return given
+    return double
+
+
+def _differentiable(session: Session, problem: Problem) -> Problem | None:
+    """With those arguments held whose gradient is declared not to exist."""
+    try:
+        _pull(problem)
+    except NotDifferentiableError:
+        refused = dict(_refusals(problem))
+        for argument, why in refused.items():
+            session.note(f"{argument} is declared to be without a gradient: {why}")
+        problem = problem.holding(refused)
+        if not problem.moved:
+            session.gave_up("no argument has a gradient: there is nothing to check")
+            return None
+        return _differentiable(session, problem) if refused else problem
+    except GradientContractError as error:
+        session.found(Finding("contract", str(error)))
+        return None
+    return problem
+
+
+def _pull(problem: Problem) -> None:
+    with annotate(f"raised by the rule of {problem.subject.name}"):
+        linear = problem.linear(problem.xs)
+        linear.pull([np.ones_like(y) for y in linear.ys])
+
+
+def _refusals(problem: Problem) -> Iterator[tuple[str, str]]:
+    for name in problem.moved:
+        alone = problem.holding(set(problem.moved) - {name})
+        try:
+            _pull(alone)
+        except NotDifferentiableError as error:
+            yield name, str(error).partition("\n")[0]

@@ -1,0 +1,185 @@
+"""Other inputs like the ones given: where wrong gradients hide.
+
+Each scenario has the structure of the given inputs, other values or other sizes. One on
+which the operation itself fails, or is not finite, is left out: it is outside of its
+domain. If the arguments have bounds, values stay inside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .problem import Arrays, Problem
+from .sizes import resized
+
+LARGE = (20.0, 100.0, 750.0, 1e4)
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A problem, and in words what is special about its inputs."""
+
+    name: str
+    problem: Problem
+    even: bool = False  # all elements are moved alike too, so that ties stay ties
+    is_given: bool = False
+
+
+def scenarios(
+    problem: Problem, constants: Sequence[float], random: np.random.Generator
+) -> Iterator[Scenario]:
+    """The given inputs first, then what is derived from them."""
+    yield Scenario("the given inputs", problem, is_given=True)
+    given = problem.xs
+    pooled = _pooled(problem, constants, random) if _is_local(problem, given) else None
+    if pooled is not None:
+        yield Scenario("a range of values", pooled)
+    for name, way in VALUES.items() if pooled is None else ():
+        xs = [way(x, constants, random) for x in given]
+        yield Scenario(name, problem.at_moved(xs), even=name in EVEN)
+    for name, other in resized(problem, random):
+        yield Scenario(name, other)
+
+
+# --- values --------------------------------------------------------------------------
+
+Way = Callable[[np.ndarray, Sequence[float], np.random.Generator], np.ndarray]
+
+
+def _opposite(x: np.ndarray, constants: Sequence[float], random: object) -> np.ndarray:
+    return -x
+
+
+def _signs(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    return x * random.choice([-1.0, 1.0], x.shape)
+
+
+def _magnitudes(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    """With the signs given."""
+    sign = np.where(x < 0, -1.0, 1.0)
+    return sign * 10.0 ** random.uniform(-6, 1, x.shape)
+
+
+def _small(x: np.ndarray, constants: Sequence[float], random: object) -> np.ndarray:
+    return x * 1e-4
+
+
+def _moderate(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    sign = np.where(x < 0, -1.0, 1.0)
+    return sign * random.uniform(0.5, 8.0, x.shape)
+
+
+def _zeros(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    """Some of the elements are zero."""
+    zero = random.random(x.shape) < 0.5
+    zero.reshape(-1)[: x.size // 3] = True
+    return np.where(zero, 0.0 * x, x)
+
+
+def _nothing(x: np.ndarray, constants: Sequence[float], random: object) -> np.ndarray:
+    return np.zeros_like(x)
+
+
+def _ties(
+    x: np.ndarray, constants: Sequence[float] = (), random: object = None
+) -> np.ndarray:
+    return np.full_like(x, x.reshape(-1)[0] if x.size else 0.0)
+
+
+def _large(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    sign = np.where(x < 0, -1.0, 1.0)
+    return sign * random.choice(LARGE, x.shape)
+
+
+def _thresholds(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    """On both sides of each number in the code."""
+    if not constants:
+        return x
+    near = np.array(constants)[random.integers(0, len(constants), x.shape)]
+    side = 1 + random.choice([-1, 1], x.shape) * random.uniform(0.01, 0.3, x.shape)
+    return random.choice([-1.0, 1.0], x.shape) * near * side
+
+
+VALUES: dict[str, Way] = {
+    "the opposite signs": _opposite,
+    "mixed signs": _signs,
+    "mixed magnitudes": _magnitudes,
+    "small values": _small,
+    "moderate values": _moderate,
+    "some zeros": _zeros,
+    "all zeros": _nothing,
+    "equal values": _ties,
+    "large values": _large,
+    "values near the numbers in the code": _thresholds,
+}
+EVEN = ("equal values", "all zeros")
+
+
+# --- elementwise operations: all values at once --------------------------------------
+
+
+def _is_local(problem: Problem, xs: Arrays) -> bool:
+    """Whether each element of the output depends on its own of the arguments alone."""
+    shapes = {x.shape for x in xs}
+    if len(shapes) != 1 or xs[0].size < 4 or any(map(np.iscomplexobj, xs)):
+        return False
+    moves = np.arange(xs[0].size).reshape(xs[0].shape) % 3 == 0
+    ys = problem.value(xs)
+    if any(y.shape != xs[0].shape for y in ys):
+        return False
+    try:
+        others = problem.value([np.where(moves, 1.25 * x, x) for x in xs])
+    except Exception:
+        return False
+    pairs = zip(ys, others, strict=True)
+    return all(np.array_equal(a[~moves], b[~moves], equal_nan=True) for a, b in pairs)
+
+
+def _pooled(
+    problem: Problem, constants: Sequence[float], random: np.random.Generator
+) -> Problem | None:
+    """One long vector of all kinds of values; several arguments in random pairs.
+
+    None if the operation has another shape in mind.
+    """
+    xs = problem.xs
+    pools = [_pool(x, constants, random) for x in xs]
+    if len(xs) > 1:
+        pools = [_shuffled(pool, random) for pool in pools]
+    try:
+        (y, *_) = problem.value(pools)
+    except Exception:
+        return None
+    inside = np.isfinite(y)
+    return problem.at_moved([pool[inside] for pool in pools])
+
+
+def _shuffled(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """In random order, but for some that are zero or alike in all arguments."""
+    alike = np.array([0.0, 0.0, 0.5, -0.5, 3.0, -3.0])
+    return np.concatenate([random.permutation(np.resize(pool, 512)), alike])
+
+
+def _pool(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    given = x.reshape(-1)[:64]
+    spread = 10.0 ** random.uniform(-8, 3, 48)
+    near = [c * side for c in constants for side in (0.8, 0.97, 1, 1.03, 1.2)]
+    values = np.concatenate([given, spread, random.uniform(0, 8, 48), near, LARGE])
+    return np.concatenate([values, -values, [0.0, -0.0]])

@@ -1,0 +1,93 @@
+"""The same inputs in other sizes.
+
+Axes of one length stay axes of one length: it is likely that they have to be. Arrays of
+whole numbers (labels, indices) are repeated, so that they stay valid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil
+from typing import Any
+
+import numpy as np
+
+from .. import _tree
+from .problem import Problem
+
+MANY = 4200  # elements: past blocks of 1024 and of 4096
+LONG = 1100
+
+
+def resized(
+    problem: Problem, random: np.random.Generator
+) -> Iterator[tuple[str, Problem]]:
+    """Problems of other sizes, with a name each."""
+    shapes = [x.shape for x in _tree.leaves(problem.inputs) if _is_array(x)]
+    lengths = sorted({n for shape in shapes for n in shape if n > 0})
+    if not lengths:
+        return
+    largest = max((x.shape for x in problem.xs), key=lambda s: int(np.prod(s)))
+    yield "many elements", _with_lengths(problem, _many(largest, lengths), random)
+    for n in lengths:
+        if n > 1:
+            one = {m: 1 if m == n else m for m in lengths}
+            yield (
+                f"axes of length {n} with length 1",
+                _with_lengths(problem, one, random),
+            )
+
+
+def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:
+    """Problems without elements."""
+    shapes = [x.shape for x in _tree.leaves(problem.inputs) if _is_array(x)]
+    lengths = sorted({n for shape in shapes for n in shape if n > 0})
+    for n in lengths[-1:]:
+        none = {m: 0 if m == n else m for m in lengths}
+        yield "no elements", _with_lengths(problem, none, np.random.default_rng(0))
+
+
+def _many(shape: tuple[int, ...], lengths: list[int]) -> dict[int, int]:
+    """New lengths, such that an array of this shape has many elements."""
+    new = {n: n for n in lengths}
+    if not shape:
+        return new
+    last = shape[-1]
+    if len(shape) == 1:
+        return {**new, last: MANY}
+    times = shape.count(last)
+    rest = int(np.prod([n for n in shape if n != last], dtype=int))
+    if times > 1:
+        return {**new, last: max(last, ceil((MANY / max(rest, 1)) ** (1 / times)))}
+    new[last] = max(last, LONG)
+    first = shape[0]
+    if first != last and new[last] * rest < MANY:
+        new[first] = ceil(MANY / (new[last] * rest / first))
+    return new
+
+
+def _with_lengths(
+    problem: Problem, lengths: dict[int, int], random: np.random.Generator
+) -> Problem:
+    shorter = [new for old, new in lengths.items() if new < old]
+    shortest = max(min(shorter, default=2**31) - 1, 0)
+
+    def leaf(x: Any) -> Any:
+        if not _is_array(x):
+            return x
+        shape: tuple[int, ...] = tuple(lengths.get(n, n) for n in x.shape)
+        if shape == x.shape and x.dtype.kind not in "iu":
+            return x
+        if not x.size:
+            return np.zeros(shape, x.dtype)
+        new = np.resize(x, shape)
+        if x.dtype.kind not in "fc":
+            # An index must not point beyond an axis that became shorter.
+            return np.minimum(new, shortest) if x.dtype.kind in "iu" else new
+        return (new * (1 + 0.1 * random.standard_normal(shape))).astype(x.dtype)
+
+    return problem.with_inputs(_tree.map(leaf, problem.inputs))
+
+
+def _is_array(x: Any) -> bool:
+    return isinstance(x, np.ndarray)
