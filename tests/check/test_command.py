@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+import examples
 import gradsmith
 from gradsmith._command.command import gradsmith as command
 from gradsmith._command.limits import default_memory, size_of
@@ -249,6 +250,14 @@ def test_where_operations_are_run():
     assert _frameworks("torch", "jax") == []
     assert _frameworks("torch", "all") == _frameworks("torch", None) == ["torch"]
     assert _frameworks("", "all")[0] == "numpy"
+
+
+def test_the_examples_of_this_project_are_right():
+    folder = str(Path(examples.__file__).parent)
+    found = CliRunner().invoke(command, ["check", folder])
+    assert found.exit_code == 0, found.stdout
+    assert "10 right in" in found.stdout
+    assert "a surrogate on purpose: ReLU with a leak" in found.stdout
 
 
 # --- what goes wrong is reported, and the rest goes on

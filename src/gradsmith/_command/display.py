@@ -139,12 +139,14 @@ def remark(result: Result) -> str:
         finding = report["findings"][0]
         where = f"{finding['argument']}: " if finding["argument"] else ""
         return where + finding["message"].partition("\n")[0]
-    guessed = [note for note in report["notes"] if "guessed" in note]
+    notes = [note.removeprefix("without an example; ") for note in report["notes"]]
     if result.status is Status.INCONCLUSIVE:
-        return next(iter(report["notes"]), "")
+        return next(iter(notes), "")
     seen = report["resolution"]
-    words = [] if seen is None else [f"an error of {float(seen):.0e} would show"]
-    return "; ".join(words + [note.partition("; ")[2] for note in guessed])
+    if seen is not None:
+        notes = [note for note in notes if "guessed" in note]
+        notes.insert(0, f"an error of {float(seen):.0e} would show")
+    return "; ".join(notes)
 
 
 def _show_report(result: Result, console: Console) -> None:
