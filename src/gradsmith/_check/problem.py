@@ -145,7 +145,7 @@ class Problem:
 
     def with_inputs(self, inputs: Any) -> Problem:
         """With other inputs, within the bounds of the given ones."""
-        return replace(self, inputs=inputs)
+        return replace(self, inputs=within(inputs, self.bounds))
 
     def in_dtype(self, dtype: str) -> Problem:
         """With all of the arrays in one precision; complex ones stay complex."""
