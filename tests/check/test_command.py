@@ -279,6 +279,9 @@ def faults(x):
 
 @gs.custom_gradient
 def hangs(x):
+    import subprocess
+    child = subprocess.Popen(["sleep", "600"])
+    open("child", "w").write(str(child.pid))
     while True:
         time.sleep(1)
 
@@ -308,6 +311,8 @@ def eats(x):
     assert "ctypes.string_at(0)" in results["faults"]["details"]
     assert "time.sleep(1)" in results["hangs"]["details"]
     assert "  | about to leave" in found.stdout
+    child = Path("/proc", Path("child").read_text(), "cmdline")
+    assert not (child.exists() and child.read_text())  # gone, or a zombie
 
 
 def test_what_cannot_be_checked_is_said_to_be_that(folder):
@@ -493,12 +498,13 @@ def test_interrupted(folder):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(Path(gradsmith.__file__).parents[1])},
     )
     end = time.monotonic() + 30
     while time.monotonic() < end and not _has_result():
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to all of a group
     out, err = process.communicate(timeout=10)
     assert process.returncode == 130
     assert "1 right in" in out
