@@ -7,6 +7,8 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 from .._survival.quiet import Progress, quiet
+from . import forward, layouts, precisions, purity, raw, second, upstream
+from . import thorough as modes
 from .constants import constants_of
 from .finite import not_finite
 from .first import MANY, Ground, Test
@@ -17,6 +19,8 @@ from .ready import ready
 from .scenarios import Scenario, scenarios
 from .session import Session
 
+GIVEN = "the given inputs"
+
 
 def run(session: Session, *, thorough: bool) -> None:
     """Look at everything, on the inputs given and on others like them."""
@@ -25,7 +29,7 @@ def run(session: Session, *, thorough: bool) -> None:
         with quiet(), np.errstate(all="ignore"), _threads(session.problem):
             problem = ready(session)
             if problem is not None:
-                _look(session, problem, progress)
+                _look(session, problem, progress, thorough)
     finally:
         progress.close()
 
@@ -36,10 +40,26 @@ def _threads(problem: Problem) -> AbstractContextManager[None]:
     return problem.kit.alone() if small else nullcontext()
 
 
-def _look(session: Session, problem: Problem, progress: Progress) -> None:
-    if problem.subject.surrogate is not None:
+def _look(
+    session: Session, problem: Problem, progress: Progress, thorough: bool
+) -> None:
+    """What needs no differences first: it says best what is wrong."""
+    for what in (raw, upstream, purity, layouts):
+        progress(what.__name__.rpartition(".")[2])
+        what.look(session, problem, GIVEN)
+    if problem.subject.surrogate is None:
+        _look_at_values(session, problem, progress)
+    else:
         session.note(f"a surrogate on purpose: {problem.subject.surrogate}")
-        return
+    for what in (second, forward, precisions, *([modes] if thorough else [])):
+        if session.findings:
+            break
+        progress(what.__name__.rpartition(".")[2])
+        what.look(session, problem, GIVEN)
+
+
+def _look_at_values(session: Session, problem: Problem, progress: Progress) -> None:
+    """First order, on the inputs given and on others like them."""
     constants = constants_of(problem.subject.call)
     for scenario in scenarios(problem, constants, session.random("scenarios")):
         progress(scenario.name)

@@ -55,5 +55,35 @@ def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
     return _listed(pull(np.ones_like(y)))
 
 
+def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    pull = vjp(fn, xs)[1]
+
+    def slope(*dys: Any) -> Any:
+        pairs = zip(pull(list(dys)), vs, strict=True)
+        return sum(np.sum(np.real(np.conj(v) * g)) for g, v in pairs)
+
+    y, outer = transforms.vjp(slope, *dys)
+    return _listed(outer(np.ones_like(y)))
+
+
 def _listed(gradients: Any) -> list[Any]:
     return list(gradients) if isinstance(gradients, tuple) else [gradients]
+
+
+# --- how arrays lie in memory
+
+
+def transposed(x: np.ndarray) -> np.ndarray:
+    return np.array(x, order="F")
+
+
+def sliced(x: np.ndarray) -> np.ndarray:
+    return np.stack([x, np.zeros_like(x)], -1)[..., 0]
+
+
+def repeated(x: np.ndarray) -> np.ndarray:
+    """The first element everywhere, in no more memory than that one needs."""
+    return np.broadcast_to(x.flat[0], x.shape) if x.size else x
+
+
+LAYOUTS = {"transposed": transposed, "sliced": sliced}

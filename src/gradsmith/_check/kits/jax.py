@@ -91,3 +91,15 @@ def _curved(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
         return sum(jnp.sum(jnp.real(jnp.conj(v) * g)) for g, v in pairs)
 
     return [jnp.conj(g) for g in jax.grad(slope)(xs)]
+
+
+def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    return _run(_by_upstream, fn, list(xs), list(dys), list(vs))
+
+
+def _by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    def slope(dys: list[Any]) -> Any:
+        pairs = zip(_pulled(fn, xs, dys), vs, strict=True)
+        return sum(jnp.sum(jnp.real(jnp.conj(v) * g)) for g, v in pairs)
+
+    return [jnp.conj(g) for g in jax.grad(slope)(dys)]

@@ -62,13 +62,27 @@ def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
             inner.watch(xs)
             ys = fn(xs)
         gradients = _gradients(inner, ys, xs, dys)
-        parts = [
-            tf.reduce_sum(tf.math.real(tf.math.conj(v) * tf.convert_to_tensor(g)))
-            for g, v in zip(gradients, vs, strict=True)
-            if g is not None
-        ]
-        slope = tf.add_n(parts) if parts else None
+        slope = _inner(gradients, vs)
     return [None] * len(xs) if slope is None else outer.gradient(slope, xs)
+
+
+def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    with tf.GradientTape() as outer:
+        outer.watch(dys)
+        with tf.GradientTape() as inner:
+            inner.watch(xs)
+            ys = fn(xs)
+        slope = _inner(_gradients(inner, ys, xs, dys), vs)
+    return [None] * len(dys) if slope is None else outer.gradient(slope, dys)
+
+
+def _inner(gradients: list[Any], vs: list[Any]) -> Any:
+    parts = [
+        tf.reduce_sum(tf.math.real(tf.math.conj(v) * tf.convert_to_tensor(g)))
+        for g, v in zip(gradients, vs, strict=True)
+        if g is not None
+    ]
+    return tf.add_n(parts) if parts else None
 
 
 def _gradients(tape: Any, ys: list[Any], xs: list[Any], dys: list[Any]) -> list[Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch.autograd import forward_ad
 
 version = torch.__version__.partition("+")[0]
 
@@ -59,21 +60,59 @@ def vjp(fn: Any, xs: list[Any]) -> Any:
 
 
 def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
-    return list(torch.func.jvp(lambda *xs: tuple(fn(xs)), tuple(xs), tuple(dxs))[1])
+    # Not torch.func.jvp, which refuses a Function whose forward takes ctx.
+    with torch.no_grad(), forward_ad.dual_level():
+        ys = fn(list(map(forward_ad.make_dual, xs, dxs)))
+        tangents = [forward_ad.unpack_dual(y).tangent for y in ys]
+        return [
+            torch.zeros_like(y) if dy is None else dy
+            for y, dy in zip(ys, tangents, strict=True)
+        ]
 
 
 def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    return _twice(fn, xs, dys, vs)[: len(xs)]
+
+
+def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    return _twice(fn, xs, dys, vs)[len(xs) :]
+
+
+def _twice(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+    """The gradient of <pull(dys), vs> by xs and by dys."""
     xs = [x.detach().requires_grad_() for x in xs]
+    # once_differentiable refuses only if the upstream gradient needs a gradient.
+    dys = [dy.detach().requires_grad_() for dy in dys]
     with torch.enable_grad():
-        ys = fn(xs)
-        gradients = _gradients(ys, xs, dys, create_graph=True)
-        pairs = zip(gradients, vs, strict=True)
-        slope = sum(
-            torch.sum(torch.real(torch.conj(v) * g)) for g, v in pairs if g is not None
-        )
+        gradients = _gradients(fn(xs), xs, dys, create_graph=True)
+        slope = _inner(gradients, vs)
     if not (isinstance(slope, torch.Tensor) and slope.requires_grad):
-        return [None] * len(xs)
-    return list(torch.autograd.grad(slope, xs, allow_unused=True))
+        return [None] * (len(xs) + len(dys))
+    _require_twice(slope)
+    return list(torch.autograd.grad(slope, [*xs, *dys], allow_unused=True))
+
+
+def _require_twice(y: Any) -> None:
+    """Raise what once_differentiable does, also if no path to xs leads through it."""
+    ahead, seen = [y.grad_fn], set()
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name() == "torch::autograd::Error":
+            raise RuntimeError(
+                "the rule is marked with @once_differentiable, so it is not to be "
+                "differentiated"
+            )
+        ahead += [parent for parent, _ in node.next_functions]
+
+
+def _inner(gradients: list[Any], vs: list[Any]) -> Any:
+    pairs = zip(gradients, vs, strict=True)
+    return sum(
+        torch.sum(torch.real(torch.conj(v) * g)) for g, v in pairs if g is not None
+    )
 
 
 def _gradients(
@@ -93,3 +132,25 @@ def _gradients(
             allow_unused=True,
         )
     )
+
+
+# --- how arrays lie in memory
+
+
+def transposed(x: Any) -> Any:
+    axes = tuple(reversed(range(x.ndim)))
+    return x.permute(axes).contiguous().permute(axes)
+
+
+def sliced(x: Any) -> Any:
+    if x.ndim == 0:
+        return x
+    return torch.stack([x, torch.zeros_like(x)], -1).flatten(-2)[..., ::2]
+
+
+def repeated(x: Any) -> Any:
+    """The first element everywhere, in no more memory than that one needs."""
+    return x.flatten()[:1].clone().reshape(()).expand(x.shape) if x.numel() else x
+
+
+LAYOUTS = {"transposed": transposed, "sliced": sliced}

@@ -1,0 +1,146 @@
+"""Does the rule give in float32, bfloat16 and float16 what it gives in float64?
+
+At the same inputs, which are exact in both, and only roughly: how many digits it loses
+is not the question here. A gradient that is NaN or infinite though the value is finite,
+or that has lost all of its digits, is wrong; so is one in float64 that was computed in
+less than that.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .flat import EPS
+from .model import Finding, Verdict
+from .native import reason
+from .pairs import LOST, Pair, pair_of
+from .problem import Arrays, Problem
+from .rounding import precision_of
+from .session import Session
+
+WHAT = "precision"
+DTYPES = ("float32", "bfloat16", "float16")
+LARGE = (20.0, 90.0, 200.0, 1e4)  # exp overflows in float32 beyond 88.7
+
+
+def look(session: Session, problem: Problem, scenario: str = "given") -> None:
+    """Each dtype at the inputs given, and float32 at large and small ones too."""
+    if any(name.startswith("complex") for name in problem.dtypes):
+        return
+    exact = problem.in_dtype("float64")
+    random = session.random(f"precision {scenario}")
+    _look_at_digits(session, exact, random, scenario)
+    for dtype in DTYPES:
+        if dtype == "bfloat16" and problem.framework == "numpy":
+            continue  # NumPy has none
+        try:
+            finding = _at_given(exact, dtype, random, scenario)
+            if finding is None and dtype == "float32":
+                finding = _at_others(exact, dtype, random, scenario)
+        except Exception as error:
+            session.note(f"not in {dtype}: {reason(error)}")
+            continue
+        if finding is None:
+            session.looked(f"{WHAT} {dtype}", scenario, Verdict.RIGHT, LOST)
+        else:
+            session.found(finding)
+
+
+def _at_given(
+    exact: Problem, dtype: str, random: np.random.Generator, scenario: str
+) -> Finding | None:
+    pair = pair_of(exact, exact.xs, dtype, random)
+    if pair is None:
+        return None
+    if np.any(pair.overflows):
+        return _overflow(pair, scenario)
+    error = pair.lost(random)
+    if error is None or not _lost_again(exact, exact.xs, dtype, random):
+        return None
+    return _all_lost(pair, error, scenario)
+
+
+def _at_others(
+    exact: Problem, dtype: str, random: np.random.Generator, scenario: str
+) -> Finding | None:
+    """The same inputs, scaled such that the largest is of a magnitude."""
+    xs = exact.xs
+    values = np.concatenate([np.ravel(x) for x in xs])
+    top = float(np.max(np.abs(values), initial=0.0))
+    if not 0 < top < np.inf:
+        return None
+    scales = [large / top for large in LARGE if large > top] + [1e-4]
+    if np.all(values >= 0) or np.all(values <= 0):
+        scales += [-LARGE[1] / top]
+    for scale in scales:
+        moved = [x * scale for x in xs]
+        pair = pair_of(exact, moved, dtype, random, finite=False)
+        if pair is not None and np.any(pair.overflows):
+            return _overflow(pair, scenario)
+    return None
+
+
+def _lost_again(
+    exact: Problem, xs: Arrays, dtype: str, random: np.random.Generator
+) -> bool:
+    """Whether it is so near by as well, not only at a tie of rounded numbers."""
+    for _ in range(2):
+        near = [x * random.uniform(0.9, 1.1, x.shape) for x in xs]
+        pair = pair_of(exact, near, dtype, random)
+        if pair is None or pair.lost(random) is None:
+            return False
+    return True
+
+
+def _overflow(pair: Pair, scenario: str) -> Finding:
+    i = int(np.argmax(pair.overflows))
+    part = pair.exact.arguments.part_of(i)
+    index, x = part.index(i), pair.x[i]
+    what = "NaN" if np.isnan(pair.g[i]) else "infinite"
+    return Finding(
+        WHAT,
+        f"in {pair.dtype} the gradient is {what} though the value is finite, at "
+        f"{part.name} = {x:.4g}; in float64 it is {pair.g64[i]:.3g}: something in the "
+        "rule overflows",
+        argument=part.name,
+        elements=f"{part.name}{list(index)}" if index else None,
+        scenario=scenario,
+        error=np.inf,
+        repair="rearrange the rule so that no part of it overflows, or reuse the "
+        "outputs, which are finite",
+    )
+
+
+def _all_lost(pair: Pair, error: float, scenario: str) -> Finding:
+    return Finding(
+        WHAT,
+        f"in {pair.dtype} the gradient has no right digit: it is off by "
+        f"{100 * error:.0f} % of what it is in float64 at the same inputs",
+        scenario=scenario,
+        error=error,
+        noise=LOST,
+        repair="rearrange what cancels, or compute it in float32 or float64 inside",
+    )
+
+
+def _look_at_digits(
+    session: Session, exact: Problem, random: np.random.Generator, scenario: str
+) -> None:
+    """A float64 gradient with the digits of a float32, though the value has more."""
+    found = exact.linear([x * random.uniform(0.99, 1.01, x.shape) for x in exact.xs])
+    g = found.pull([random.uniform(-1, 1, y.shape) for y in found.ys])
+    for name, part in zip(exact.names, g, strict=True):
+        dtype = None if part is None else precision_of(part)
+        if dtype is None or all(precision_of(y, few=1) for y in found.ys):
+            continue
+        session.found(
+            Finding(
+                WHAT,
+                f"the gradient in float64 has the digits of a {dtype} only",
+                argument=name,
+                scenario=scenario,
+                error=EPS[dtype],
+                diagnosis="precision lost",
+                repair=f"don't cast to {dtype} in the rule, and make no array of it",
+            )
+        )

@@ -1,0 +1,128 @@
+"""Does the operation leave alone what it is given, and answer the same again?
+
+The arrays are the framework's own: a rule is given the very memory of the upstream
+gradient and of what was saved, and what it writes there is wrong for everyone else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from .model import Finding, Verdict
+from .native import Native, evaluated, given, signed
+from .problem import Arrays, Problem
+from .session import Session
+
+
+class RandomOperationError(Exception):
+    """The operation gives another value each time, so nothing can be said of it."""
+
+
+def look(session: Session, problem: Problem, scenario: str = "given") -> None:
+    """Purity and determinism. Raises `RandomOperationError` for a random operation."""
+    random = session.random(f"purity {scenario}")
+    xs = given(problem)
+    first = evaluated(problem, xs)
+    kept = Kept(session, scenario, problem.names)
+    kept.compare("the operation", first.numpy(xs), problem.xs)
+    dys = [signed(random, shape) for shape in first.shapes()]
+    upstream = first.upstream(dys)
+    ys = first.numpy(first.ys)
+    g = first.vector(first.pull(upstream))
+    kept.compare("the rule", first.numpy(xs), problem.xs)
+    kept.compare_upstream(first.numpy(upstream), dys)
+    kept.compare_outputs(first.numpy(first.ys), ys)
+    if kept.unchanged:
+        session.looked("purity", scenario, Verdict.RIGHT)
+        _look_again(session, first, ys, dys, g, scenario)
+
+
+class Kept:
+    """Compares what an operation was given with what is there afterwards."""
+
+    def __init__(self, session: Session, scenario: str, names: Sequence[str]) -> None:
+        self.session, self.scenario, self.names = session, scenario, names
+        self.unchanged = True
+
+    def compare(self, who: str, now: Arrays, before: Arrays) -> None:
+        for name in _changed(self.names, now, before):
+            self._found(f"{who} changes its argument {name} in place", name)
+
+    def compare_upstream(self, now: Arrays, before: Arrays) -> None:
+        for _ in _changed(range(len(now)), now, before):
+            self._found("the rule changes the upstream gradient in place")
+
+    def compare_outputs(self, now: Arrays, before: Arrays) -> None:
+        for _ in _changed(range(len(now)), now, before):
+            self._found("the rule changes the operation's output in place")
+
+    def _found(self, message: str, argument: str | None = None) -> None:
+        if not self.unchanged:
+            return  # the rest follows from it
+        self.unchanged = False
+        self.session.found(
+            Finding(
+                "purity",
+                f"{message}: whoever else holds that array has wrong numbers then",
+                argument=argument,
+                scenario=self.scenario,
+                repair="make a new array, or work on a copy",
+            )
+        )
+
+
+def _changed(names: Sequence, now: Arrays, before: Arrays) -> Iterator:
+    for name, x, old in zip(names, now, before, strict=True):
+        if not np.array_equal(x, old.astype(x.dtype), equal_nan=True):
+            yield name
+
+
+# --- once more
+
+
+def _look_again(
+    session: Session,
+    first: Native,
+    ys: Arrays,
+    dys: Arrays,
+    g: np.ndarray,
+    scenario: str,
+) -> None:
+    """The same value and gradient for the same arguments."""
+    second = evaluated(first.problem, given(first.problem))
+    again = second.numpy(second.ys)
+    if not all(map(_same, again, ys)):
+        raise RandomOperationError(
+            f"{first.problem.subject.name} gives another value each time it is called "
+            "with the same arguments: it is random. Give it a seed or a generator (as "
+            "an argument, or fixed inside) so that its gradient can be checked"
+        )
+    others = [first.pull(first.upstream(dys)), second.pull(second.upstream(dys))]
+    if all(_same(first.vector(other), g) for other in others):
+        session.looked("determinism", scenario, Verdict.RIGHT)
+        return
+    session.found(
+        Finding(
+            "determinism",
+            "the rule gives another gradient each time, for the same arguments and the "
+            "same upstream gradient",
+            scenario=scenario,
+            repair="take what is random from the arguments, or fix its seed",
+        )
+    )
+
+
+def _same(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two results differ by rounding at most: by less than half the digits.
+
+    A sum may be taken in another order each time, so it need not be the same bits.
+    """
+    if np.array_equal(a, b, equal_nan=True):
+        return True
+    if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
+        return False
+    a, b = np.where(np.isfinite(a), a, 0), np.where(np.isfinite(b), b, 0)
+    digits = np.sqrt(np.finfo(a.dtype).eps)
+    return bool(np.max(np.abs(a - b)) <= digits * np.max(np.abs(b)))
