@@ -29,7 +29,8 @@ loss = gs.with_gradient(plain_loss, loss_gradient)
 
 @loss.example
 def _():
-    return np.array([1, 0, 1, 0]), np.array([0.9, 0.2, -0.3, 1.5])
+    # Labels are small integers: they have no gradient, and float32 stays float32
+    return np.array([1, 0, 1, 0], np.int8), np.array([0.9, 0.2, -0.3, 1.5])
 
 
 def report() -> Iterator[str]:

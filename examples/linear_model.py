@@ -24,7 +24,7 @@ def mean_squared_error(y_true, y_pred):
 
 @mean_squared_error.example
 def _():
-    return np.arange(4), gs.spec("4")  # integers have no gradient
+    return gs.spec("n", "int8"), gs.spec("n")  # integers have no gradient
 
 
 def train(steps: int = 300, seed: int = 0):
