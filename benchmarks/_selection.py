@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
+NAMES = ["half", "framework", "kind", "operation", "seed", "jobs", "every", "results"]
+
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
     group = parser.add_argument_group("mutants")
@@ -24,12 +26,16 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         default=None,
         help="each wrong gradient in every framework, not in one in turn",
     )
+    group.add_argument(
+        "--results",
+        metavar="FILE",
+        help="write each outcome to it as it comes, and skip those it has",
+    )
 
 
 def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
     """What was asked for; None if nothing was."""
-    names = ("half", "framework", "kind", "operation", "seed", "jobs", "every")
-    given = {name: getattr(arguments, name) for name in names}
+    given = {name: getattr(arguments, name) for name in NAMES}
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return None

@@ -12,12 +12,12 @@ from typing import Any
 from benchmarks._peers import is_installed, load
 
 from .corpus import Subject, controls, corpus
-from .outcome import Outcome, ours
+from .outcome import OURS, Outcome, ours
 from .peers import CHECKERS, can_check, peers
+from .results import Key, Results
 
 SEEDS = 4  # 68 operations, 4 frameworks, 2 dtypes: 2,176 checks of right gradients
 PEER_SEEDS = 1
-OURS = "ours"
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class Selection:
     quick: bool = False
     ours: bool = True
     peers: tuple[str, ...] = ()
+    results: str | None = None  # a file of outcomes, to go on with
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,14 @@ class Task:
     subject: Subject
     checker: int | None
     seeds: tuple[int, ...]
+
+    def filed_under(self) -> list[Key]:
+        """The keys of its outcomes."""
+        s, name, dtypes = self.subject, OURS, self.subject.dtypes
+        if self.checker is not None:
+            name, dtypes = CHECKERS[self.checker].name, (CHECKERS[self.checker].dtype,)
+        where = (s.operation, s.kind, s.framework, name)
+        return [(*where, dtype, seed) for dtype in dtypes for seed in self.seeds]
 
     def run(self) -> list[Outcome]:
         with ready(self.subject.framework):
@@ -55,9 +64,7 @@ class Task:
 
 @contextmanager
 def ready(framework: str) -> Iterator[None]:
-    """JAX with float64, and nobody with more threads than the small arrays need."""
-    if framework == "torch":
-        load("torch").set_num_threads(1)
+    """JAX with float64, which it has in this mode alone."""
     if framework != "jax":
         yield
         return
@@ -99,17 +106,29 @@ def _tasks(
 
 
 def run(selection: Selection, progress: Any) -> Iterator[Outcome]:
-    """Every outcome, as it comes."""
-    todo = tasks(selection)
-    if selection.jobs <= 1 or len(todo) < 8:
+    """Every outcome, as it comes; first those that a file has already."""
+    results, todo = Results(selection.results), []
+    for task in tasks(selection):
+        found = [results.earlier.get(key) for key in task.filed_under()]
+        if None in found:
+            todo.append(task)
+        else:
+            yield from (o for o in found if o is not None)
+    with results.open():
+        for outcome in _made(todo, selection.jobs, progress):
+            results.write(outcome)
+            yield outcome
+
+
+def _made(todo: list[Task], jobs: int, progress: Any) -> Iterator[Outcome]:
+    if jobs <= 1 or len(todo) < 8:
         for done, task in enumerate(todo):
             progress(f"{done} of {len(todo)}, {task.subject.name}")
             yield from task.run()
         return
-    # Each process gets tasks of its own and of few frameworks; TensorFlow and JAX don't
-    # survive a fork
+    # TensorFlow and JAX don't survive a fork
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(selection.jobs, mp_context=context) as pool:
+    with ProcessPoolExecutor(jobs, mp_context=context) as pool:
         futures: dict[Future[Any], Task] = {pool.submit(t.run): t for t in todo}
         for done, future in enumerate(as_completed(futures)):
             progress(f"{done} of {len(todo)}, {futures[future].subject.name}")

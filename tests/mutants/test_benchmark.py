@@ -132,6 +132,19 @@ def test_the_command(monkeypatch, capsys):
     ]
 
 
+def test_an_interrupted_run_goes_on(run, tmp_path):
+    path = tmp_path / "outcomes.jsonl"
+    first = run(Fake("wrong"), results=str(path))
+    lines = path.read_text().splitlines()
+    assert len(lines) == len(first.outcomes)
+    path.write_text("\n".join(lines[:5]) + '\n{"oper')  # interrupted while it wrote
+    again = run(Fake("right"), results=str(path))
+    told = [o.verdict for o in again.outcomes]
+    assert 0 < told.count("wrong") <= 5  # those of the file, if the task was complete
+    assert len(told) == len(first.outcomes)
+    assert run(Fake(raises=ValueError()), results=str(path)).outcomes == again.outcomes
+
+
 def test_unknown_names_are_refused(capsys):
     with pytest.raises(SystemExit):
         command.main(["mutants", "--kind", "signs"])

@@ -13,7 +13,7 @@ from ..inputs import Arg
 from ..kind import Kind, of_first
 from ..operation import Operation, Rule
 
-WORDS = ("region", "where", "within", "beyond", "from element")
+WORDS = ("region",)
 FACTOR = 0.5  # how wrong it is there
 BEYOND, NEAR, LENGTH = 2.5, 0.01, 1024
 

@@ -16,8 +16,10 @@ TINY = 1e-6
 LOWER = {"float64": "float32", "float32": "float16"}
 
 
-def dtype_name(x: Any) -> str:
-    return np.dtype(gnp.finfo(x).dtype).name
+def lower(x: Any) -> str:
+    """The next dtype below; the shortest ones stay what they are."""
+    name = gnp.finfo(x).dtype
+    return LOWER.get(name, name)
 
 
 def negative(op: Operation) -> Rule:
@@ -80,7 +82,7 @@ def rounded(op: Operation) -> Rule:
     def short(x: Any) -> Any:
         if not is_float(x):
             return x
-        return gnp.astype(gnp.astype(x, LOWER[dtype_name(x)]), x.dtype)
+        return gnp.astype(gnp.astype(x, lower(x)), x.dtype)
 
     def rule(dy: Any, y: Any, *xs: Any) -> tuple[Any, ...]:
         return op.rule(each(short, dy), each(short, y), *map(short, xs))
@@ -93,7 +95,7 @@ def is_float(x: Any) -> bool:
 
 
 def short_result(op: Operation) -> Rule:
-    return of_all(op, lambda dx: gnp.astype(dx, LOWER[dtype_name(dx)]))
+    return of_all(op, lambda dx: gnp.astype(dx, lower(dx)))
 
 
 KINDS = (

@@ -12,6 +12,7 @@ from . import (  # noqa: F401
     piecewise,
     reductions,
     rowwise,
+    scans,
     smooth,
     structures,
 )

@@ -38,7 +38,7 @@ class StructureError(Exception):
 def answers(problem: Problem, xs: list[Any], returned: Any) -> list[Answer]:
     """The gradients of the arrays `xs`, each with its argument."""
     pairs = _PAIRS[problem.framework](problem, returned)
-    moved = dict(zip(problem.names, xs, strict=True))
+    moved = dict(zip(problem.moved, xs, strict=True))
     found = []
     for name, gradient in pairs:
         spec = described(moved[name]) if name in moved else None

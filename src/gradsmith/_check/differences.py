@@ -17,12 +17,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 STEPS = 5
 RATIO = 4.0
 SAFETY = 4.0
+BLOCK = 8
+ABRUPT = 2.0**12
 
 
 @dataclass(frozen=True)
@@ -55,12 +58,63 @@ def slope(
     """The derivative of f at x along v. `noise` is the rounding error of y = f(x)."""
     with np.errstate(all="ignore"):
         hs = step / RATIO ** np.arange(steps)
-        sides = [(f(x + h * v), f(x - h * v)) for h in hs]
-        right = _one_sided([(p - y) / h for h, (p, _) in zip(hs, sides, strict=True)])
-        left = _one_sided([(y - m) / h for h, (_, m) in zip(hs, sides, strict=True)])
-        rows = [(p - m) / (2 * h) for h, (p, m) in zip(hs, sides, strict=True)]
-        value, error = _ridders(rows, noise, hs)
+        sides = [(f(x + h * v) - y, f(x - h * v) - y) for h in hs]
+        pairs = list(zip(hs, sides, strict=True))
+        right = _one_sided([p / h for h, (p, _) in pairs])
+        left = _one_sided([-m / h for h, (_, m) in pairs])
+        rows = [(p - m) / (2 * h) for h, (p, m) in pairs]
+        seen = _shared(_seen_noise(noise, pairs), y)
+        value, error = _ridders(rows, seen, hs)
+        error = np.where(_abrupt(rows), np.inf, error)
         return _with_kinks(value, error, left, right, noise, hs)
+
+
+Pairs = list[tuple[float, tuple[np.ndarray, np.ndarray]]]
+
+
+def _seen_noise(noise: np.ndarray, pairs: Pairs) -> np.ndarray:
+    """The noise of y, from what the smallest steps leave of smoothness.
+
+    The mean of both sides is c1 h^2 + c2 h^4, the slope f' + c1 h^2 + c2 h^4, as far as
+    h^6 is nothing; both are known from a few steps, and others have to agree.
+    """
+    means = [(p + m) / 2 for _, (p, m) in pairs[-3:]]
+    slopes = [(p - m) / (2 * h) for h, (p, m) in pairs[-4:]]
+    once = [b - a / RATIO**2 for a, b in pairwise(means)]
+    noise = np.fmax(noise, np.abs(once[1] - once[0] / RATIO**4))
+    smooth = [b + (b - a) / (RATIO**2 - 1) for a, b in pairwise(slopes)]
+    smooth = [b + (b - a) / (RATIO**4 - 1) for a, b in pairwise(smooth)]
+    return np.fmax(noise, np.abs(smooth[-1] - smooth[0]) * pairs[-1][0])
+
+
+def _shared(noise: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Each noise is at least about that of outputs of the same magnitude.
+
+    Of many elements some look free of noise by chance; in a block of them few do.
+    """
+    if y.size < BLOCK:
+        return noise
+    order = np.argsort(np.abs(y))
+    blocks = np.resize(noise[order], (-(-y.size // BLOCK), BLOCK))
+    usual = np.repeat(np.median(blocks, axis=1), BLOCK)[: y.size]
+    shared = np.empty_like(noise)
+    shared[order] = 2 * usual
+    return np.fmax(noise, shared)
+
+
+def _abrupt(rows: list[np.ndarray]) -> np.ndarray:
+    """Where differences agree all at once, having been far apart for a larger step.
+
+    Those of a smooth function come closer by 16 from step to step. What agrees at once
+    is one piece of several: a kink is near by, or y has so few digits that it is a
+    staircase, whose steps say nothing of the slope.
+    """
+    abrupt = np.zeros(rows[0].shape, bool)
+    for a, b, c in zip(rows, rows[1:], rows[2:], strict=False):
+        change = np.abs(b - a)
+        far = change > 0.3 * np.maximum(np.abs(a), np.abs(b))
+        abrupt |= far & (np.abs(c - b) < change / ABRUPT)
+    return abrupt
 
 
 def _ridders(

@@ -12,7 +12,7 @@ wrong element shows whatever the others are. Small ones are made visible too:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -43,6 +43,7 @@ class Test:
     high: float
     error: float
     scale: float
+    even: bool = False  # equal elements are moved alike
 
     @property
     def rule(self) -> float:
@@ -77,15 +78,16 @@ class Ground:
         self.point: Point = flat.linear(self.x)
         self.y = self.point.y
         self.noise = noise_of(flat.value, self.x, self.y, eps=flat.eps, random=random)
-        self.not_finite = np.zeros(self.x.size, bool)  # where a gradient was not
+        # Where a gradient was not finite; more may come with other upstreams.
+        self.not_finite = ~np.isfinite(self.point.pull(self.upstream()))
 
     def tests(self, *, even: bool = False) -> Iterator[Test]:
-        """The comparisons for each argument; also with all elements moved alike."""
+        """The comparisons for each argument; also with equal elements moved alike."""
         for part in self.flat.arguments.parts:
             chosen = np.zeros(self.x.size, bool)
             chosen[part.slice] = np.isfinite(self.x[part.slice])
             if even:
-                yield from self._along(part, np.where(chosen, self.scale, 0.0))
+                yield from self.along(part, chosen, even=True)
             for _ in range(GROUPS):
                 if not np.any(chosen):
                     break
@@ -93,10 +95,20 @@ class Ground:
                 yield from found
                 chosen = self._hidden(found, chosen)
 
-    def along(self, part: Part, chosen: np.ndarray, step: float = STEP) -> list[Test]:
+    def along(
+        self, part: Part, chosen: np.ndarray, step: float = STEP, even: bool = False
+    ) -> list[Test]:
         """The comparisons for some elements of an argument."""
-        v = np.where(chosen & ~self.not_finite, self.direction(), 0.0)
-        return self._along(part, v, step)
+        v = self.direction()
+        if even:  # what is equal stays equal
+            first, which = np.unique(self.x, return_index=True, return_inverse=True)[1:]
+            v = v[first][which]
+        tests = self._along(part, np.where(chosen & ~self.not_finite, v, 0.0), step)
+        return [replace(test, even=even) for test in tests]
+
+    def again(self, test: Test, step: float) -> list[Test]:
+        """The same comparisons with fresh directions."""
+        return self.along(test.part, test.v != 0, step, test.even)
 
     def _along(self, part: Part, v: np.ndarray, step: float = STEP) -> list[Test]:
         if not np.any(v):
@@ -115,7 +127,7 @@ class Ground:
         return tests
 
     def slope(self, v: np.ndarray, step: float = STEP) -> Slope:
-        return slope(
+        found = slope(
             self.flat.value,
             self.x,
             v,
@@ -124,6 +136,9 @@ class Ground:
             step=step,
             steps=STEPS if self.x.size < MANY else FEW,
         )
+        unseen = self.flat.eps * np.max(np.abs(v))
+        error = np.where(self._lost(found), unseen, found.error)
+        return replace(found, error=error)
 
     def _compare(
         self, part: Part, v: np.ndarray, u: np.ndarray, g: np.ndarray, found: Slope
@@ -183,7 +198,12 @@ class Ground:
         with np.errstate(all="ignore"):
             flat = 2**17 * self.flat.eps * np.abs(self.y)  # where y does not change
             allowed = np.maximum(SETTLED * found.size, flat)
-            return found.error <= np.where(np.isfinite(allowed), allowed, 0.0)
+            known = found.error <= np.where(np.isfinite(allowed), allowed, 0.0)
+            return known | self._lost(found)
+
+    def _lost(self, found: Slope) -> np.ndarray:
+        """Where y is zero all around: it may have been rounded to zero."""
+        return (self.y == 0) & (found.size == 0)
 
     def _flat_weights(self, found: Slope) -> np.ndarray:
         """All outputs as they are, but those much less certain than the usual."""

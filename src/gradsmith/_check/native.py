@@ -53,7 +53,7 @@ class Native:
 
     @property
     def arguments(self) -> Layout:
-        return layout_of(self.problem.names, self.problem.xs)
+        return layout_of(self.problem.moved, self.problem.xs)
 
     def shapes(self) -> list[tuple[int, ...]]:
         return [tuple(y.shape) for y in self.ys]

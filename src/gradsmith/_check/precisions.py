@@ -129,7 +129,7 @@ def _look_at_digits(
     """A float64 gradient with the digits of a float32, though the value has more."""
     found = exact.linear([x * random.uniform(0.99, 1.01, x.shape) for x in exact.xs])
     g = found.pull([random.uniform(-1, 1, y.shape) for y in found.ys])
-    for name, part in zip(exact.names, g, strict=True):
+    for name, part in zip(exact.moved, g, strict=True):
         dtype = None if part is None else precision_of(part)
         if dtype is None or all(precision_of(y, few=1) for y in found.ys):
             continue

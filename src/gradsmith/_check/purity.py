@@ -25,7 +25,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     random = session.random(f"purity {scenario}")
     xs = given(problem)
     first = evaluated(problem, xs)
-    kept = Kept(session, scenario, problem.names)
+    kept = Kept(session, scenario, problem.moved)
     kept.compare("the operation", first.numpy(xs), problem.xs)
     dys = [signed(random, shape) for shape in first.shapes()]
     upstream = first.upstream(dys)

@@ -24,7 +24,7 @@ class Scenario:
 
     name: str
     problem: Problem
-    even: bool = False  # all elements are moved alike too, so that ties stay ties
+    even: bool = False  # equal elements are moved alike too, so that ties stay ties
     is_given: bool = False
 
 
@@ -97,6 +97,15 @@ def _ties(
     return np.full_like(x, x.reshape(-1)[0] if x.size else 0.0)
 
 
+def _pairs(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    """Each value twice, along every axis."""
+    for axis, n in enumerate(x.shape):
+        x = np.take(x, np.arange(n) // 2 * 2, axis)
+    return x
+
+
 def _large(
     x: np.ndarray, constants: Sequence[float], random: np.random.Generator
 ) -> np.ndarray:
@@ -124,10 +133,11 @@ VALUES: dict[str, Way] = {
     "some zeros": _zeros,
     "all zeros": _nothing,
     "equal values": _ties,
+    "pairs of equal values": _pairs,
     "large values": _large,
     "values near the numbers in the code": _thresholds,
 }
-EVEN = ("equal values", "all zeros")
+EVEN = ("equal values", "pairs of equal values", "all zeros", "large values")
 
 
 # --- elementwise operations: all values at once --------------------------------------

@@ -75,7 +75,7 @@ def _with_lengths(
     def leaf(x: Any) -> Any:
         if not _is_array(x):
             return x
-        shape: tuple[int, ...] = tuple(lengths.get(n, n) for n in x.shape)
+        shape: Any = tuple(lengths.get(n, n) for n in x.shape)
         if shape == x.shape and x.dtype.kind not in "iu":
             return x
         if not x.size:
@@ -83,7 +83,9 @@ def _with_lengths(
         new = np.resize(x, shape)
         if x.dtype.kind not in "fc":
             # An index must not point beyond an axis that became shorter.
-            return np.minimum(new, shortest) if x.dtype.kind in "iu" else new
+            if x.dtype.kind not in "iu":
+                return new
+            return np.minimum(new, min(shortest, np.iinfo(x.dtype).max))
         return (new * (1 + 0.1 * random.standard_normal(shape))).astype(x.dtype)
 
     return problem.with_inputs(_tree.map(leaf, problem.inputs))
