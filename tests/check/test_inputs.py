@@ -286,6 +286,21 @@ def test_what_is_tried_beside_the_inputs_stays_within_the_bounds():
     assert gs.check(half, gs.spec("m n", low=0, high=4)).ok
 
 
+def test_a_rule_that_cannot_be_differentiated_again_is_checked_all_the_same():
+    @gs.custom_gradient
+    def first(x):
+        def grad(dy):
+            dx = np.zeros_like(x)
+            np.add.at(dx, 0, dy)
+            return dx
+
+        return x[0], grad
+
+    report = gs.check(first, gs.spec("n"))
+    assert report.ok
+    assert any(note.startswith("no second order") for note in report.notes)
+
+
 # --- one report of several
 
 
