@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
 from ._contract import not_differentiable, zero
+from ._define import custom_gradient, operation, with_gradient
 from ._errors import (
     GradientContractError,
     GradsmithError,
@@ -17,7 +18,7 @@ from ._errors import (
 from ._forward import ForwardAccumulator
 from ._gradient_tape import GradientTape
 from ._module import Module
-from ._operation import Operation, custom_gradient, operation, with_gradient
+from ._operation import Operation
 from ._pool import release_memory
 from ._portable import stop_gradient, unbroadcast
 from ._spec import spec

@@ -14,7 +14,8 @@ from . import _contract, _tree
 from ._arguments import Argument, Kind, arguments_of
 from ._cotangent import Spec
 from ._errors import GradientContractError
-from ._parameters import Bound, Takes, takes
+from ._parameters import Bound
+from ._takes import Takes, takes
 
 # The way out of an exception that a framework raised, from those who know it
 HINTS: list[Callable[[Exception], str]] = []

@@ -12,11 +12,12 @@ from ._application import OutputSpecs, run_body
 from ._arrays import described, same_shape
 from ._contract.causes import written
 from ._cotangent import Spec, spec_of
+from ._derivatives import has_tangent
 from ._errors import GradientContractError, GradsmithError
-from ._hosting import differentiable, has_tangent, hosted
+from ._hosting import differentiable, hosted
 from ._parameters import Bound, Signature
 from ._tensor import unwrap
-from ._trial import Trials, made_up, try_rule
+from ._trial import Trials, specs_by_trial, try_rule
 from .frameworks.numpy import gradients_of, tangents_of
 
 
@@ -172,7 +173,7 @@ class _Call:
 
     def _inferred(self) -> Any:
         def run() -> Any:
-            return _tree.map(spec_of, self._ran(made_up(self.specs, self.name)))
+            return specs_by_trial(self._ran, self.specs, self.name)
 
         return self.trials.once("outputs", self.bound, run, self.name)
 
@@ -202,7 +203,8 @@ def _as_array(name: str, y: Any) -> Any:
 
 def _told_spec(spec: Any) -> Spec:
     if hasattr(spec, "shape") and hasattr(spec, "dtype"):
-        return Spec(tuple(spec.shape), np.dtype(spec.dtype))
+        shape: Any = None if spec.shape is None else tuple(spec.shape)
+        return Spec(shape, np.dtype(spec.dtype))
     raise GradsmithError(
         f"spec= wants gs.spec(shape, dtype) for each output, and got {spec!r}"
     )

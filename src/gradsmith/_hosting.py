@@ -13,17 +13,14 @@ from typing import Any
 import numpy as np
 
 from ._arrays import described
-from ._cotangent import Spec, cast
-from ._errors import UnsupportedOperationError
-from ._forward import ForwardAccumulator
-from ._gradient_tape import GradientTape
+from ._cotangent import Spec
+from ._derivatives import Flat, has_tangent, pullback, pushforward
 from ._operation import Operation
-from ._tape import Traced
-from ._tensor import unwrap, wrap
+from ._tensor import unwrap
 from ._trial import try_rule
 from .frameworks import adapter_of
 
-Flat = Callable[..., Sequence[Any]]
+Find = Callable[[Sequence[Any]], Sequence[Spec]]  # what the outputs will be
 
 
 class Specs(Sequence[Spec]):
@@ -63,149 +60,79 @@ def hosted(
     return adapter_of(arrays, name).host(run, arrays, Specs(find), name)
 
 
-def differentiable(flat: Flat, name: str, find: Any, *, trials: bool) -> Operation:
+def differentiable(flat: Flat, name: str, find: Find, *, trials: bool) -> Operation:
     """A function of NumPy arrays as an operation; `find(arrays)` tells its outputs.
 
     The function must compute in NumPy's calls, so that the engine can follow it, if a
     derivative is asked for. With `trials` that is tried before anything is compiled.
     """
-
-    def derived(flat: Flat, what: str, find: Any) -> Operation:
-        def tried(arrays: Sequence[Any]) -> Sequence[Spec]:
-            if trials:
-                try_rule(flat, [_spec(x) for x in arrays])
-            return find(arrays)
-
-        return differentiable(flat, f"{what} of {name}", tried, trials=trials)
+    function = _Function(flat, name, find, trials)
 
     def body(*arrays: Any) -> Any:
-        return tuple(hosted(flat, arrays, lambda: find(arrays), name))
+        return function.run(arrays)
 
-    def vjp(dy: Any, y: Any, *arrays: Any, needs: Any) -> list[Any]:
+    body.__name__ = name
+    operation = Operation(body, closure=False)
+    operation.hosted = True
+    operation.vjp(function.vjp)
+    operation.jvp(function.jvp)
+    return operation
+
+
+class _Function:
+    """A function of NumPy arrays, and how operations are made of its derivatives."""
+
+    def __init__(self, flat: Flat, name: str, find: Find, trials: bool) -> None:
+        self.flat = flat
+        self.name = name
+        self.find = find
+        self.trials = trials
+
+    def run(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
+        return tuple(hosted(self.flat, arrays, lambda: self.find(arrays), self.name))
+
+    def vjp(self, dy: Any, y: Any, *arrays: Any, needs: Any) -> list[Any]:
         given = [d is not None for d in dy]
         wanted = [
             i
             for i, (x, need) in enumerate(zip(arrays, needs.values(), strict=True))
             if need and has_tangent(_spec(x))
         ]
-        pull = derived(
-            _pullback(flat, given, wanted, name),
+        pull = self._derived(
+            pullback(self.flat, given, wanted, self.name),
             "the gradient",
-            lambda arrays: [_spec(arrays[i - len(needs)]) for i in wanted],
+            lambda given: [_spec(given[i - len(arrays)]) for i in wanted],
         )
         found = pull(*(d for d in dy if d is not None), *arrays)
         by_place = dict(zip(wanted, found, strict=True))
         return [by_place.get(i) for i in range(len(arrays))]
 
-    def jvp(dx: Any, y: Any, *arrays: Any) -> Any:
+    def jvp(self, dx: Any, y: Any, *arrays: Any) -> tuple[Any, ...]:
         dxs = dx if len(arrays) > 1 else (dx,)
         moved = [
             i
             for i, (x, d) in enumerate(zip(arrays, dxs, strict=True))
             if d is not None and has_tangent(_spec(x))
         ]
-        push = derived(
-            _pushforward(flat, moved, name),
+        push = self._derived(
+            pushforward(self.flat, moved, self.name),
             "the tangent",
             lambda _: [spec for spec in map(_spec, y) if has_tangent(spec)],
         )
         found = iter(push(*(dxs[i] for i in moved), *arrays))
         return tuple(next(found) if has_tangent(_spec(part)) else None for part in y)
 
-    body.__name__ = name
-    operation = Operation(body, closure=False)
-    operation.hosted = True
-    operation.vjp(vjp)
-    operation.jvp(jvp)
-    return operation
+    def _derived(self, flat: Flat, what: str, find: Find) -> Operation:
+        def tried(arrays: Sequence[Any]) -> Sequence[Spec]:
+            if self.trials:
+                try_rule(flat, [_spec(x) for x in arrays])
+            return find(arrays)
 
-
-def has_tangent(spec: Any) -> bool:
-    return spec.dtype.kind in "fcV"
+        name = f"{what} of {self.name}"
+        return differentiable(flat, name, tried, trials=self.trials)
 
 
 def _spec(x: Any) -> Spec:
     spec = described(x)
     assert spec is not None
     return spec
-
-
-# --- derivatives by the engine -------------------------------------------------------
-
-
-def _pullback(flat: Flat, given: Sequence[bool], wanted: Sequence[int], name: str):
-    """The function of cotangents and arrays that gives the gradients of some arrays."""
-    count = sum(given)
-
-    def pull(*arrays: Any) -> list[Any]:
-        dys, xs = arrays[:count], [*arrays[count:]]
-        for i in wanted:
-            xs[i] = _tensor(xs[i], name)
-        with GradientTape(watch_accessed_variables=False) as tape:
-            tape.watch([xs[i] for i in wanted])
-            ys = flat(*xs)
-        _refuse_departures(tape, name)
-        ys = [y for y, has in zip(ys, given, strict=True) if has]
-        dxs: list[Any] = [None] * len(wanted)
-        pairs = zip(ys, dys, strict=True)
-        followed = [(y, dy) for y, dy in pairs if isinstance(y, Traced)]
-        if followed:
-            dxs = tape.gradient(
-                [y for y, _ in followed],
-                [xs[i] for i in wanted],
-                [dy for _, dy in followed],
-                unconnected_gradients="zero",
-            )
-        pairs = zip(wanted, dxs, strict=True)
-        return [_zeros(xs[i]) if dx is None else dx for i, dx in pairs]
-
-    return pull
-
-
-def _pushforward(flat: Flat, moved: Sequence[int], name: str) -> Flat:
-    """The function of tangents and arrays that gives the tangents of the results."""
-
-    def push(*arrays: Any) -> list[Any]:
-        dxs, xs = arrays[: len(moved)], [*arrays[len(moved) :]]
-        for i in moved:
-            xs[i] = _tensor(xs[i], name)
-        pairs = zip(moved, dxs, strict=True)
-        dxs = [_tensor(cast(dx, xs[i].dtype), name) for i, dx in pairs]
-        with ForwardAccumulator([xs[i] for i in moved], dxs) as accumulator:
-            ys = flat(*xs)
-        _refuse_departures(accumulator, name)
-        return [
-            accumulator.jvp(y, unconnected_gradients="zero")
-            if isinstance(y, Traced)
-            else _zeros(y)
-            for y in ys
-            if has_tangent(y)
-        ]
-
-    return push
-
-
-def _tensor(x: Any, name: str) -> Any:
-    """A new tensor, so that each is followed by its own place."""
-    if x.dtype.kind == "V":
-        raise UnsupportedOperationError(
-            f"{name} is being differentiated in {x.dtype}, which NumPy can't do: give "
-            "the operation float32 or float64, and convert what it returns"
-        )
-    copied: Any = np.positive
-    return copied(x) if isinstance(x, Traced) else wrap(x)
-
-
-def _zeros(x: Any) -> Any:
-    return np.zeros(x.shape, x.dtype)
-
-
-def _refuse_departures(recorder: Any, name: str) -> None:
-    departures = recorder.losses.departures()
-    if departures:
-        places = "".join(f"\n  {loss}" for loss in departures)
-        raise UnsupportedOperationError(
-            f"{name} is being differentiated, and the engine can't see all of it:"
-            f"{places}\nWrite the rule in NumPy's functions, or make the part that is "
-            "not one (SciPy, C) an operation of its own, with gs.python_op."
-        )

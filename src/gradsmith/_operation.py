@@ -1,4 +1,4 @@
-"""Operations with their own gradient: definitions, bound to a framework when called."""
+"""Operations with their own gradient, bound to a framework when called."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import Any
 
 from ._arrays import QUICK, is_array, unwrapped
 from ._errors import GradsmithError
-from ._parameters import OPTIONS, Signature, method_of
-from .frameworks import adapter_of, load, registered
+from ._parameters import Signature, method_of
+from ._takes import OPTIONS
+from .frameworks import _keras, adapter_of, load, registered
 
 
 class Operation:
@@ -53,7 +54,8 @@ class Operation:
         self.vjp_rule: Callable[..., Any] | None = None
         self.jvp_rule: Callable[..., Any] | None = None
         self.signature = Signature(fn, is_array)
-        self.first = self.signature.static  # the place of what may be the first array
+        # The place of the first argument that may be an array
+        self.first = self.signature.static
         self.__signature__ = self.signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
@@ -89,6 +91,15 @@ class Operation:
         # Found by its name, like the function that it was
         return getattr(self, "__qualname__", self.name)
 
+    def get_config(self) -> dict[str, Any]:
+        """What Keras saves of an activation or a loss."""
+        return _keras.config_of(self)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Operation:
+        """What Keras had saved: the operation of that name."""
+        return _keras.from_config(config)
+
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the gradient: `rule(dy, y, *arguments)` returns one per array."""
         if self.closure:
@@ -123,10 +134,10 @@ class Operation:
     def altered(self, around: Callable[..., Any]) -> Operation:
         """A copy whose gradient functions and rules are those that `around` returns.
 
+        >>> from gradsmith import custom_gradient, grad
         >>> @custom_gradient
         ... def same(x):
         ...     return x, lambda dy: dy
-        >>> from gradsmith import grad
         >>> tenfold = same.altered(lambda rule: lambda dy: 10 * rule(dy))
         >>> float(grad(tenfold)(3.0)), float(grad(same)(3.0))
         (10.0, 1.0)
@@ -151,6 +162,9 @@ class Operation:
                     f"{self.name!r} has a parameter called {name!r}: rename it, since "
                     f"a rule that takes {name}= asks for something else"
                 )
+
+
+_keras.save_by_name(Operation)
 
 
 def _with_grad(fn: Callable[..., Any], around: Callable[..., Any]) -> Any:
@@ -182,79 +196,3 @@ def _require_words(surrogate: Any) -> None:
             "surrogate= wants words that say what the rule stands for, for example "
             "'straight-through rounding'"
         )
-
-
-def custom_gradient(
-    fn: Callable[..., Any] | None = None,
-    *,
-    surrogate: str | None = None,
-    linear: bool = True,
-) -> Any:
-    """Make an operation of a function that returns its outputs and its gradient.
-
-    >>> import numpy as np
-    >>> from gradsmith import grad
-    >>> @custom_gradient
-    ... def log1pexp(x):
-    ...     e = np.exp(-abs(x))
-    ...     y = np.maximum(x, 0) + np.log1p(e)
-    ...     return y, lambda dy: dy * np.where(x > 0, 1, e) / (1 + e)
-    >>> float(grad(log1pexp)(1000.0))
-    1.0
-
-    `surrogate` says, in words, that the rule is not the derivative on purpose. With
-    `linear=False` it is not linear in dy either (it clips it, say); forward mode, the
-    transpose of the gradient, is then refused.
-    """
-    if fn is None:
-        return lambda fn: custom_gradient(fn, surrogate=surrogate, linear=linear)
-    return Operation(fn, closure=True, surrogate=surrogate, linear=linear)
-
-
-def operation(
-    fn: Callable[..., Any] | None = None,
-    *,
-    surrogate: str | None = None,
-    linear: bool = True,
-) -> Any:
-    """Make an operation of a function whose rules follow: `@op.vjp` and/or `@op.jvp`.
-
-    >>> from gradsmith import grad, jvp
-    >>> @operation
-    ... def cube(x):
-    ...     return x**3
-    >>> @cube.vjp
-    ... def _(dy, y, x):
-    ...     return 3 * x**2 * dy
-    >>> float(grad(cube)(2.0)), float(jvp(cube, (2.0,), (1.0,))[1])
-    (12.0, 12.0)
-    """
-    if fn is None:
-        return lambda fn: operation(fn, surrogate=surrogate, linear=linear)
-    return Operation(fn, closure=False, surrogate=surrogate, linear=linear)
-
-
-def with_gradient(
-    fn: Callable[..., Any],
-    grad: Callable[..., Any] | None = None,
-    *,
-    jvp: Callable[..., Any] | None = None,
-    surrogate: str | None = None,
-    linear: bool = True,
-) -> Operation:
-    """Return an existing function with another gradient, `grad(dy, y, *arguments)`.
-
-    >>> import numpy as np
-    >>> from gradsmith import grad
-    >>> step = with_gradient(np.sign, lambda dy, y, x: dy, surrogate="straight-through")
-    >>> float(grad(step)(-0.3))
-    1.0
-    """
-    if grad is None and jvp is None:
-        raise GradsmithError("with_gradient wants a gradient: grad=... or jvp=...")
-    result = Operation(fn, closure=False, surrogate=surrogate, linear=linear)
-    if grad is not None:
-        result.vjp(grad)
-    if jvp is not None:
-        result.jvp(jvp)
-    return result

@@ -13,6 +13,7 @@ from typing import Any
 from ._arrays import framework_of
 from ._callback import Callbacks
 from ._operation import Operation
+from .frameworks._keras import save_by_name
 
 
 class PythonOperation(Operation):
@@ -54,6 +55,9 @@ class PythonOperation(Operation):
         self.callback.jvp(self._callbacks.jvp)
 
 
+save_by_name(PythonOperation)
+
+
 def python_op(
     fn: Callable[..., Any] | None = None,
     grad: Callable[..., Any] | None = None,
@@ -84,9 +88,9 @@ def python_op(
     `tf.function`, JAX under `jit` and `vmap`, PyTorch under `torch.compile`.
 
     A compiler must know the shapes and dtypes of the outputs. They are found by one
-    trial run on made-up values, or told by `spec`: specs (`gs.spec(shape, dtype)`)
-    structured like the outputs, or a function that makes them from the arguments, in
-    which the arrays are specs too.
+    trial run on made-up values (two, if the size of an axis is left open), or told by
+    `spec`: specs (`gs.spec(shape, dtype)`) structured like the outputs, or a function
+    that makes them from the arguments, in which the arrays are specs too.
     """
     if fn is None:
         return lambda fn: python_op(

@@ -61,17 +61,22 @@ def spec(
 
     >>> spec("batch 3", "float32", low=0)
     spec('batch 3', float32, low=0)
+
+    All axes are open, and their number too, if the shape is None.
     """
-    axes = _named(shape) if isinstance(shape, str) else _lengths(shape)
+    axes: Any = _named(shape) if isinstance(shape, str) else _lengths(shape)
     dtype = _dtype(dtype)
     if low is None and high is None and not isinstance(shape, str):
-        sizes: Any = axes  # None: an open axis
-        return Spec(sizes, dtype)
+        return Spec(axes, dtype)
     _require_bounds(low, high, dtype)
+    if axes is None:
+        raise GradsmithError("low= and high= need a shape: how many axes, at least")
     return InputSpec(axes, dtype, low, high)
 
 
-def _lengths(shape: Any) -> tuple[int | None, ...]:
+def _lengths(shape: Any) -> Any:
+    if shape is None:
+        return None
     axes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
     return tuple(n if n is None else index(n) for n in axes)
 

@@ -8,40 +8,77 @@ from typing import Any
 import numpy as np
 
 from . import _tree
-from ._cotangent import Spec
+from ._cotangent import Spec, spec_of
 from ._errors import GradsmithError
 
 _SAY_THEM = "gs.python_op(spec=lambda x: gs.spec(x.shape, x.dtype))"
 
 
-def made_up(specs: Sequence[Spec], name: str) -> list[np.ndarray]:
-    """Arrays to try a function with."""
-    random = np.random.default_rng(0)
-    return [_made_up(spec, random, name) for spec in specs]
+_SIZES = (8, 16)  # of open axes: what bodies take that want even ones, or powers of 2
 
 
-def _made_up(spec: Spec, random: np.random.Generator, name: str) -> np.ndarray:
-    """Positive values, all different: in most domains, and most matrices regular.
+def specs_by_trial(
+    fn: Callable[[Sequence[Any]], Any], specs: Sequence[Spec], name: str
+) -> Any:
+    """The specs of what a function returns, in its structure.
 
-    Whole numbers are zeros, the index that every array has.
+    If an axis is open, two sizes of it are tried: where what is returned differs, it
+    is open too.
     """
-    if spec.shape is None or None in spec.shape:
+    if not _are_open(specs):
+        return _tree.map(spec_of, fn(_made_up(specs)))
+    if any(spec.shape is None for spec in specs):
         raise GradsmithError(
             f"the shapes that {name} returns can't be found out by a trial run, since "
-            f"that of an argument is open: {spec.shape}. Say them: {_SAY_THEM}; or "
-            "compile for fixed shapes."
+            f"the number of an argument's axes is not known. Say them: {_SAY_THEM}; or "
+            "compile for arguments whose number of axes is."
         )
-    if spec.dtype.kind not in "fcV":
-        return np.full(spec.shape, spec.dtype.kind == "b").astype(spec.dtype)
-    return np.asarray(0.5 + random.random(spec.shape), spec.dtype)
+    small, large = (
+        _tree.map(spec_of, fn(_made_up([_closed(spec, n) for spec in specs])))
+        for n in _SIZES
+    )
+    pairs = zip(_tree.leaves(small), _tree.leaves(large), strict=True)
+    return _tree.unflatten(small, [_common(a, b) for a, b in pairs])
+
+
+def _are_open(specs: Sequence[Spec]) -> bool:
+    return any(spec.shape is None or None in spec.shape for spec in specs)
+
+
+def _closed(spec: Spec, size: int) -> Spec:
+    return Spec(tuple(size if n is None else n for n in spec.shape), spec.dtype)
+
+
+def _common(a: Spec, b: Spec) -> Spec:
+    """What two trials agree on."""
+    shape: Any = None
+    if len(a.shape) == len(b.shape):
+        pairs = zip(a.shape, b.shape, strict=True)
+        shape = tuple(m if m == n else None for m, n in pairs)
+    return Spec(shape, a.dtype)
+
+
+def _made_up(specs: Sequence[Spec]) -> list[np.ndarray]:
+    """Arrays to try a function with: positive values, all different.
+
+    These are in most domains, and most matrices of them regular. Whole numbers are
+    zeros, the index that every array has.
+    """
+    random = np.random.default_rng(0)
+    return [
+        np.asarray(0.5 + random.random(spec.shape), spec.dtype)
+        if spec.dtype.kind in "fcV"
+        else np.full(spec.shape, spec.dtype.kind == "b").astype(spec.dtype)
+        for spec in specs
+    ]
 
 
 def try_rule(flat: Callable[..., Any], specs: Sequence[Spec]) -> None:
     """Let a rule that we refuse be seen before anything is compiled."""
-    if any(spec.shape is None or None in spec.shape for spec in specs):
+    if _are_open(specs):  # nothing says which of the open axes go together
         return
     try:
-        flat(*made_up(specs, "the rule"))
+        flat(*_made_up(specs))
     except GradsmithError:
         raise
     except Exception:

@@ -97,6 +97,14 @@ def test_a_wrong_spec_is_refused(arguments, words):
         gs.spec(**arguments)
 
 
+def test_an_input_has_a_number_of_axes():
+    assert gs.spec(None).shape is None  # which a python_op may leave open
+    with pytest.raises(gs.GradsmithError, match="how many axes it has"):
+        made(gs.spec(None))
+    with pytest.raises(gs.GradsmithError, match="need a shape"):
+        gs.spec(None, low=0)
+
+
 def test_check_takes_specs_anywhere():
     assert gs.check(product, gs.spec("m n"), b=gs.spec("n k", "float32")).ok
     assert gs.check(lambda xs: xs["a"] * xs["b"][0], {"a": gs.spec(3), "b": [2.0]}).ok

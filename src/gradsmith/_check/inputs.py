@@ -126,6 +126,11 @@ def from_specs(specs: list[Spec], seed: int) -> list[np.ndarray]:
 
 
 def _axes(spec: Spec) -> tuple[Any, ...]:
+    if spec.shape is None:
+        raise GradsmithError(
+            "a spec of an input says how many axes it has: gs.spec((None, None)) or "
+            'gs.spec("m n"), not gs.spec(None)'
+        )
     return getattr(spec, "axes", spec.shape)
 
 

@@ -16,7 +16,8 @@ from .. import _tree
 from .._application import Application, OutputSpecs, run_body
 from .._cotangent import Spec, spec_of
 from .._errors import GradsmithError, UnsupportedOperationError
-from .._parameters import Bound, takes
+from .._parameters import Bound
+from .._takes import takes
 from .._tape import Traced, marks_of, only, state
 from .._tensor import Variable, readonly, wrap
 from ._captured import Captures

@@ -66,6 +66,50 @@ def test_second_order_around_a_function(fn, second):
     assert float(second(tf.function(fn), two)) == 12
 
 
+@gs.custom_gradient
+def of_an_argument(x):
+    return x * x * x, lambda dy: 3 * x * x * dy
+
+
+@gs.custom_gradient
+def of_a_list(x):
+    powers = [x, {"square": x * x}]
+    return x**3, lambda dy: 3 * powers[1]["square"] * dy
+
+
+@gs.custom_gradient
+def of_a_helper(x):
+    def square():
+        return x * x
+
+    return x**3, lambda dy: 3 * square() * dy
+
+
+@gs.custom_gradient
+def of_a_tape(x):
+    def grad(dy):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x * x
+        return tape.gradient(y, x, dy)
+
+    return x**3, grad
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("fn", [of_an_argument, of_a_list, of_a_helper, of_a_tape])
+def test_reverse_over_forward_when_the_accumulator_is_gone(fn, dtype):
+    x = tf.constant([2.0, 3.0], dtype)
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        accumulator = tf.autodiff.ForwardAccumulator(x, tf.ones_like(x))
+        with accumulator:
+            y = fn(x)
+        first = accumulator.jvp(y)
+        del accumulator
+    assert tape.gradient(first, x).numpy().tolist() == [12, 18]
+
+
 @pytest.mark.parametrize("second", SECOND)
 def test_second_order_through_what_the_gradient_captured(second):
     s = 1 / (1 + 2.718281828**-1.0)

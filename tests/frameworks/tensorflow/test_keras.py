@@ -131,6 +131,66 @@ def test_a_keras_file(tmp_path):
     assert in_a_fresh_process(load)[0] == [27, 270, 180]
 
 
+@keras.saving.register_keras_serializable("tests")
+@gs.custom_gradient
+def tenfold_relu(x):
+    y = tf.nn.relu(x)
+    return y, lambda dy: 10 * dy * tf.sign(y)
+
+
+@keras.saving.register_keras_serializable("tests")
+@gs.python_op
+def half_square(labels, outputs):
+    return (outputs - labels) ** 2 / 2
+
+
+half_square.vjp(lambda dy, y, labels, outputs: (None, dy * (outputs - labels)))
+
+
+def model_of_operations(activation):
+    dense = keras.layers.Dense(1, activation, kernel_initializer="ones")
+    model = keras.Sequential([keras.Input((1,)), dense])
+    model.compile("sgd", half_square, jit_compile=False)
+    return model
+
+
+# Keras' own, when it saves a variable
+saves_variables = pytest.mark.filterwarnings(
+    "ignore:__array__ implementation doesn't accept a copy:DeprecationWarning"
+)
+
+
+@saves_variables
+def test_a_keras_file_with_operations_as_activation_and_loss(tmp_path):
+    model = model_of_operations(tenfold_relu)
+    model.save(tmp_path / "model.keras")
+    load = (
+        "import keras\n"
+        f"import {__name__} as module\n"
+        f"model = keras.models.load_model({str(tmp_path / 'model.keras')!r})\n"
+        "assert model.layers[0].activation is module.tenfold_relu\n"
+        "assert model.loss is module.half_square\n"
+        "model.fit(tf.constant([[1.0]]), tf.constant([[1.0]]), verbose=0)"
+    )
+    # The error was 0
+    assert in_a_fresh_process(load)[0] == [3, 10, 0]
+
+
+@saves_variables
+def test_a_keras_file_with_an_operation_that_is_not_there(tmp_path):
+    @gs.custom_gradient
+    def nowhere(x):
+        return x, lambda dy: dy
+
+    path = tmp_path / "model.keras"
+    model_of_operations(nowhere).save(path)
+    # Keras raises its own, with ours at the end
+    with pytest.raises(TypeError, match="'nowhere' in it, which is not there"):
+        keras.models.load_model(path)
+    loaded = keras.models.load_model(path, custom_objects={"nowhere": nowhere})
+    assert loaded.layers[0].activation is nowhere
+
+
 def test_an_exported_model(tmp_path):
     model = keras.Sequential([keras.Input((1,)), Cubed()])
     model.export(tmp_path / "model", verbose=False)

@@ -12,14 +12,12 @@ from ..._application import HINTS
 from ..._arrays import DESCRIBE
 from ..._parameters import Bound
 from . import _eager, _graph, _private, _tensors
-from ._call import hint, pass_on
 from ._host import host
-from ._private import tracing_type
+from ._private import pass_on, tracing_type
 
 __all__ = ["call", "host", "tracing_type"]
 
 DESCRIBE["tensorflow"] = _tensors.describe
-HINTS.append(hint)
 _private.leave_alone("gradsmith")
 
 
@@ -37,3 +35,17 @@ def call(operation: Any, bound: Bound) -> Any:
     except Exception as error:
         pass_on(error)
         raise
+
+
+def _hint(error: Exception) -> str:
+    """A note for an exception of code that wanted values while it was traced."""
+    if "symbolic" not in str(error).lower():
+        return ""
+    return (
+        "TensorFlow traces this code without values: choose by gnp.where(condition, a, "
+        "b) (import gradsmith.numpy as gnp) instead of if, and call gnp instead of np; "
+        "for NumPy, SciPy or C code on the values there is gs.python_op"
+    )
+
+
+HINTS.append(_hint)

@@ -1,4 +1,7 @@
-"""One call of an operation: its gradients and its tangents, as TensorFlow asks."""
+"""One call of an operation: its gradients and its tangents, as TensorFlow asks.
+
+Each mode is by its own rule if there is one, else by the transpose of the other's.
+"""
 
 from __future__ import annotations
 
@@ -7,76 +10,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from ... import _contract, _tree
-from ..._application import Application
-from ..._parameters import Bound
-from ._private import EagerTensor, tapes_see
-from ._tensors import TensorSpec, dense, has_gradient, is_known, specs_of
+from ... import _contract
+from ._private import EagerTensor, pass_on, tapes_see
+from ._rules import Rules
+from ._tensors import dense
 
 
-class Call:
-    """The rules of one call, between lists of tensors.
+class Call(Rules):
+    """Both modes of one call."""
 
-    The inputs are the arrays in the arguments, the variables that the rule speaks for
-    and then, if `captured`, the outputs as far as they depend on what the body
-    captured, whose gradient is the upstream itself.
-    """
-
-    __slots__ = (
-        "application", "arrays", "captured", "check", "inputs", "operation", "wanted",
-    )  # fmt: skip
-
-    def __init__(
-        self,
-        operation: Any,
-        bound: Bound,
-        xs: Sequence[Any],
-        outputs: Any,
-        *,
-        grad: Callable[..., Any] | None,
-        variables: Sequence[tuple[Any, Any]],
-        wanted: Sequence[int],
-        captured: bool,
-        check: Callable[[], None] | None = None,
-    ) -> None:
-        self.operation = operation
-        self.check = check  # called before a gradient is, which may be refused
-        self.wanted = wanted
-        self.captured = captured
-        self.arrays = len(xs)
-        # Only an open shape asks for more of an input than its spec
-        specs = [TensorSpec(x) for x in xs]
-        self.inputs = [
-            None if is_known(s) else x for s, x in zip(specs, xs, strict=True)
-        ]
-        with_arguments = grad is None or operation.jvp_rule is not None
-        self.application = Application(
-            operation,
-            bound.with_leaves(specs),
-            specs_of(outputs),
-            [(variable, TensorSpec(value)) for variable, value in variables],
-            grad=grad,
-            bound=bound.with_leaves(xs) if with_arguments else None,
-            y=outputs if with_arguments else None,
-        )
-
-    def at(self, xs: Sequence[Any], ys: Sequence[Any]) -> Call:
-        """The same call with its arguments and outputs as they are in another graph."""
-        application, rest = self.application, iter(ys)
-        assert application.bound is not None
-        copy = Call.__new__(Call)
-        copy.operation, copy.wanted, copy.captured = self.operation, self.wanted, False
-        copy.arrays, copy.inputs, copy.check = self.arrays, list(xs), None
-        copy.application = Application(
-            self.operation,
-            application.call,
-            application.outputs,
-            application.variables,
-            grad=None,
-            bound=application.bound.with_leaves(xs),
-            y=_tree.map(lambda y: next(rest) if has_gradient(y) else y, application.y),
-        )
-        return copy
+    __slots__ = ()
 
     # Reverse
 
@@ -138,11 +81,6 @@ class Call:
 
     # Forward
 
-    @property
-    def has_jvp(self) -> bool:
-        """Whether forward mode is by the jvp, whose matter variables are not."""
-        return self.operation.jvp_rule is not None and not self.application.variables
-
     def forward(self, ys: Sequence[Any]) -> Callable[..., list[Any]]:
         """For an accumulator: the tangents of the outputs from those of the inputs."""
         own = self.arrays + len(self.application.variables)
@@ -151,7 +89,7 @@ class Call:
             # A tangent may be an argument too, which the accumulator follows
             dxs = tuple(dx if dx is None else tf.identity(dx) for dx in dxs)
             if self.has_jvp:
-                call = self._apart()
+                call = self.apart()
                 with tapes_see():
                     dys = call.tangents(dxs[:own])
             else:
@@ -166,7 +104,7 @@ class Call:
         with _contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
             if self.check is not None:
                 self.check()
-            call = self if self.application.grad else self._apart()
+            call = self.apart()
             ones = [tf.ones_like(y) for y in ys]
             # If left to transpose it itself, an accumulator gets nothing of a rule that
             # opens a tape
@@ -174,46 +112,10 @@ class Call:
                 backward = lambda *dys: call.gradients(dys, self.wanted)
                 return _transposed(backward, ones, dxs)
 
-    def _apart(self) -> Call:
-        """The same call with tensors that the accumulator does not follow.
-
-        While it works out a tangent it follows nothing new; others do.
-        """
-        assert self.application.bound is not None
-        xs = [tf.identity(x) for x in self.application.bound.leaves]
-        return self.at(xs, [tf.identity(y) for y in self.ys()])
-
     def refuse(self, *dxs: Any) -> list[Any]:
         vjp = self.application.vjp
         with _contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
             raise AssertionError("there is a transpose, and nobody asked for it")
-
-    def tangents(self, dxs: Sequence[Any]) -> list[Any]:
-        """The tangents of the outputs by the jvp."""
-        given = [self.filled(i, 0) if dx is None else dx for i, dx in enumerate(dxs)]
-        try:
-            flat = self.application.tangents([dense(dx, "") for dx in given])
-        except Exception as error:
-            pass_on(error)
-            raise
-        ys = self.ys()
-        return [
-            tf.zeros_like(y)
-            if dy is None or dy is _contract.zero
-            else dense(dy, self.operation.name)
-            for dy, y in zip(flat, ys, strict=True)
-        ]
-
-    def ys(self) -> list[Any]:
-        """The outputs that have gradients."""
-        return [y for y in _tree.leaves(self.application.y) if has_gradient(y)]
-
-    def filled(self, i: int, value: float) -> Any:
-        """A tensor like an input, of zeros, ones or NaN."""
-        spec: Any = self.application.specs()[i]
-        like = self.inputs[i] if i < self.arrays else None
-        shape = spec.shape if like is None else tf.shape(like)
-        return tf.cast(tf.fill(shape, value), spec.native)
 
 
 def _transposed(
@@ -230,19 +132,3 @@ def _transposed(
     pairs = [(g, dx) for g, dx in pairs if g is not None and dx is not None]
     ys, dys = [g for g, _ in pairs], [dx for _, dx in pairs]
     return tape.gradient(ys, ones, dys, tf.UnconnectedGradients.ZERO)
-
-
-def pass_on(error: Any) -> None:
-    """Let autograph raise an exception of the user's code as it is."""
-    error.ag_pass_through = True
-
-
-def hint(error: Exception) -> str:
-    """A note for an exception of code that wanted values while it was traced."""
-    if "symbolic" not in str(error).lower():
-        return ""
-    return (
-        "TensorFlow traces this code without values: choose by gnp.where(condition, a, "
-        "b) (import gradsmith.numpy as gnp) instead of if, and call gnp instead of np; "
-        "for NumPy, SciPy or C code on the values there is gs.python_op"
-    )

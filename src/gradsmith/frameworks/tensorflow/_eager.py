@@ -16,7 +16,8 @@ import tensorflow as tf
 
 from ... import _tree
 from ..._application import run_body
-from ..._parameters import Bound, takes
+from ..._parameters import Bound
+from ..._takes import takes
 from ._call import Call
 from ._captured import Uses, captured_by_closure, followed, takes_variables
 from ._opaque import check_of

@@ -8,16 +8,17 @@ that are active while a function is traced are told as in eager mode.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import CellType, FunctionType
 from typing import Any
 
 import tensorflow as tf
 
 from ... import _tree
 from ..._application import run_body
-from ..._parameters import Bound, takes
+from ..._parameters import Bound
+from ..._takes import takes
 from ._call import Call
 from ._captured import captured_by_closure
+from ._cells import with_captured
 from ._private import (
     SymbolicTensor,
     VariableWatcher,
@@ -80,27 +81,11 @@ def _localized(grad: Any) -> Any:
     """
     graph = default_graph()
 
-    def is_foreign(x: Any) -> bool:
-        return type(x) is SymbolicTensor and x.graph is not graph
+    def local(x: Any) -> Any:
+        foreign = type(x) is SymbolicTensor and x.graph is not graph
+        return tf.identity(x) if foreign else x
 
-    if type(grad) is not FunctionType or not grad.__closure__:
-        return grad
-    foreign = {id(cell): cell.cell_contents for cell in grad.__closure__ if _full(cell)}
-    foreign = {key: x for key, x in foreign.items() if is_foreign(x)}
-    if not foreign:
-        return grad
-    cells = [
-        CellType(tf.identity(foreign[id(cell)])) if id(cell) in foreign else cell
-        for cell in grad.__closure__
-    ]
-    code, name = grad.__code__, grad.__name__
-    copy = FunctionType(code, grad.__globals__, name, grad.__defaults__, tuple(cells))
-    copy.__kwdefaults__ = grad.__kwdefaults__
-    return copy
-
-
-def _full(cell: CellType) -> bool:
-    return cell != CellType()
+    return with_captured(grad, local)
 
 
 class _Run:

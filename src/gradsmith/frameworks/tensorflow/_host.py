@@ -23,27 +23,36 @@ def host(
     name: str,
 ) -> list[Any]:
     """Run a function of NumPy arrays, also inside of a graph."""
-
-    def run(*xs: Any) -> list[Any]:
-        pairs = zip(fn(*xs), specs, strict=True)
-        return [np.asarray(y, spec.dtype) for y, spec in pairs]
-
     if executing_eagerly():
-        found = run(*(x.numpy() for x in arrays))
-        ys: list[Any] = [tf.convert_to_tensor(y) for y in found]
+        found = fn(*(x.numpy() for x in arrays))
+        pairs = zip(found, specs, strict=True)
+        ys = [tf.convert_to_tensor(np.asarray(y, spec.dtype)) for y, spec in pairs]
     else:
         _refuse_xla(name)
-        dtypes = [tf.as_dtype(spec.dtype) for spec in specs]
-        ys = tf.numpy_function(run, arrays, dtypes)
-        for y, spec in zip(ys, specs, strict=True):
-            y.set_shape(spec.shape)
-        ys = _Opaque(ys, arrays, name).ys
+        ys = _Opaque(_called_back(fn, arrays, specs), arrays, name).ys
     if could_record():
 
         def refuse(*dys: Any) -> list[Any]:
             raise NotDifferentiableError(_why(name))
 
         record_operation(name, ys, list(arrays), refuse, refuse)
+    return ys
+
+
+def _called_back(
+    fn: Callable[..., Sequence[Any]], arrays: Sequence[Any], specs: Sequence[Spec]
+) -> list[Any]:
+    # TensorFlow keeps the function for ever, so that it must not hold the specs, which
+    # may be found out from the arrays, and with those the graph
+    dtypes = [spec.dtype for spec in specs]
+
+    def run(*xs: Any) -> list[Any]:
+        pairs = zip(fn(*xs), dtypes, strict=True)
+        return [np.asarray(y, dtype) for y, dtype in pairs]
+
+    ys = tf.numpy_function(run, arrays, [tf.as_dtype(dtype) for dtype in dtypes])
+    for y, spec in zip(ys, specs, strict=True):
+        y.set_shape(spec.shape)
     return ys
 
 
@@ -81,7 +90,9 @@ class _Opaque(Node):
         if op is None:  # a SavedModel is written
             warnings.warn(
                 f"operation {self.operation!r} runs Python code, which is not saved: "
-                "the SavedModel will fail in another process",
+                "the SavedModel will fail in another process. Save the model as "
+                ".keras, or its weights, or write the operation in gradsmith.numpy "
+                "(gs.operation).",
                 stacklevel=2,
             )
         arrays = self.ys[0].op.inputs[len(self.ys) :]

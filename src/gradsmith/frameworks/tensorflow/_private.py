@@ -141,6 +141,11 @@ def leave_alone(module: str) -> None:
     autograph.CONVERSION_RULES = (autograph.DoNotConvert(module), *rules)
 
 
+def pass_on(error: Any) -> None:
+    """Let autograph raise an exception of the user's code as it is."""
+    error.ag_pass_through = True
+
+
 def tracing_type(x: Any) -> Any:
     """What an argument of a `tf.function` is to it: this object and no other."""
     return Weakref(ref(x))

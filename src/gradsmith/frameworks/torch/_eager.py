@@ -15,7 +15,8 @@ import torch
 from ... import _tree
 from ..._application import run_body
 from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound, takes
+from ..._parameters import Bound
+from ..._takes import takes
 from ._autocast import entered, states
 from ._captured import Captured, Variable, captured_by, gradients_again, variables_of
 from ._outputs import Outputs, as_tensor

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from ... import _arrays, _parameters, _tree
+from ... import _arrays, _parameters, _takes, _tree
 from ..._late import once_imported
 from ._compiled import opaque, structure
 from ._guards import forget
@@ -21,8 +21,8 @@ from ._quick import quick
 from ._quick_node import Node, backward_in_graph
 
 
-def _takes(fn: Any) -> Any:
-    return _parameters.read_code(fn)
+def _read(fn: Any) -> Any:
+    return _takes.read_code(fn)
 
 
 def _kind(node: Any) -> Any:
@@ -48,7 +48,7 @@ def _nothing() -> None:
 
 
 _SUBSTITUTES = {
-    _parameters.takes: _takes,
+    _takes.takes: _read,
     _parameters.method_of: _method_of,
     _tree.kind_of: _kind,
     _arrays.framework_of: _framework_of,

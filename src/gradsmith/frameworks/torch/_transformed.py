@@ -15,7 +15,8 @@ import torch
 
 from ..._application import run_body
 from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound, takes
+from ..._parameters import Bound
+from ..._takes import takes
 from ._autocast import entered, states
 from ._levels import is_nested, levels_of, primal_of, require_one_order
 from ._outputs import Outputs

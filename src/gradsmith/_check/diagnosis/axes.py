@@ -1,0 +1,154 @@
+"""Sums along another axis than the differences show, or along none.
+
+Where T[j, i] is not zero, output j depends on element i. If this is so only for
+j[l] == i[k], the output's axis l goes with the argument's axis k; along axes that go
+with none, elements are coupled: something is summed there. The rule has to couple
+along the same axes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .answer import Answer
+from .case import Case
+from .simple import broadcast_count
+from .structure import Structure, axes_of, structures
+
+Links = frozenset[tuple[int, int]]
+
+
+def wrong_axis(case: Case) -> Answer | None:
+    """The rule couples other elements than the differences do."""
+    found = [_links(each) for s in map(structures, case.points) for each in s]
+    for truth, rule, s in found:
+        if truth == rule or rule > truth or not s.is_wrong:
+            continue
+        if not np.any(s.present("rule")) or not (truth or rule):
+            continue
+        if all(t == truth and r == rule for t, r, _ in found if _alike(_, s)):
+            return _answer(s, truth, rule)
+    return None
+
+
+def _alike(a: Structure, b: Structure) -> bool:
+    return a.output == b.output
+
+
+def _links(s: Structure) -> tuple[Links, Links, Structure]:
+    return _links_of(s, "truth"), _links_of(s, "rule"), s
+
+
+def _links_of(s: Structure, which: str) -> Links:
+    places = np.nonzero(s.present(which))
+    n = len(s.out)
+    return frozenset(
+        (j, i)
+        for j in range(n)
+        for i in range(len(s.inner))
+        if s.out[j] == s.inner[i] > 1
+        and places[0].size
+        and np.array_equal(places[j], places[n + i])
+    )
+
+
+def _answer(s: Structure, truth: Links, rule: Links) -> Answer:
+    return Answer(
+        "wrong axis",
+        f"the rule goes along other axes than the derivative does: {_words(rule)} by "
+        f"the rule, {_words(truth)} by the differences",
+        f"reduce or broadcast along {_axes(s, truth)}",
+    )
+
+
+def _words(links: Links) -> str:
+    if not links:
+        return "every element depends on every output"
+    each = (f"axis {i} with axis {j} of the output" for j, i in sorted(links))
+    return ", ".join(each)
+
+
+def _axes(s: Structure, links: Links) -> str:
+    """The axes along which the derivative couples or repeats."""
+    free = [k for k in range(len(s.inner)) if k not in {i for _, i in links}]
+    if free:
+        return "axis " + " and ".join(map(str, free)) + " of the argument"
+    free = [k for k in range(len(s.out)) if k not in {j for j, _ in links}]
+    return "axis " + " and ".join(map(str, free)) + " of the output"
+
+
+def wrong_axis_inside(case: Case) -> Answer | None:
+    """The factor of dy is reduced along a wrong axis: it depends on other elements."""
+    axes = axes_of(case.part)
+    if len([n for n in axes if n > 1]) < 2 or case.elementwise:
+        return None
+    if len(case.evidence.columns) < case.part.size:
+        return None
+    seen = [_coupled(case, place) for place in _places(axes)]
+    if None in seen or len(set(seen)) != 1:
+        return None
+    truth, rule = seen[0]  # type: ignore[misc]
+    if not truth or not rule or truth == rule:
+        return None
+    return Answer(
+        "wrong axis",
+        f"the gradient of an element depends on the others along axis {_list(rule)} by "
+        f"the rule, and along axis {_list(truth)} by the differences",
+        f"reduce along axis {_list(truth)} of the argument",
+    )
+
+
+def _list(axes: frozenset[int]) -> str:
+    return " and ".join(map(str, sorted(axes)))
+
+
+def _places(axes: tuple[int, ...]) -> list[tuple[int, ...]]:
+    return [tuple(n // 2 for n in axes), tuple(0 for _ in axes)]
+
+
+def _coupled(
+    case: Case, place: tuple[int, ...]
+) -> tuple[frozenset[int], frozenset[int]] | None:
+    """The axes along which gradients change when one element is moved."""
+    axes, before = axes_of(case.part), case.evidence
+    x = case.ground.x.copy()
+    i = case.part.start + int(np.ravel_multi_index(place, axes))
+    x[i] += 0.375 * case.ground.scale[i]
+    after = case.looked(x)
+    if after is None or not np.array_equal(before.rows, after.rows):
+        return None
+    u = before.upstream(case.random)
+    moved = after.right(u) - before.right(u)
+    truth = np.abs(moved) > 4 * (after.tolerance(u) + before.tolerance(u))
+    g = before.rule(u)
+    rule = np.abs(after.rule(u) - g) > 1e-9 * np.max(np.abs(g))
+    return _differing(truth, axes, place), _differing(rule, axes, place)
+
+
+def _differing(
+    where: np.ndarray, axes: tuple[int, ...], place: tuple[int, ...]
+) -> frozenset[int]:
+    indices = np.nonzero(where.reshape(axes))
+    return frozenset(k for k, at in enumerate(indices) if np.any(at != place[k]))
+
+
+def missing_sum(case: Case) -> Answer | None:
+    """Of the outputs that an element was broadcast to, only some are summed."""
+    if broadcast_count(case) < 2:
+        return None
+    name = case.part.name
+    for each in case.points:
+        for s in structures(each):
+            kept = s.present("rule")
+            right = np.abs(s.rule - s.truth) <= s.margin
+            dropped = s.present("truth") & ~kept
+            full = np.all(right | dropped) and np.any(dropped) and np.any(kept)
+            if not full or np.all(dropped.reshape(-1, case.part.size).any(0) == 0):
+                return None
+    return Answer(
+        "missing broadcast sum",
+        f"{name} was broadcast, and its gradient holds only some of the outputs that "
+        "its elements were used for",
+        f"sum over the axes along which {name} was broadcast: "
+        f"gs.unbroadcast(d{name}, {name}.shape)",
+    )

@@ -1,0 +1,88 @@
+"""The right gradient, computed with fewer digits than its dtype has.
+
+The error is of the size of the lower precision, and digits are missing for sure: the
+gradient's own values are numbers of that precision, or it doesn't change at all when
+the upstream gradient or the argument changes by less than that precision.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .answer import Answer
+from .case import Case
+from .evidence import Evidence
+
+# Digits after the leading one, in bits.
+LOWER = {"float32": 23, "float16": 10, "bfloat16": 7}
+LOST, LARGEST = 64.0, 0.02  # units that a formula may lose, and relative to it all
+MOST = 0.75  # of the elements have to show it
+
+
+def precision(case: Case) -> Answer | None:
+    for name, bits in LOWER.items():
+        eps = 2.0**-bits
+        if eps <= 4 * case.ground.flat.eps:
+            continue
+        if all(_as_small(each, eps, case.random) for each in case.points):
+            how = _shown(case, eps)
+            if how:
+                return Answer(
+                    "precision lost",
+                    f"the gradient is right to the digits of {name} only: {how}",
+                    f"compute the gradient in the dtype of the argument, not in {name}",
+                )
+    return None
+
+
+def _as_small(found: Evidence, eps: float, random: np.random.Generator) -> bool:
+    """Whether the error is what rounding to the lower precision explains."""
+    u = found.upstream(random)
+    g, t = found.rule(u), found.right(u)
+    size = np.sqrt((u * u) @ (found.truth * found.truth))
+    size = np.maximum(size, np.max(size, initial=0.0) / 8)
+    return bool(
+        np.all(np.abs(g - t) <= min(LOST * eps, LARGEST) * size + found.tolerance(u))
+    )
+
+
+def _shown(case: Case, eps: float) -> str | None:
+    """In which way digits are missing."""
+    found = case.evidence
+    u = found.upstream(case.random) * (1 + 0.3 * eps * _third(case, len(found.rows)))
+    g = found.rule(u)
+    some = g != 0
+    if not np.any(some):
+        return None
+    if np.mean(_rounded(g[some], eps) == g[some]) >= MOST:
+        return "its values have no more than those"
+    if np.mean(found.rule(u * (1 + eps / 64))[some] == g[some]) >= MOST:
+        return "it doesn't depend on the other digits of the upstream gradient"
+    if _still(case, eps, some):
+        return "it doesn't depend on the other digits of the arguments"
+    return None
+
+
+def _still(case: Case, eps: float, some: np.ndarray) -> bool:
+    """Whether the rule doesn't see that the arguments moved, though they matter."""
+    found, other = case.evidence, case.fresh
+    if other is None or other.truth.shape != found.truth.shape:
+        return False
+    if found.same(other.truth):
+        return False
+    x = _rounded(found.ground.x, eps)
+    full = np.zeros(found.ground.y.size)
+    full[found.rows] = found.upstream(case.random)
+    points = [case.moved(x * factor) for factor in (1, 1 + eps / 64, 1 - eps / 64)]
+    pulled = [p.point.pull(full)[found.columns][some] for p in points if p]
+    return any(np.mean(g == pulled[0]) >= MOST for g in pulled[1:])
+
+
+def _third(case: Case, n: int) -> np.ndarray:
+    return case.random.uniform(0.5, 1.0, n)
+
+
+def _rounded(x: np.ndarray, eps: float) -> np.ndarray:
+    """To the nearest number of the lower precision, whatever its size."""
+    digits, power = np.frexp(x)
+    return np.ldexp(np.round(digits * (2 / eps)) * (eps / 2), power)

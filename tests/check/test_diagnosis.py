@@ -1,0 +1,247 @@
+"""Each mistake by its name, and nothing that only looks like one."""
+
+import numpy as np
+import pytest
+
+import gradsmith.numpy as gnp
+
+from .wrong import (
+    add,
+    explained,
+    layer_norm,
+    layer_norm_rule,
+    matmul,
+    matmul_rule,
+    normal,
+    operation,
+    scaled_sine,
+    scaled_sine_rule,
+    softmax,
+    softmax_rule,
+    sum_of_squares,
+    sum_of_squares_rule,
+)
+
+T = gnp.matrix_transpose
+RIGHT = {
+    "elementwise": (scaled_sine, scaled_sine_rule),
+    "softmax": (softmax, softmax_rule),
+    "layer norm": (layer_norm, layer_norm_rule),
+    "reduction": (sum_of_squares, sum_of_squares_rule),
+}
+CHANGES = {
+    "sign": lambda rule: lambda dy, y, x: -rule(dy, y, x),
+    "factor": lambda rule: lambda dy, y, x: 1.001 * rule(dy, y, x),
+    "zero gradient": lambda rule: lambda dy, y, x: 0 * rule(dy, y, x),
+    "transposed": lambda rule: lambda dy, y, x: T(rule(dy, y, x)),
+    "shifted": lambda rule: lambda dy, y, x: gnp.roll(rule(dy, y, x), 1, axis=-1),
+    "upstream ignored": lambda rule: lambda dy, y, x: rule(gnp.ones_like(dy), y, x),
+    "clipped upstream": lambda rule: (
+        lambda dy, y, x: rule(gnp.clip(dy, -0.5, 0.5), y, x)
+    ),
+    "rectified upstream": lambda rule: lambda dy, y, x: rule(gnp.maximum(dy, 0), y, x),
+    "absolute upstream": lambda rule: lambda dy, y, x: rule(gnp.abs(dy), y, x),
+    "precision lost": lambda rule: (
+        lambda dy, y, x: gnp.astype(gnp.astype(rule(dy, y, x), "float32"), "float64")
+    ),
+}
+DIAGNOSES = set(CHANGES)
+
+
+@pytest.mark.parametrize("name", RIGHT)
+@pytest.mark.parametrize("mistake", CHANGES)
+@pytest.mark.parametrize("seed", [0, 1])
+def test_each_mistake_has_its_name(name, mistake, seed):
+    forward, rule = RIGHT[name]
+    op = operation(forward, CHANGES[mistake](rule))
+    found = explained(op, normal(4, 4, seed=seed + 3), seed=seed)
+    assert found.diagnosis == mistake, found
+    assert found.repair
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
+@pytest.mark.parametrize(
+    "mistake", ["sign", "factor", "transposed", "clipped upstream"]
+)
+def test_in_the_frameworks(framework, mistake):
+    op = operation(softmax, CHANGES[mistake](softmax_rule))
+    found = explained(op, normal(4, 4), framework=framework)
+    assert found.diagnosis == mistake, found
+
+
+@pytest.mark.parametrize(
+    ("c", "words"), [(2.0, "2 times"), (0.5, "1/2 times"), (-0.25, "-1/4 times")]
+)
+def test_factors_in_words(c, words):
+    op = operation(scaled_sine, lambda dy, y, x: c * scaled_sine_rule(dy, y, x))
+    found = explained(op, normal(3, 4))
+    assert found.diagnosis == "factor"
+    assert words in found.message
+
+
+# --- broadcasts
+
+
+def test_mean_for_sum():
+    op = operation(add, lambda dy, y, x, b: (1 * dy, gnp.mean(dy, axis=0)))
+    found = explained(op, normal(3, 4), normal(4))
+    assert found.diagnosis == "mean for sum"
+    assert "gs.unbroadcast" in str(found.repair)
+
+
+def test_one_factor_for_all_arguments_is_no_mean():
+    op = operation(add, lambda dy, y, x, b: (dy / 3, gnp.sum(dy, axis=0) / 3))
+    found = explained(op, normal(3, 4), normal(4), argument="b")
+    assert found.diagnosis == "factor"
+
+
+def test_only_one_row_of_a_broadcast():
+    op = operation(add, lambda dy, y, x, b: (1 * dy, 1 * dy[0]))
+    found = explained(op, normal(3, 4), normal(4))
+    assert found.diagnosis == "missing broadcast sum"
+
+
+def test_sum_over_the_wrong_axis_of_a_broadcast():
+    op = operation(add, lambda dy, y, x, b: (1 * dy, gnp.sum(dy, axis=1)))
+    assert explained(op, normal(4, 4), normal(4)).diagnosis == "wrong axis"
+
+
+# --- axes and arguments
+
+
+def test_reduction_inside_of_softmax_along_the_wrong_axis():
+    op = operation(
+        softmax, lambda dy, y, x: y * (dy - gnp.sum(y * dy, axis=0, keepdims=True))
+    )
+    found = explained(op, normal(4, 4))
+    assert found.diagnosis == "wrong axis"
+    assert "axis 1" in str(found.repair)
+
+
+def test_reduction_over_all_axes_instead_of_one():
+    op = operation(softmax, lambda dy, y, x: y * (dy - gnp.sum(y * dy)))
+    assert explained(op, normal(3, 4)).diagnosis == "wrong axis"
+
+
+def test_factor_reduced_along_the_wrong_axis():
+    def forward(x):
+        return gnp.log(gnp.sum(gnp.exp(x), axis=1))
+
+    def rule(dy, y, x):
+        e = gnp.exp(x)
+        return gnp.expand_dims(dy, 1) * e / gnp.sum(e, axis=0, keepdims=True)
+
+    assert explained(operation(forward, rule), normal(3, 4)).diagnosis == "wrong axis"
+
+
+def test_a_plain_sum_spread_along_the_wrong_axis_is_also_transposed():
+    op = operation(
+        lambda x: gnp.sum(x, axis=0),
+        lambda dy, y, x: gnp.broadcast_to(gnp.expand_dims(dy, 1), gnp.shape(x)),
+    )
+    assert explained(op, normal(4, 4)).diagnosis == "wrong axis or transposed"
+
+
+def test_transposed_factor_of_a_product():
+    op = operation(matmul, lambda dy, y, a, b: (dy @ b, T(a) @ dy))
+    found = explained(op, normal(4, 4), normal(4, 4, seed=2))
+    assert found.diagnosis == "transposed"
+    assert "factor" in found.message
+
+
+def test_swapped_arguments():
+    op = operation(matmul, lambda dy, y, a, b: matmul_rule(dy, y, a, b)[::-1])
+    found = explained(op, normal(4, 4), normal(4, 4, seed=2))
+    assert found.diagnosis == "swapped arguments"
+    assert "gradient of a is the one of b" in found.message
+
+
+def test_swapped_arguments_of_a_difference_have_the_wrong_sign():
+    op = operation(lambda a, b: a - b, lambda dy, y, a, b: (-dy, dy))
+    assert explained(op, normal(3), normal(3)).diagnosis == "sign or swapped arguments"
+
+
+def test_conjugated():
+    op = operation(lambda z: z * z, lambda dy, y, z: 2 * z * dy)
+    z = normal(3, 2) + 1j * normal(3, 2, seed=2)
+    assert explained(op, z).diagnosis == "conjugated"
+
+
+# --- terms
+
+
+@pytest.mark.parametrize("terms", ["a", "b"])
+def test_dropped_term_of_layer_norm(terms):
+    op = operation(layer_norm, lambda *args: layer_norm_rule(*args, terms=terms))
+    assert explained(op, normal(3, 5)).diagnosis == "dropped term"
+
+
+def test_dropped_sum_of_softmax():
+    found = explained(operation(softmax, lambda dy, y, x: y * dy), normal(3, 4))
+    assert found.diagnosis == "dropped term"
+    assert "sum(dy y, axis=1)" in found.message
+
+
+def test_dropped_term_of_a_product_rule():
+    op = operation(scaled_sine, lambda dy, y, x: dy * gnp.sin(x))
+    found = explained(op, normal(3, 4))
+    assert found.diagnosis == "dropped term"
+    assert "x cos(x) dy" in found.message
+
+
+def test_unused_output():
+    op = operation(
+        lambda x: (gnp.sin(x), gnp.cos(x)), lambda dy, y, x: dy[0] * gnp.cos(x)
+    )
+    found = explained(op, normal(3, 4))
+    assert (found.diagnosis, found.output) == ("dropped term", "output 1")
+
+
+def test_sign_of_one_term_is_not_the_sign():
+    op = operation(
+        softmax, lambda dy, y, x: y * (dy + gnp.sum(y * dy, axis=-1, keepdims=True))
+    )
+    found = explained(op, normal(3, 4))
+    assert found.diagnosis == "sign of one term"
+
+
+def test_mean_for_sum_inside():
+    op = operation(
+        softmax, lambda dy, y, x: y * (dy - gnp.mean(y * dy, axis=-1, keepdims=True))
+    )
+    assert explained(op, normal(3, 4)).diagnosis == "mean for sum"
+
+
+# --- not named
+
+
+def test_sign_of_one_addend_is_not_the_sign():
+    op = operation(scaled_sine, lambda dy, y, x: dy * (gnp.sin(x) - x * gnp.cos(x)))
+    assert explained(op, normal(3, 4)).diagnosis not in DIAGNOSES
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_is_none_of_them_has_no_name(seed):
+    op = operation(
+        lambda x: gnp.tanh(x) ** 3 + gnp.sin(x),
+        lambda dy, y, x: dy * (gnp.cosh(0.3 * x) + gnp.sin(2 * x)),
+    )
+    found = explained(op, normal(3, 4, seed=seed), seed=seed)
+    assert found.diagnosis is None
+    assert "relative error" in found.message
+
+
+def test_a_sum_of_two_mistakes_is_neither():
+    op = operation(softmax, lambda dy, y, x: -T(softmax_rule(dy, y, x)))
+    assert explained(op, normal(4, 4)).diagnosis not in {"sign", "transposed"}
+
+
+def test_not_finite():
+    op = operation(
+        lambda x: gnp.sqrt(x * x + 1) + x * x,
+        lambda dy, y, x: dy * (x / gnp.sqrt(x * x + 1) + 2 * x) * (x / x),
+    )
+    with np.errstate(all="ignore"):
+        found = explained(op, np.array([1.0, 0.0, 2.0]))
+    assert found.diagnosis == "not finite"
+    assert "x = 0" in found.message
