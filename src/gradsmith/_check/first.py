@@ -21,6 +21,7 @@ from .flat import Flat, Part, Point
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
 SIGMAS = 8.0
+SHARP = 100.0
 ROUNDING = 2.0**-46
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
 GROUPS = 3
@@ -115,7 +116,7 @@ class Ground:
             return []
         found = self.slope(v, step)
         tests = []
-        for u in (self._flat_weights(found), self._equal_weights(found)):
+        for u in self._weights(found):
             if not np.any(u):
                 continue
             g = self.point.pull(u)
@@ -205,25 +206,27 @@ class Ground:
         """Where y is zero all around: it may have been rounded to zero."""
         return (self.y == 0) & (found.size == 0)
 
-    def _flat_weights(self, found: Slope) -> np.ndarray:
-        """All outputs as they are, but those much less certain than the usual."""
+    def _weights(self, found: Slope) -> Iterator[np.ndarray]:
+        """Upstreams for what is known well, as it is and scaled, and for the rest."""
         settled = self.settled(found)
         if not np.any(settled):
-            return np.zeros(self.y.size)
-        usual = np.median(found.error[settled])
-        sharp = settled & (found.error <= 1e3 * usual)
-        return np.where(sharp, self.upstream(), 0.0)
-
-    def _equal_weights(self, found: Slope) -> np.ndarray:
-        """Each output counts the same, unless it is less certain than that."""
-        settled = self.settled(found)
-        size = np.where(settled, np.maximum(found.size, 1e3 * found.error), 0.0)
-        some = size[size > 0]
+            return
+        yield np.where(settled & sharp(found.error, settled), self.upstream(), 0.0)
+        size = np.maximum(found.size, 1e3 * found.error)
+        some = size[settled & (size > 0)]
         if not some.size:
-            return np.zeros(self.y.size)
+            return
+        # What does not move is scaled like the others.
         size = np.where(found.size > 0, size, np.maximum(size, np.median(some)))
-        weights = self.upstream() / power_of_two(np.where(size > 0, size, 1.0))
-        return np.where(settled, weights, 0.0)
+        size = np.where(settled & (size > 0), size, 1.0)
+        known = settled & sharp(found.error / size, settled)
+        for each in (known, settled & ~known):
+            yield np.where(each, self.upstream() / power_of_two(size), 0.0)
+
+
+def sharp(error: np.ndarray, settled: np.ndarray) -> np.ndarray:
+    """Not much less certain than the usual."""
+    return error <= SHARP * np.median(error[settled])
 
 
 def on_grid(x: np.ndarray, eps: float) -> np.ndarray:

@@ -37,11 +37,23 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
             except Exception as refused:
                 session.note(f"no forward mode: {reason(refused)}")
                 return
+            if wrong and not _has_rule(problem) and not np.any(probe.dy):
+                session.note("no forward mode: the tangents are lost, in silence")
+                return
             if wrong:
                 session.found(_finding(part.name, error, noise, scenario))
                 return
             seen = max(seen, noise)
     session.looked(WHAT, scenario, Verdict.RIGHT, seen)
+
+
+def _has_rule(problem: Problem) -> bool:
+    """Whether the operation has something to say on forward mode itself.
+
+    PyTorch's custom_op has not, and gives no tangent without a word.
+    """
+    subject = problem.subject
+    return subject.own_forward or hasattr(subject.call, "defjvp")
 
 
 class Probe:
@@ -53,6 +65,7 @@ class Probe:
         self.y = self.point.y
         self.u = signed(random, self.y.shape)
         self.g = self.point.pull(self.u)
+        self.dy = np.zeros(self.y.size)  # the tangent along the last direction
 
     def directions(self, part: Part) -> Iterator[np.ndarray]:
         v = np.zeros(self.x.size)
@@ -67,7 +80,7 @@ class Probe:
 
     def compare(self, v: np.ndarray) -> tuple[float, float]:
         """By how much the two sides differ, and by how much they may; relative."""
-        dy = self.flat.push(self.x, v)
+        dy = self.dy = self.flat.push(self.x, v)
         one, two = self.u * dy, self.g * v
         size = norm(one) + norm(two) or 1.0
         gap = abs(float(np.sum(one) - np.sum(two)))

@@ -22,7 +22,7 @@ ROUNDINGS = 256.0  # sums are taken in another order
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Arguments and upstream gradients in other layouts, same values."""
     kit = problem.kit
-    unsteady = any(f.what in ("purity", "determinism") for f in session.findings)
+    unsteady = session.has_found("purity", "determinism")
     if unsteady or not hasattr(kit, "LAYOUTS"):
         return
     probe = _Probe(session, problem, scenario)

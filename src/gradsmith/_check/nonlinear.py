@@ -41,8 +41,8 @@ def _holds(probe: Probe, change: Callable[[np.ndarray], np.ndarray]) -> bool:
 
 
 def _ignored(probe: Probe) -> Nonlinear | None:
-    # A fresh one each time: it has nothing to do with u.
-    if not (np.any(probe.g) and _holds(probe, lambda u: probe.upstream())):
+    others = (lambda u: probe.upstream(), lambda u: -0.375 * u)
+    if not (np.any(probe.g) and all(_holds(probe, other) for other in others)):
         return None
     return Nonlinear(
         "upstream ignored",
@@ -52,7 +52,7 @@ def _ignored(probe: Probe) -> Nonlinear | None:
 
 
 def _absolute(probe: Probe) -> Nonlinear | None:
-    if not _holds(probe, np.abs):
+    if not _holds(probe, np.negative):
         return None
     return Nonlinear(
         "absolute upstream",

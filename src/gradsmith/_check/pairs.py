@@ -3,32 +3,56 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from .first import norm
-from .flat import EPS, Flat, flat
-from .native import jittered, signed
-from .problem import Arrays, Problem
+from .flat import EPS, Layout, layout_of
+from .native import context, jittered, signed
+from .problem import Arrays, Problem, wide
 from .rounding import LARGEST, TINY, rounded
 
 ROUNDINGS = 64.0
 LOST = 0.5  # relative, in the norm
 
 
+class Runs:
+    """An operation and its rule in each dtype, for one upstream gradient."""
+
+    def __init__(self, exact: Problem, random: np.random.Generator) -> None:
+        self.exact, self.random = exact, random
+        self.arguments: Layout = layout_of(exact.moved, exact.xs)
+        self.us = [signed(random, y.shape) for y in exact.value(exact.xs)]
+
+    def __call__(
+        self, xs: Arrays, dtype: str, us: Arrays | None = None
+    ) -> tuple[Arrays, np.ndarray]:
+        """The outputs and the gradient."""
+        problem, kit = self.exact.in_dtype(dtype), self.exact.kit
+        with context(problem):
+            us = self.us if us is None else us
+            ys, dxs = _both(problem, problem.given(xs), us)
+            found = [None if dx is None else wide(kit.numpy(dx)) for dx in dxs]
+            return [wide(kit.numpy(y)) for y in ys], self.arguments.vector(found)
+
+
+def _both(problem: Problem, xs: list[Any], us: Arrays) -> Any:
+    kit = problem.kit
+    ys, pull = kit.vjp(problem.native, xs)
+    pairs = zip(us, ys, strict=True)
+    return ys, pull([kit.array(u, kit.dtype_name(y)) for u, y in pairs])
+
+
 @dataclass(frozen=True)
 class Pair:
-    """A gradient in a dtype and in float64, at the same inputs."""
+    """A gradient in a dtype and in float64."""
 
+    runs: Runs
     dtype: str
-    exact: Flat
-    us: Arrays
+    xs: Arrays
     g: np.ndarray
     g64: np.ndarray
-
-    @property
-    def x(self) -> np.ndarray:
-        return self.exact.x
 
     @property
     def overflows(self) -> np.ndarray:
@@ -36,48 +60,35 @@ class Pair:
         fits = np.isfinite(self.g64) & (np.abs(self.g64) < LARGEST[self.dtype] / 8)
         return fits & ~np.isfinite(self.g)
 
-    def lost(self, random: np.random.Generator) -> float | None:
+    def lost(self) -> float | None:
         """The error if no digit is right, and rounding the inputs is no excuse."""
         if not (np.all(np.isfinite(self.g)) and np.all(np.isfinite(self.g64))):
             return None
-        size = norm(self.g64)
-        error = norm(self.g - self.g64)
+        size, error = norm(self.g64), norm(self.g - self.g64)
         if error <= LOST * size or np.max(np.abs(self.g64)) < TINY[self.dtype]:
             return None
         for _ in range(2):
-            xs = jittered(random, self.exact.arguments.arrays(self.x), EPS[self.dtype])
-            moved = self.exact.problem.linear(xs).pull(self.us)
-            if error <= ROUNDINGS * norm(self.exact.arguments.vector(moved) - self.g64):
+            xs = jittered(self.runs.random, self.xs, EPS[self.dtype])
+            moved = self.runs(xs, "float64")[1] - self.g64
+            if error <= ROUNDINGS * norm(moved):
                 return None
         return error / size
 
 
-def pair_of(
-    exact: Problem,
-    xs: Arrays,
-    dtype: str,
-    random: np.random.Generator,
-    *,
-    finite: bool = True,
-) -> Pair | None:
+def pair_of(runs: Runs, xs: Arrays, dtype: str, *, finite: bool = True) -> Pair | None:
     """The two gradients; None where a value is not finite.
 
     Without `finite` there is None for a finite gradient too: it costs half.
     """
     xs = rounded(xs, dtype)
-    f = flat(exact, xs)
     with np.errstate(all="ignore"):
-        low = exact.in_dtype(dtype).linear(xs)
-        us = [signed(random, y.shape) for y in low.ys]
-        if not (f.x.size and _all_finite([*xs, *low.ys])):
+        ys, g = runs(xs, dtype)
+        if not (g.size and _all_finite([*xs, *ys])):
             return None
-        g = f.arguments.vector(low.pull(us))
         if not finite and np.all(np.isfinite(g)):
             return None
-        high = exact.linear(xs)
-        if not _all_finite(high.ys):
-            return None
-        return Pair(dtype, f, us, g, f.arguments.vector(high.pull(us)))
+        ys, g64 = runs(xs, "float64")
+        return Pair(runs, dtype, xs, g, g64) if _all_finite(ys) else None
 
 
 def _all_finite(arrays: Arrays) -> bool:

@@ -13,8 +13,8 @@ import numpy as np
 from .flat import EPS
 from .model import Finding, Verdict
 from .native import reason
-from .pairs import LOST, Pair, pair_of
-from .problem import Arrays, Problem
+from .pairs import LOST, Pair, Runs, pair_of
+from .problem import Problem
 from .rounding import precision_of
 from .session import Session
 
@@ -29,14 +29,15 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
         return
     exact = problem.in_dtype("float64")
     random = session.random(f"precision {scenario}")
-    _look_at_digits(session, exact, random, scenario)
+    runs = Runs(exact, random)
+    _look_at_digits(session, runs, scenario)
     for dtype in DTYPES:
         if dtype == "bfloat16" and problem.framework == "numpy":
             continue  # NumPy has none
         try:
-            finding = _at_given(exact, dtype, random, scenario)
+            finding = _at_given(runs, dtype, scenario)
             if finding is None and dtype == "float32":
-                finding = _at_others(exact, dtype, random, scenario)
+                finding = _at_others(runs, dtype, scenario)
         except Exception as error:
             session.note(f"not in {dtype}: {reason(error)}")
             continue
@@ -46,26 +47,21 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
             session.found(finding)
 
 
-def _at_given(
-    exact: Problem, dtype: str, random: np.random.Generator, scenario: str
-) -> Finding | None:
-    pair = pair_of(exact, exact.xs, dtype, random)
+def _at_given(runs: Runs, dtype: str, scenario: str) -> Finding | None:
+    pair = pair_of(runs, runs.exact.xs, dtype)
     if pair is None:
         return None
     if np.any(pair.overflows):
         return _overflow(pair, scenario)
-    error = pair.lost(random)
-    if error is None or not _lost_again(exact, exact.xs, dtype, random):
+    error = pair.lost()
+    if error is None or not _lost_again(runs, dtype):
         return None
     return _all_lost(pair, error, scenario)
 
 
-def _at_others(
-    exact: Problem, dtype: str, random: np.random.Generator, scenario: str
-) -> Finding | None:
+def _at_others(runs: Runs, dtype: str, scenario: str) -> Finding | None:
     """The same inputs, scaled such that the largest is of a magnitude."""
-    xs = exact.xs
-    values = np.concatenate([np.ravel(x) for x in xs])
+    values = runs.arguments.vector(runs.exact.xs)
     top = float(np.max(np.abs(values), initial=0.0))
     if not 0 < top < np.inf:
         return None
@@ -73,29 +69,27 @@ def _at_others(
     if np.all(values >= 0) or np.all(values <= 0):
         scales += [-LARGE[1] / top]
     for scale in scales:
-        moved = [x * scale for x in xs]
-        pair = pair_of(exact, moved, dtype, random, finite=False)
+        xs = [x * scale for x in runs.exact.xs]
+        pair = pair_of(runs, xs, dtype, finite=False)
         if pair is not None and np.any(pair.overflows):
             return _overflow(pair, scenario)
     return None
 
 
-def _lost_again(
-    exact: Problem, xs: Arrays, dtype: str, random: np.random.Generator
-) -> bool:
+def _lost_again(runs: Runs, dtype: str) -> bool:
     """Whether it is so near by as well, not only at a tie of rounded numbers."""
     for _ in range(2):
-        near = [x * random.uniform(0.9, 1.1, x.shape) for x in xs]
-        pair = pair_of(exact, near, dtype, random)
-        if pair is None or pair.lost(random) is None:
+        xs = [x * runs.random.uniform(0.9, 1.1, x.shape) for x in runs.exact.xs]
+        pair = pair_of(runs, xs, dtype)
+        if pair is None or pair.lost() is None:
             return False
     return True
 
 
 def _overflow(pair: Pair, scenario: str) -> Finding:
     i = int(np.argmax(pair.overflows))
-    part = pair.exact.arguments.part_of(i)
-    index, x = part.index(i), pair.x[i]
+    part = pair.runs.arguments.part_of(i)
+    index, x = part.index(i), pair.runs.arguments.vector(pair.xs)[i]
     what = "NaN" if np.isnan(pair.g[i]) else "infinite"
     return Finding(
         WHAT,
@@ -123,21 +117,23 @@ def _all_lost(pair: Pair, error: float, scenario: str) -> Finding:
     )
 
 
-def _look_at_digits(
-    session: Session, exact: Problem, random: np.random.Generator, scenario: str
-) -> None:
+def _look_at_digits(session: Session, runs: Runs, scenario: str) -> None:
     """A float64 gradient with the digits of a float32, though the value has more."""
-    found = exact.linear([x * random.uniform(0.99, 1.01, x.shape) for x in exact.xs])
-    g = found.pull([random.uniform(-1, 1, y.shape) for y in found.ys])
-    for name, part in zip(exact.moved, g, strict=True):
-        dtype = None if part is None else precision_of(part)
-        if dtype is None or all(precision_of(y, few=1) for y in found.ys):
+    random = runs.random
+    xs = [x * random.uniform(0.99, 1.01, x.shape) for x in runs.exact.xs]
+    us = [random.uniform(-1, 1, u.shape) for u in runs.us]
+    ys, g = runs(xs, "float64", us)
+    if all(precision_of(y, few=1) for y in ys):
+        return
+    for part in runs.arguments.parts:
+        dtype = precision_of(part.array(g))
+        if dtype is None:
             continue
         session.found(
             Finding(
                 WHAT,
                 f"the gradient in float64 has the digits of a {dtype} only",
-                argument=name,
+                argument=part.name,
                 scenario=scenario,
                 error=EPS[dtype],
                 diagnosis="precision lost",

@@ -8,24 +8,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from .._contract.leaves import MisfitError, checked
 from .._errors import GradientContractError
 from .._subject import of_operation
 from ..frameworks import load
-from .answers import Answer, StructureError, answers
-from .first import Ground
-from .flat import flat
+from .answers import StructureError, answers
+from .misfits import WHAT, matters, misfit_of, wrong_none
 from .model import Finding, Verdict
-from .native import evaluated, given, signed
+from .native import context, evaluated, given
 from .problem import Problem
 from .session import Session
-
-WHAT = "contract"
 
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
@@ -55,21 +52,33 @@ def _findings(session: Session, problem: Problem, scenario: str) -> list[Finding
     """Raises what the rule raises, unless it is about what it returned."""
     seen: list[Any] = []
     xs = given(problem)
-    raised = None
-    with problem.altered(recording(seen)) as recorded:
-        point = evaluated(recorded, xs)
-        random = session.random("raw")
-        dys = point.upstream([signed(random, shape) for shape in point.shapes()])
-        try:
-            point.pull(dys)
-        except Exception as error:
-            raised = error
+    raised = _run(problem, xs, seen)
     if isinstance(raised, GradientContractError):
         return [_of_contract(str(raised), scenario)]
     found = list(_misfits(session, problem, xs, seen, scenario))
     if raised is not None and not found:
         raise raised
     return found
+
+
+def _run(problem: Problem, xs: list[Any], seen: list[Any]) -> Exception | None:
+    """Forward and backward with the recorder in place; what was raised, if anything."""
+    with problem.altered(recording(seen)) as recorded:
+
+        def pulled(xs: list[Any]) -> list[Any]:
+            point = evaluated(recorded, xs)
+            return point.pull(point.upstream([np.ones(s) for s in point.shapes()]))
+
+        if hasattr(problem.kit, "abstract"):
+            with suppress(Exception), context(problem):
+                problem.kit.abstract(pulled, xs)
+                return None
+            seen.clear()
+        try:
+            pulled(xs)
+        except Exception as error:
+            return error
+    return None
 
 
 def _of_contract(message: str, scenario: str) -> Finding:
@@ -112,78 +121,14 @@ def _misfits(
         yield Finding(WHAT, str(error), scenario=scenario)
         return
     for answer in found:
-        finding = _misfit(problem, answer, scenario)
+        finding = misfit_of(problem, answer, scenario)
         if finding is not None:
             yield finding
-        elif answer.gradient is None and _matters(session, problem, answer.name):
-            yield _wrong_none(answer.name, scenario)
+        elif answer.gradient is None and matters(session, problem, answer.name):
+            yield wrong_none(answer.name, scenario)
 
 
 def _is_reverse(problem: Problem) -> bool:
     """Whether the rule is a framework's own, and gives gradients, not tangents."""
     call = problem.subject.call
     return of_operation(call) is None and not hasattr(call, "defjvp")
-
-
-def _misfit(problem: Problem, answer: Answer, scenario: str) -> Finding | None:
-    try:
-        checked(answer.name, answer.spec, answer.gradient)
-    except MisfitError as misfit:
-        if _is_missing_sum(answer):
-            return _missing_sum(problem, answer, scenario)
-        what = next((w for w in ("shape", "dtype") if w in misfit.what), WHAT)
-        message = f"the gradient {misfit.what}\n{misfit.details}"
-        return Finding(what, message, argument=answer.name, scenario=scenario)
-    return None
-
-
-def _is_missing_sum(answer: Answer) -> bool:
-    shape, expected = getattr(answer.gradient, "shape", None), answer.spec.shape
-    if shape is None or tuple(shape) == tuple(expected):
-        return False
-    try:
-        return np.broadcast_shapes(tuple(shape), tuple(expected)) == tuple(shape)
-    except ValueError:
-        return False
-
-
-def _missing_sum(problem: Problem, answer: Answer, scenario: str) -> Finding:
-    name, got = answer.name, tuple(answer.gradient.shape)
-    hidden = ""
-    if problem.framework == "torch":
-        hidden = "\nPyTorch sums it for you, which hides that the formula is wrong"
-    return Finding(
-        "shape",
-        f"the gradient was not summed over the axes along which {name} was broadcast: "
-        f"its shape is {got}, not {tuple(answer.spec.shape)}{hidden}",
-        argument=name,
-        scenario=scenario,
-        diagnosis="missing broadcast sum",
-        repair=f"return gs.unbroadcast(gradient, {name}.shape)",
-    )
-
-
-def _matters(session: Session, problem: Problem, name: str) -> bool:
-    """Whether the outputs change with an argument, by differences, twice."""
-    if problem.subject.surrogate is not None:
-        return False
-    ground = Ground(flat(problem.in_dtype("float64")), session.random("none"))
-    part = next(p for p in ground.flat.arguments.parts if p.name == name)
-    chosen = np.zeros(ground.x.size, bool)
-    chosen[part.slice] = True
-    for step in (0.125, 0.09375):
-        tests = ground.along(part, chosen, step)
-        if not any(test.is_wrong and test.says_something for test in tests):
-            return False
-    return True
-
-
-def _wrong_none(name: str, scenario: str) -> Finding:
-    return Finding(
-        "none",
-        f"the rule returns None for {name}, which says that the outputs don't depend "
-        "on it; by differences they do",
-        argument=name,
-        scenario=scenario,
-        repair=f"return the gradient of {name}",
-    )

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from .._errors import GradientContractError, NotDifferentiableError, annotate
+from . import raw
 from .model import Finding
 from .problem import Arrays, Problem
-from .session import Session
+from .session import GIVEN, Session
 
 
 def ready(session: Session) -> Problem | None:
@@ -72,7 +73,9 @@ def _differentiable(session: Session, problem: Problem) -> Problem | None:
             return None
         return _differentiable(session, problem) if refused else problem
     except GradientContractError as error:
-        session.found(Finding("contract", str(error)))
+        raw.look(session, problem, GIVEN)  # it says more
+        if not session.findings:
+            session.found(Finding("contract", str(error), scenario=GIVEN))
         return None
     return problem
 

@@ -10,6 +10,7 @@ from .._survival.quiet import Progress, quiet
 from . import forward, layouts, precisions, purity, raw, second, upstream
 from . import thorough as modes
 from .constants import constants_of
+from .diagnosis import explain
 from .finite import not_finite
 from .first import MANY, Ground, Test
 from .flat import flat
@@ -17,9 +18,7 @@ from .model import Finding, Verdict
 from .problem import Problem
 from .ready import ready
 from .scenarios import Scenario, scenarios
-from .session import Session
-
-GIVEN = "the given inputs"
+from .session import GIVEN, Session
 
 
 def run(session: Session, *, thorough: bool) -> None:
@@ -44,14 +43,16 @@ def _look(
     session: Session, problem: Problem, progress: Progress, thorough: bool
 ) -> None:
     """What needs no differences first: it says best what is wrong."""
-    for what in (raw, upstream, purity, layouts):
+    for what in (raw, purity, upstream, layouts):
         progress(what.__name__.rpartition(".")[2])
         what.look(session, problem, GIVEN)
-    if problem.subject.surrogate is None:
-        _look_at_values(session, problem, progress)
-    else:
+        if session.has_found("contract"):
+            return  # there is no gradient to look at
+    if problem.subject.surrogate is not None:
         session.note(f"a surrogate on purpose: {problem.subject.surrogate}")
-    for what in (second, forward, precisions, *([modes] if thorough else [])):
+    elif not session.findings:
+        _look_at_values(session, problem, progress)
+    for what in (precisions, forward, second, *([modes] if thorough else [])):
         if session.findings:
             break
         progress(what.__name__.rpartition(".")[2])
@@ -110,13 +111,18 @@ def confirmed(ground: Ground, test: Test) -> bool:
 
 
 def _report(session: Session, scenario: Scenario, ground: Ground, test: Test) -> None:
+    found = explain(ground, test, session)
     session.found(
         Finding(
             "first order",
-            "the gradient is not the derivative",
+            found.message,
             argument=test.part.name,
+            output=found.output,
+            elements=found.elements,
             scenario=scenario.name,
             error=test.gap / test.scale,
             noise=test.resolution,
+            diagnosis=found.diagnosis,
+            repair=found.repair,
         )
     )

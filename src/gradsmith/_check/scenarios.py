@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .problem import Arrays, Problem
+from .session import GIVEN
 from .sizes import resized
 
 LARGE = (20.0, 100.0, 750.0, 1e4)
@@ -32,7 +33,7 @@ def scenarios(
     problem: Problem, constants: Sequence[float], random: np.random.Generator
 ) -> Iterator[Scenario]:
     """The given inputs first, then what is derived from them."""
-    yield Scenario("the given inputs", problem, is_given=True)
+    yield Scenario(GIVEN, problem, is_given=True)
     given = problem.xs
     pooled = _pooled(problem, constants, random) if _is_local(problem, given) else None
     if pooled is not None:

@@ -24,9 +24,15 @@ ROUNDINGS = 64.0
 STEPS = (0.125, 0.09375, 0.0625)  # a fresh step for each time that it is tried again
 
 
+# What is wrong in first order is wrong in second, and says nothing new.
+_CAUSES = ("first order", "linearity", "purity", "determinism", "contract", "precision")
+
+
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """By the arguments, then by the upstream gradient; nothing if it is refused."""
     if problem.subject.surrogate is not None or not problem.subject.linear:
+        return
+    if session.has_found(*_CAUSES):
         return
     random = session.random(f"second {scenario}")
     rule = Rule.at(flat(problem), random)
@@ -43,7 +49,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
         return
     wrong = _wrong_arguments(ground, tests)
     for test in wrong:
-        session.found(_wrong_by_argument(session, test, scenario))
+        session.found(_wrong_by_argument(test, scenario))
     if gap is not None and _gap_by_upstream(rule, random) is not None:
         session.found(_wrong_by_upstream(gap, scenario))
     elif not wrong:
@@ -73,17 +79,15 @@ def _again(ground: Ground, test: Test) -> bool:
     )
 
 
-def _wrong_by_argument(session: Session, test: Test, scenario: str) -> Finding:
+def _wrong_by_argument(test: Test, scenario: str) -> Finding:
     """A rule that is right in first order is wrong in second only if it is detached.
 
     Its values are right everywhere, so its derivative is, unless the framework takes
     something for a constant that changes with the arguments.
     """
-    first = any(finding.what == "first order" for finding in session.findings)
     words = "the derivative of the rule is not that of the gradient it computes"
     if test.rule == 0:
         words = "the derivative of the rule is zero, and the gradient does change"
-    detached = None if first else "detached second order"
     return Finding(
         WHAT,
         f"{words}: what it was computed from counts as a constant",
@@ -91,7 +95,7 @@ def _wrong_by_argument(session: Session, test: Test, scenario: str) -> Finding:
         scenario=scenario,
         error=test.gap / test.scale if np.isfinite(test.gap) else np.inf,
         noise=test.resolution,
-        diagnosis=detached,
+        diagnosis="detached second order",
         repair="compute the gradient from the arguments (and what the framework saved "
         "for you), with its own operations and without detaching; or say that it has "
         "no second order",
@@ -106,7 +110,7 @@ def _gap_by_upstream(rule: Rule, random: np.random.Generator) -> float | None:
     problem = rule.inner.problem
     v = signed(random, rule.x.shape)
     ws = [upstream_like(random, u) for u in rule.us]
-    tangents = rule.derived(problem.kit.by_upstream, rule.x, v)
+    tangents = rule.derived(rule.x, v)[1]
     gradients = problem.linear(rule.arguments.arrays(rule.x)).pull(ws)
     one, two = _terms(tangents, ws), _terms(gradients, rule.arguments.arrays(v))
     size = float(np.sqrt(np.sum(one * one) + np.sum(two * two)))

@@ -9,6 +9,8 @@ import numpy as np
 from .model import Finding, Look, Verdict
 from .problem import Problem
 
+GIVEN = "the given inputs"
+
 
 @dataclass
 class Session:
@@ -51,6 +53,10 @@ class Session:
     def is_wrong(self, argument: str | None = None) -> bool:
         """Whether something was found already, of an argument or at all."""
         return any(argument in (None, each.argument) for each in self.findings)
+
+    def has_found(self, *whats: str) -> bool:
+        """Whether there are findings of a kind, from which others would follow."""
+        return any(finding.what in whats for finding in self.findings)
 
     @property
     def verdict(self) -> Verdict:

@@ -166,12 +166,19 @@ def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None
         number = f"{len(found.outcomes)} transformations"
         session.looked("survival", scenario, Verdict.RIGHT, detail=number)
         return
+    if of_operation(problem.call) is None:
+        # The rule itself may well be right: it is the framework that drops it.
+        names = ", ".join(o.transformation for o in bad)
+        session.note(
+            f"{NAMES[problem.framework]} drops the rule in silence under {names}; an "
+            "operation of gs.custom_gradient or gs.operation keeps it"
+        )
+        return
     lines = [f"{o.verdict} under {o.transformation}: {o.detail}" for o in bad]
     session.found(
         Finding(
             "survival",
             "\n".join(["some transformations don't use the rule, in silence:", *lines]),
             scenario=scenario,
-            repair="an operation of gs.custom_gradient or gs.operation keeps its rule",
         )
     )

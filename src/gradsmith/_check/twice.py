@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,36 +21,44 @@ class Rule:
     arguments: Layout
     x: np.ndarray
     us: Arrays
-    native_us: list  # the same as the framework's arrays
+    gradient: Callable[..., Any]  # of (xs), as the framework's arrays
+    twice: Callable[..., Any]  # of (xs, vs): that of <pull_x(u), v> by x and by u
 
     @classmethod
     def at(cls, f: Flat, random: np.random.Generator) -> Rule:
-        problem, kit = f.problem, f.problem.kit
+        problem, kit, fn = f.problem, f.problem.kit, f.problem.native
         with context(problem):
-            ys = kit.value(problem.native, problem.given(f.arguments.arrays(f.x)))
+            ys = kit.value(fn, problem.given(f.arguments.arrays(f.x)))
             us = [upstream_like(random, kit.numpy(y)) for y in ys]
-            native = [
-                kit.array(u, kit.dtype_name(y)) for u, y in zip(us, ys, strict=True)
-            ]
-        return cls(f, f.arguments, f.x, us, native)
+            dys = [kit.array(u, kit.dtype_name(y)) for u, y in zip(us, ys, strict=True)]
+        return cls(
+            f,
+            f.arguments,
+            f.x,
+            us,
+            lambda xs: kit.vjp(fn, xs)[1](dys),
+            lambda xs, vs: kit.twice(fn, xs, dys, vs),
+        )
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        gradients = self.inner.problem.linear(self.arguments.arrays(x)).pull(self.us)
-        return self.arguments.vector(gradients)
+        with context(self.inner.problem):
+            return self.arguments.vector(self._back(self.gradient(self._given(x))))
 
     def linear(self, x: np.ndarray) -> Point:
-        def pull(v: np.ndarray) -> np.ndarray:
-            return self.arguments.vector(self.derived(self.inner.problem.kit.hvp, x, v))
+        return Point(self.value(x), lambda v: self.derived(x, v)[0], self.arguments)
 
-        return Point(self.value(x), pull, self.arguments)
+    def derived(self, x: np.ndarray, v: np.ndarray) -> tuple[np.ndarray, list]:
+        """The gradient of <pull_x(u), v>: by x as a vector, and by each u."""
+        with context(self.inner.problem):
+            by_x, by_u = self.twice(self._given(x), self._given(v))
+            return self.arguments.vector(self._back(by_x)), self._back(by_u)
 
-    def derived(self, by: Any, x: np.ndarray, v: np.ndarray) -> list:
-        """The gradient of <pull_x(u), v>, by x or by u."""
-        problem, arrays = self.inner.problem, self.arguments.arrays
-        with context(problem):
-            xs, vs = problem.given(arrays(x)), problem.given(arrays(v))
-            found = by(problem.native, xs, self.native_us, vs)
-            return [None if g is None else problem.kit.numpy(g) for g in found]
+    def _given(self, x: np.ndarray) -> list[Any]:
+        return self.inner.problem.given(self.arguments.arrays(x))
+
+    def _back(self, gradients: list[Any]) -> list:
+        numpy = self.inner.problem.kit.numpy
+        return [None if g is None else numpy(g) for g in gradients]
 
     @property
     def eps(self) -> float:

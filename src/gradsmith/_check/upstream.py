@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .flat import Flat, Point, flat
+from .flat import EPS, Flat, Point, flat
 from .model import Finding, Verdict
 from .native import signed
 from .nonlinear import Nonlinear, recognised
 from .problem import Problem
+from .rounding import precision_of
 from .session import Session
 
 WHAT = "linearity"
@@ -30,6 +31,8 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     if not problem.subject.linear:
         session.note("the rule is declared not to be linear in the upstream gradient")
         return
+    if session.has_found("purity", "determinism"):
+        return  # it would follow from that
     probe = Probe(flat(problem), session.random(f"upstream {scenario}"))
     if not (probe.y.size and probe.g.size):
         return
@@ -94,7 +97,7 @@ class Probe:
             for k, words in ((-SCALE, "-1024 times"), (1 / SCALE, "1/1024 of")):
                 error = _largest(self.pull(k * self.u) / k - g)
                 rounding = ROUNDINGS * self.noise + (SHRUNK * size if k > 0 else 0.0)
-                if error > rounding:
+                if error > rounding and not self._is_coarse(error, size):
                     law = (
                         f"{words} an upstream gradient doesn't give {words} the "
                         "gradient"
@@ -107,10 +110,15 @@ class Probe:
         g = self.pull(w)
         error = _largest(self.pull(self.u + w) - (self.g + g))
         rounding = 2 * ROUNDINGS * max(self.noise, self.flat.eps * _largest(g))
-        if error <= rounding:
+        if error <= rounding or self._is_coarse(error, size):
             return None
         law = "the gradient for a sum of upstream gradients is not the sum of theirs"
         return Broken(law, error / (size or 1.0), rounding / (size or 1.0))
+
+    def _is_coarse(self, error: float, size: float) -> bool:
+        """Whether the rule computes in a lower precision, which is another matter."""
+        dtype = precision_of(self.pull(self.random.uniform(-1, 1, self.y.shape)))
+        return dtype is not None and error <= ROUNDINGS * EPS[dtype] * size
 
     def _relative(self, size: float) -> float:
         return ROUNDINGS * self.noise / (size or 1.0)

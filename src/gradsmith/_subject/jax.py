@@ -19,7 +19,7 @@ def subject_of(op: Any) -> Subject | None:
         altered = _altered_jvp
     else:
         return None
-    body = _body(op)
+    body = body_of(op)
     return Subject(
         name_of(body),
         op,
@@ -29,7 +29,7 @@ def subject_of(op: Any) -> Subject | None:
     )
 
 
-def _body(op: Any) -> Any:
+def body_of(op: Any) -> Any:
     """The user's function; `custom_gradient` has it inside one of its own."""
     if getattr(op.fun, "__module__", "") != jax.custom_vjp.__module__:
         return op.fun

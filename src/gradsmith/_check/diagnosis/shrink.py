@@ -20,7 +20,7 @@ def shrunk(case: Case) -> Case | None:
 
     Axes of the same length stay so, and those of different ones too.
     """
-    problem = case.ground.flat.problem.at(
+    problem = case.ground.flat.problem.at_moved(
         case.ground.flat.arguments.arrays(case.ground.x)
     )
     lengths = sorted({n for x in _arrays(problem.inputs) for n in x.shape if n > SHORT})

@@ -10,7 +10,8 @@
     vjp(fn, xs) -> ys, pull         pull(dys) may be called often; None: unconnected
     jvp(fn, xs, dxs) -> dys
     hvp(fn, xs, dys, vs)            the gradient of <pull(dys), vs> by xs
-    by_upstream(fn, xs, dys, vs)    the gradient of <pull(dys), vs> by dys
+    twice(fn, xs, dys, vs)          the same by xs, and by dys
+    abstract(fn, xs)                fn without values, where that is quicker
     LAYOUTS, repeated               other layouts in memory, where there are any
 
 `fn` takes and returns flat lists of the framework's arrays, and so does `pull`.

@@ -46,24 +46,20 @@ def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
 
 
 def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
-    def slope(*xs: Any) -> Any:
-        gradients = vjp(fn, list(xs))[1](dys)
+    return twice(fn, xs, dys, vs)[0]
+
+
+def twice(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> Any:
+    n = len(xs)
+
+    def slope(*both: Any) -> Any:
+        gradients = vjp(fn, list(both[:n]))[1](list(both[n:]))
         pairs = zip(gradients, vs, strict=True)
         return sum(np.sum(np.real(np.conj(v) * g)) for g, v in pairs)
 
-    y, pull = transforms.vjp(slope, *xs)
-    return _listed(pull(np.ones_like(y)))
-
-
-def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
-    pull = vjp(fn, xs)[1]
-
-    def slope(*dys: Any) -> Any:
-        pairs = zip(pull(list(dys)), vs, strict=True)
-        return sum(np.sum(np.real(np.conj(v) * g)) for g, v in pairs)
-
-    y, outer = transforms.vjp(slope, *dys)
-    return _listed(outer(np.ones_like(y)))
+    y, pull = transforms.vjp(slope, *xs, *dys)
+    found = _listed(pull(np.ones_like(y)))
+    return found[:n], found[n:]
 
 
 def _listed(gradients: Any) -> list[Any]:

@@ -56,24 +56,19 @@ def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
 
 
 def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
-    with tf.GradientTape() as outer:
-        outer.watch(xs)
-        with tf.GradientTape() as inner:
-            inner.watch(xs)
-            ys = fn(xs)
-        gradients = _gradients(inner, ys, xs, dys)
-        slope = _inner(gradients, vs)
-    return [None] * len(xs) if slope is None else outer.gradient(slope, xs)
+    return twice(fn, xs, dys, vs)[0]
 
 
-def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
+def twice(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> Any:
     with tf.GradientTape() as outer:
-        outer.watch(dys)
+        outer.watch([*xs, *dys])
         with tf.GradientTape() as inner:
             inner.watch(xs)
             ys = fn(xs)
         slope = _inner(_gradients(inner, ys, xs, dys), vs)
-    return [None] * len(dys) if slope is None else outer.gradient(slope, dys)
+    if slope is None:
+        return [None] * len(xs), [None] * len(dys)
+    return outer.gradient(slope, (xs, dys))
 
 
 def _inner(gradients: list[Any], vs: list[Any]) -> Any:

@@ -71,15 +71,10 @@ def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
 
 
 def hvp(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
-    return _twice(fn, xs, dys, vs)[: len(xs)]
+    return twice(fn, xs, dys, vs)[0]
 
 
-def by_upstream(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
-    return _twice(fn, xs, dys, vs)[len(xs) :]
-
-
-def _twice(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
-    """The gradient of <pull(dys), vs> by xs and by dys."""
+def twice(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> Any:
     xs = [x.detach().requires_grad_() for x in xs]
     # once_differentiable refuses only if the upstream gradient needs a gradient.
     dys = [dy.detach().requires_grad_() for dy in dys]
@@ -87,9 +82,10 @@ def _twice(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> list[Any]:
         gradients = _gradients(fn(xs), xs, dys, create_graph=True)
         slope = _inner(gradients, vs)
     if not (isinstance(slope, torch.Tensor) and slope.requires_grad):
-        return [None] * (len(xs) + len(dys))
+        return [None] * len(xs), [None] * len(dys)
     _require_twice(slope)
-    return list(torch.autograd.grad(slope, [*xs, *dys], allow_unused=True))
+    found = list(torch.autograd.grad(slope, [*xs, *dys], allow_unused=True))
+    return found[: len(xs)], found[len(xs) :]
 
 
 def _require_twice(y: Any) -> None:

@@ -1,0 +1,162 @@
+"""What pytest talks to while `--gradsmith` is given."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .hooks import Hooks
+from .recorder import Recorder
+from .summary import counts, details, merged, table
+
+_KEY = "gradsmith"  # in what a worker of pytest-xdist hands over
+
+
+class Plugin:
+    """Records while tests run, checks at the end, and says what it found.
+
+    With pytest-xdist each worker records and checks, and the controller shows.
+    """
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.recorder = Recorder()
+        self.hooks = Hooks(self.recorder)
+        self.rows: list[dict[str, Any]] = []
+        self.of_frameworks: set[str] = set()
+        self.problems: list[str] = []
+        self.seconds = 0.0
+        self.hooks.install()
+
+    @property
+    def is_worker(self) -> bool:
+        return hasattr(self.config, "workerinput")
+
+    # --- while tests run
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
+        self.recorder.test = item.nodeid
+        try:
+            return (yield)
+        finally:
+            self.recorder.test = "between tests"
+
+    # --- at the end
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        self.hooks.remove()
+        interrupted = exitstatus in (
+            pytest.ExitCode.INTERRUPTED,
+            pytest.ExitCode.INTERNAL_ERROR,
+            pytest.ExitCode.USAGE_ERROR,
+        )
+        if interrupted:
+            self.problems.append("the session was interrupted: nothing was checked")
+        elif self.recorder.operations:
+            with self.recorder.guarded("checking"):
+                self._check()
+        self.of_frameworks |= self.recorder.of_frameworks
+        self.problems += self.recorder.problems
+        if self.is_worker:
+            self._hand_over()
+            return
+        self.rows = merged(self.rows)
+        self._write_json()
+        if self._is_failure and exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _check(self) -> None:
+        from .checking import checked
+
+        option: Any = self.config.getoption
+        start = time.monotonic()
+        self.rows += checked(
+            self.recorder,
+            seed=option("gradsmith_seed"),
+            seconds=option("gradsmith_max_seconds"),
+            ignore=self.config.getini("gradsmith_ignore"),
+        )
+        self.seconds = time.monotonic() - start
+
+    @property
+    def _is_failure(self) -> bool:
+        wrong = any(row["verdict"] == "wrong" for row in self.rows)
+        return wrong and not self.config.getoption("gradsmith_report_only")
+
+    # --- pytest-xdist
+
+    def _hand_over(self) -> None:
+        found = {
+            "rows": self.rows,
+            "of_frameworks": sorted(self.of_frameworks),
+            "problems": self.problems,
+            "seconds": self.seconds,
+        }
+        output: Any = self.config
+        output.workeroutput[_KEY] = json.dumps(found, default=str)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: Any) -> None:
+        """A worker is done."""
+        text = getattr(node, "workeroutput", {}).get(_KEY)
+        if text is None:
+            name = node.gateway.id
+            self.problems.append(f"worker {name} crashed: what it recorded is lost")
+            return
+        found = json.loads(text)
+        self.rows += found["rows"]
+        self.of_frameworks |= set(found["of_frameworks"])
+        self.seconds += found["seconds"]
+        self.problems += [p for p in found["problems"] if p not in self.problems]
+
+    # --- what is shown
+
+    def _write_json(self) -> None:
+        file = self.config.getoption("gradsmith_json")
+        if not file:
+            return
+        found = {
+            "operations": self.rows,
+            "of_frameworks": sorted(self.of_frameworks),
+            "problems": self.problems,
+            "seed": self.config.getoption("gradsmith_seed"),
+            "seconds": self.seconds,
+        }
+        try:
+            text = json.dumps(found, indent=2, ensure_ascii=False, default=str)
+            Path(file).write_text(text, encoding="utf-8")
+        except OSError as error:
+            self.problems.append(f"--gradsmith-json: {error}")
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        show = terminalreporter
+        show.section("custom gradients")
+        root = str(self.config.rootpath)
+        if self.rows:
+            for line in table(self.rows, root):
+                show.line(line, red=line.startswith("✗"), green=line.startswith("✓"))
+        for row in self.rows:
+            lines = details(row, root)
+            if lines:
+                show.line("")
+            for line in lines:
+                show.line(line)
+        show.line("")
+        for problem in self.problems:
+            show.line(f"gradsmith: {problem}", yellow=True)
+        if self.of_frameworks:
+            n = len(self.of_frameworks)
+            show.line(f"not checked, since they are the frameworks' own: {n} more")
+        seed = self.config.getoption("gradsmith_seed")
+        took = f" (seed {seed}, {self.seconds:.1f} s)" if self.rows else ""
+        wrong = any(row["verdict"] == "wrong" for row in self.rows)
+        end = ": the session fails (--gradsmith-report-only lets it pass)"
+        words = f"{counts(self.rows)}{took}{end * self._is_failure}"
+        show.line(words, red=wrong, green=not wrong, bold=True)

@@ -1,0 +1,109 @@
+"""The rows of all workers as one table, and in words."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from typing import Any
+
+_WORST = ("wrong", "not checked", "inconclusive", "right")
+_SYMBOL = {"right": "✓", "wrong": "✗", "inconclusive": "?", "not checked": "-"}
+
+
+def merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """One row for each operation, whichever worker ran its tests; the worst first."""
+    found: dict[Any, dict[str, Any]] = {}
+    for row in rows:
+        key = (row["framework"], row["file"], row["line"], row["operation"])
+        known = found.setdefault(key, {**row, "tests": [], "notes": [], "cases": []})
+        for name in ("tests", "notes"):
+            known[name] += [each for each in row[name] if each not in known[name]]
+        for case in row["cases"]:
+            seen = [(each["inputs"], each["verdict"]) for each in known["cases"]]
+            if (case["inputs"], case["verdict"]) not in seen:
+                known["cases"].append(case)
+    for row in found.values():
+        row["verdict"] = verdict_of(row)
+    return sorted(found.values(), key=_order)
+
+
+def _order(row: dict[str, Any]) -> Any:
+    worst = _WORST.index(row["verdict"]) if row["verdict"] in _WORST else len(_WORST)
+    return worst, row["file"], row["line"]
+
+
+def verdict_of(row: dict[str, Any]) -> str:
+    """The worst of its cases; right, if at least one is, and the others had no time."""
+    if row["ignored"]:
+        return "ignored"
+    verdicts = {case["verdict"] for case in row["cases"]}
+    if "wrong" not in verdicts and "right" in verdicts:
+        verdicts.discard("not checked")
+    return next((each for each in _WORST if each in verdicts), "not checked")
+
+
+def table(rows: list[dict[str, Any]], root: str) -> list[str]:
+    """The lines of the table."""
+    cells = [("", "operation", "framework", "defined at", "verdict", "exercised by")]
+    for row in rows:
+        symbol = _SYMBOL.get(row["verdict"], "-")
+        tests = row["tests"][0] if row["tests"] else ""
+        more = len(row["tests"]) - 1
+        cells.append(
+            (
+                symbol,
+                row["operation"],
+                row["framework"],
+                where(row, root),
+                row["verdict"],
+                f"{tests} and {more} more" if more > 0 else tests,
+            )
+        )
+    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
+    return [
+        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+
+
+def where(row: dict[str, Any], root: str) -> str:
+    """File and line, from the root of the suite if it is in there."""
+    if not row["file"]:
+        return row["module"]
+    file = row["file"]
+    if file.startswith(root + os.sep):
+        file = os.path.relpath(file, root)
+    return f"{file}:{row['line']}"
+
+
+def details(row: dict[str, Any], root: str) -> list[str]:
+    """What is to be said of an operation beside its verdict."""
+    lines: list[str] = []
+    said: list[str] = []
+    for case in row["cases"]:
+        if case["verdict"] == "right":
+            continue
+        call = f"{row['operation']}({case['inputs']})"
+        if case["text"] in said:
+            lines.append(f"the same for {call}")
+            continue
+        lines.append(f"{where(row, root)}: {call}")
+        if case["random"]:
+            lines.append("  with random values: where tests call it, there are none")
+        lines += [f"  {line}" for line in case["text"].splitlines()]
+        said.append(case["text"])
+    return lines + [f"{row['operation']}: {note}" for note in row["notes"]]
+
+
+def counts(rows: list[dict[str, Any]]) -> str:
+    """How many there are of each verdict."""
+    n = len(rows)
+    if not n:
+        return "no custom gradient was exercised"
+    kinds = [row["verdict"] for row in rows]
+    words = [
+        f"{kinds.count(each)} {each}"
+        for each in (*_WORST, "ignored")
+        if each in kinds or each in ("wrong", "right")
+    ]
+    return f"{n} custom gradient{'s' * (n > 1)}: {', '.join(words)}"

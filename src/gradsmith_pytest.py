@@ -1,0 +1,98 @@
+"""The door of the pytest plugin, which every pytest of this environment opens.
+
+It is a module of its own, since importing any part of `gradsmith` imports NumPy, which
+takes 0.2 s: who does not ask for `--gradsmith` should not wait for it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    group = parser.getgroup("gradsmith", "custom gradients (gradsmith)")
+    group.addoption(
+        "--gradsmith",
+        action="store_true",
+        help="check every custom gradient that the tests exercise; a wrong one fails "
+        "the session",
+    )
+    group.addoption(
+        "--gradsmith-report-only",
+        action="store_true",
+        help="like --gradsmith, but wrong gradients don't fail the session",
+    )
+    group.addoption(
+        "--gradsmith-json",
+        metavar="FILE",
+        help="like --gradsmith, and write what was found to a file",
+    )
+    group.addoption(
+        "--gradsmith-max-seconds",
+        type=float,
+        default=300.0,
+        metavar="N",
+        help="how long checking may take in all (default: 300)",
+    )
+    group.addoption(
+        "--gradsmith-seed",
+        type=int,
+        default=0,
+        metavar="N",
+        help="for the random choices of the checks (default: 0)",
+    )
+    parser.addini(
+        "gradsmith_ignore",
+        "operations whose gradient is not the derivative on purpose, and is not to be "
+        "checked: patterns of names, such as RoundThrough or mypackage.quantize.*",
+        type="linelist",
+    )
+
+
+_ASKING = ("gradsmith", "gradsmith_report_only", "gradsmith_json")
+
+
+_NAME = "gradsmith-recording"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
+    # Before a conftest.py imports what is to be watched
+    _record_if_asked(early_config, early_config.known_args_namespace)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    _record_if_asked(config, config.option)  # if this was not loaded that early
+
+
+def _record_if_asked(config: pytest.Config, options: Any) -> None:
+    asked = any(getattr(options, name, None) for name in _ASKING)
+    if asked and not config.pluginmanager.has_plugin(_NAME):
+        from gradsmith._recording.plugin import Plugin
+
+        config.pluginmanager.register(Plugin(config), _NAME)
+
+
+@pytest.fixture
+def gradient_check(request: pytest.FixtureRequest) -> Any:
+    """Fail unless an operation's gradient is right: `gradient_check(op, x, seed=1)`.
+
+    It takes what `gs.check` takes, and returns its report, which is kept with the
+    test: in a JUnit file, and on the terminal if the test fails later.
+    """
+
+    def gradient_check(op: Any, *inputs: Any, **options: Any) -> Any:
+        __tracebackhide__ = True
+        import gradsmith as gs
+        from gradsmith._check import GradientError
+
+        report = gs.check(op, *inputs, **options)
+        request.node.user_properties.append(("gradsmith", str(report)))
+        if not report.ok:
+            raise GradientError(report)
+        request.node.add_report_section("call", "gradient check", str(report))
+        return report
+
+    return gradient_check
