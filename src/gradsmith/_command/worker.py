@@ -12,8 +12,10 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -59,6 +61,19 @@ def _redirect(log: str) -> None:
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 
 
+@contextmanager
+def _deaf() -> Iterator[None]:
+    """Without ears for Ctrl-C, which a process that is started here inherits."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say so
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
 class Worker:
     """A process that answers one task at a time."""
 
@@ -80,7 +95,8 @@ class Worker:
         files = str(self.log), str(self.trace)
         # Not a daemon: those may not have children, and users' code may.
         self.process = context.Process(target=serve, args=(theirs, *files, limit))
-        self.process.start()
+        with _deaf():
+            self.process.start()
         theirs.close()
 
     def give(self, task: Task) -> None:
