@@ -8,6 +8,8 @@ JOBS ?= 2
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
+	@echo "\nAre their gradients right?  (gradsmith check examples)"
+	@$(ENVS)/demo/bin/gradsmith check examples
 
 test: $(ENVS)/test/made
 	$(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)

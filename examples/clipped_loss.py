@@ -27,6 +27,12 @@ def loss_gradient(dy, y, y_true, y_pred):
 loss = gs.with_gradient(plain_loss, loss_gradient)
 
 
+@loss.example
+def _():
+    # Labels are small integers: they have no gradient, and float32 stays float32
+    return np.array([1, 0, 1, 0], np.int8), np.array([0.9, 0.2, -0.3, 1.5])
+
+
 def report() -> Iterator[str]:
     y_true = gs.Tensor([1.0, 0.0, 1.0, 0.0])
     y_pred = gs.Tensor([0.9, 0.2, -0.3, 1.5])

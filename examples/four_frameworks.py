@@ -25,6 +25,11 @@ def softmax(x, axis=-1):
     return y, grad
 
 
+@softmax.example
+def _():
+    return gs.spec("rows classes")
+
+
 def by_numpy(x):
     gradient = gs.grad(lambda x: softmax(x)[0])(x)
     return gradient, gs.jvp(softmax, (x,), (x,))[1]

@@ -16,7 +16,7 @@ import gradsmith as gs
 @gs.custom_gradient(surrogate="ReLU with a leak of 0.01 in its gradient")
 def leaky_gradient_relu(x):
     def grad(dy):
-        return dy * np.where(x > 0, 1, 0.01)
+        return np.where(x > 0, dy, 0.01 * dy)
 
     return np.maximum(x, 0), grad
 

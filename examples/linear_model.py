@@ -22,6 +22,11 @@ def mean_squared_error(y_true, y_pred):
     return np.mean(error**2), grad
 
 
+@mean_squared_error.example
+def _():
+    return gs.spec("n", "int8"), gs.spec("n")  # integers have no gradient
+
+
 def train(steps: int = 300, seed: int = 0):
     rng = np.random.default_rng(seed)
     x = rng.normal(size=(200, 2))

@@ -15,7 +15,7 @@ import gradsmith as gs
 @gs.custom_gradient
 def bent(x):
     def grad(dy):
-        return dy * np.select([x > 0, x < 0], [2, 1], default=1.5)
+        return np.select([x > 0, x < 0], [2 * dy, dy], default=1.5 * dy)
 
     return np.where(x > 0, 2 * x, x), grad
 

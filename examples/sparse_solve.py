@@ -67,6 +67,12 @@ def heat_equation(pieces):
     return SparseSolver(rows, columns), entries
 
 
+@SparseSolver.solve.example
+def _():
+    solver, entries = heat_equation(6)
+    return solver, entries @ np.linspace(1, 2, 6), gs.spec(5)
+
+
 def misfit(conductivity, entries, heat, measured, solver):
     """How far the temperature is from the measured one, in any framework."""
     temperature = solver.solve(gnp.matmul(entries, conductivity), heat)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
 from ._contract import not_differentiable, zero
-from ._cotangent import spec
 from ._define import custom_gradient, operation, with_gradient
 from ._errors import (
     GradientContractError,
@@ -22,6 +21,7 @@ from ._module import Module
 from ._operation import Operation
 from ._pool import release_memory
 from ._portable import stop_gradient, unbroadcast
+from ._spec import spec
 from ._tensor import Tensor, Variable, constant
 from ._transforms import (
     grad,
@@ -40,6 +40,7 @@ _scipy_hook.install()
 
 if TYPE_CHECKING:
     from ._check import assert_gradients, check
+    from ._examples import example
     from ._python_op import python_op
     from ._survival import survival_table, survives
 
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 _LAZY = {
     "assert_gradients": "_check",
     "check": "_check",
+    "example": "_examples",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -82,6 +84,7 @@ __all__ = [
     "check",
     "constant",
     "custom_gradient",
+    "example",
     "grad",
     "hessian",
     "hvp",

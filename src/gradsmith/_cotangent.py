@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from math import prod
-from operator import index
 from typing import Any
 
 import numpy as np
@@ -40,21 +39,6 @@ class Spec:
             getattr(x, "shape", None) == self.shape
             and getattr(x, "dtype", None) == self.dtype
         )
-
-
-def spec(shape: Any, dtype: Any = "float64") -> Spec:
-    """A shape and a dtype, to say what a function returns without running it.
-
-    >>> spec((2, 3), "float32")
-    Spec(shape=(2, 3), dtype=float32)
-
-    An axis that is None is open; so are all of them, and their number, if the shape is.
-    """
-    sizes: Any = None
-    if shape is not None:
-        axes = (shape,) if hasattr(shape, "__index__") else shape
-        sizes = tuple(n if n is None else index(n) for n in axes)
-    return Spec(sizes, np.dtype(dtype))
 
 
 def spec_of(x: Any) -> Spec:

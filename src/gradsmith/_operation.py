@@ -27,6 +27,7 @@ class Operation:
     # The rule (or the code of `grad`) that was last found to take the plain arguments
     # and no options, so that it need not be looked at again.
     plain_rule: Any = ()
+    examples: tuple[Callable[[], Any], ...] = ()  # functions that return arguments
 
     # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
     # is, not as the function that it wraps.
@@ -119,6 +120,16 @@ class Operation:
         _require_function(rule, f"the jvp of {self.name!r} is")
         self.jvp_rule = rule
         return rule
+
+    def example(self, make: Callable[[], Any]) -> Callable[[], Any]:
+        """Give arguments to check it with; `make()` returns them.
+
+        A tuple holds them in order, a dict by name; anything else is the only one.
+        Arrays may be specs (`gs.spec`). There can be several examples.
+        """
+        _require_function(make, f"an example of {self.name!r} is")
+        self.examples = (*self.examples, make)
+        return make
 
     def altered(self, around: Callable[..., Any]) -> Operation:
         """A copy whose gradient functions and rules are those that `around` returns.

@@ -96,13 +96,13 @@ def python_op(
         return lambda fn: python_op(
             fn, grad, jvp=jvp, spec=spec, surrogate=surrogate, linear=linear
         )
-    closure, rules = False, (grad, jvp)
+    closure, rules, examples = False, (grad, jvp), ()
     if isinstance(fn, Operation):
         closure, rules = fn.closure, (grad or fn.vjp_rule, jvp or fn.jvp_rule)
         surrogate, linear = surrogate or fn.surrogate, linear and fn.linear
-        fn = fn.fn
+        fn, examples = fn.fn, fn.examples
     result = PythonOperation(fn, closure=closure, surrogate=surrogate, linear=linear)
-    result.spec = spec
+    result.spec, result.examples = spec, examples
     for give, rule in zip((result.vjp, result.jvp), rules, strict=True):
         if rule is not None:
             give(rule)

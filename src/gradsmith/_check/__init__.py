@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from typing import Any
 
 from .._arrays import NAMES
-from .._errors import GradsmithError
+from .._errors import GradsmithError, annotate
 from .._subject import framework_for, prepared, subject_of
+from .inputs import Given, given
 from .kits import kit_for
+from .merge import merged
 from .model import Finding, Look, Report, Verdict
 from .problem import as_array, problem_of
 from .run import run
@@ -50,16 +53,36 @@ def check(
     ...     return x**3, lambda dy: 3 * x**2 * dy
     >>> gs.check(cube, np.array([1.0, -2.0])).verdict
     <Verdict.RIGHT: 'right'>
+
+    Inputs are arrays, or specs from which they are made up:
+
+    >>> gs.check(cube, gs.spec("batch 3", low=0)).ok
+    True
+
+    Without inputs the operation is checked on each of its examples (`@cube.example`, or
+    `gs.example` for what is not ours). Exceptions of the operation pass through.
     """
+    chosen = given(op, inputs, keywords, seed=seed)
+    reports = [
+        _check_one(op, each, framework=framework, seed=seed, thorough=thorough)
+        for each in chosen
+    ]
+    return merged(reports, [each.name for each in chosen])
+
+
+def _check_one(
+    op: Any, given: Given, *, framework: str | None, seed: int, thorough: bool
+) -> Report:
     start = time.perf_counter()
-    name = framework_for(op, (inputs, keywords), framework, caller="check()")
+    inputs = given.args, given.kwargs
+    name = framework_for(op, inputs, framework, caller="check()")
     kit = kit_for(name)
     subject = subject_of(op, name)
-    args, kwargs = prepared(
-        (inputs, keywords), as_array, caller=f"check({subject.name})"
-    )
-    session = Session(problem_of(subject, kit, name, args, kwargs), seed)
-    run(session, thorough=thorough)
+    args, kwargs = prepared(inputs, as_array, caller=f"check({subject.name})")
+    problem = problem_of(subject, kit, name, args, kwargs, bounds=given.bounds)
+    session = Session(problem, seed)
+    with annotate(f"checked on {given.name}") if given.name else nullcontext():
+        run(session, thorough=thorough)
     return Report(
         subject.name,
         NAMES[name],

@@ -18,6 +18,7 @@ import numpy as np
 from .. import _tree
 from .._arrays import is_array
 from .._subject import Subject, is_floating
+from .bounds import Bounds, within
 
 Arrays = list[np.ndarray]
 Gradients = list[np.ndarray | None]
@@ -47,6 +48,9 @@ class Problem:
     names: tuple[str, ...]  # of the arrays of floating numbers
     dtypes: tuple[str, ...]  # what they are given as
     held: frozenset[str] = frozenset()  # the names of those that are not moved
+    bounds: tuple[
+        Bounds, ...
+    ] = ()  # of all arrays of floating numbers, if any has some
 
     # --- running it
 
@@ -137,10 +141,11 @@ class Problem:
         def leaf(x: Any) -> Any:
             return next(new) if _moves(x) and next(names) not in self.held else x
 
-        return replace(self, inputs=_tree.map(leaf, self.inputs))
+        return self.with_inputs(_tree.map(leaf, self.inputs))
 
     def with_inputs(self, inputs: Any) -> Problem:
-        return replace(self, inputs=inputs)
+        """With other inputs, within the bounds of the given ones."""
+        return replace(self, inputs=within(inputs, self.bounds))
 
     def in_dtype(self, dtype: str) -> Problem:
         """With all of the arrays in one precision; complex ones stay complex."""
@@ -214,7 +219,12 @@ _WIDE = ("float64", "complex128")
 
 
 def problem_of(
-    subject: Subject, kit: Any, framework: str, args: Any, kwargs: Any
+    subject: Subject,
+    kit: Any,
+    framework: str,
+    args: Any,
+    kwargs: Any,
+    bounds: tuple[Bounds, ...] = (),
 ) -> Problem:
     """The problem of an operation, called with these arrays of its framework."""
     named = [(name, x) for name, x in _named(subject, args, kwargs) if is_moved(x)]
@@ -232,6 +242,7 @@ def problem_of(
         _tree.map(leaf, (tuple(args), dict(kwargs))),
         tuple(name for name, _ in named),
         tuple(_dtype_name(x, kit) for _, x in named),
+        bounds=bounds,
     )
 
 

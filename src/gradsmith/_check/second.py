@@ -38,10 +38,10 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     rule = Rule.at(flat(problem), random)
     if not (rule.x.size and rule.us):
         return
-    ground = Ground(rule, random)  # type: ignore[arg-type]
-    if not np.all(np.isfinite(ground.y)):
-        return
     try:
+        ground = Ground(rule, random)  # type: ignore[arg-type]
+        if not np.all(np.isfinite(ground.y)):
+            return
         tests = list(ground.tests())
         gap = _gap_by_upstream(rule, random)
     except Exception as error:

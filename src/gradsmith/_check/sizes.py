@@ -83,7 +83,9 @@ def _with_lengths(
         new = np.resize(x, shape)
         if x.dtype.kind not in "fc":
             # An index must not point beyond an axis that became shorter.
-            return np.minimum(new, shortest) if x.dtype.kind in "iu" else new
+            if x.dtype.kind not in "iu":
+                return new
+            return np.minimum(new, min(shortest, np.iinfo(x.dtype).max))
         return (new * (1 + 0.1 * random.standard_normal(shape))).astype(x.dtype)
 
     return problem.with_inputs(_tree.map(leaf, problem.inputs))

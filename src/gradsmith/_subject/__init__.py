@@ -1,6 +1,13 @@
 """Operations looked at from outside: ours, a framework's own, any function."""
 
-from .door import framework_for, module_for, prepared, subject_of
+from .door import (
+    framework_for,
+    framework_of_native,
+    module_for,
+    prepared,
+    require_operation,
+    subject_of,
+)
 from .subject import (
     Around,
     Subject,
@@ -16,6 +23,7 @@ __all__ = [
     "Around",
     "Subject",
     "framework_for",
+    "framework_of_native",
     "is_floating",
     "module_for",
     "name_of",
@@ -23,6 +31,7 @@ __all__ = [
     "of_operation",
     "prepared",
     "replaced",
+    "require_operation",
     "signature_of",
     "subject_of",
 ]

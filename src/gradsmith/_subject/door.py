@@ -24,7 +24,7 @@ def framework_for(op: Any, inputs: Any, asked: str | None, *, caller: str) -> st
         raise GradsmithError(
             f"framework={asked!r} is unknown: it is one of {', '.join(NAMES)}"
         )
-    own = None if of_operation(op) else _framework_of_native(op)
+    own = None if of_operation(op) else framework_of_native(op)
     arrays = [x for x in _tree.leaves(inputs) if is_array(x)]
     found = common_framework(arrays, caller) if arrays else "numpy"
     name = asked or own or found
@@ -43,7 +43,7 @@ def framework_for(op: Any, inputs: Any, asked: str | None, *, caller: str) -> st
 
 
 def require_operation(op: Any, caller: str) -> None:
-    if callable(op) and not (inspect.isclass(op) and _framework_of_native(op) is None):
+    if callable(op) and not (inspect.isclass(op) and framework_of_native(op) is None):
         return
     raise GradsmithError(
         f"{caller} wants an operation, not {op!r}\n  what to do: give it one made by "
@@ -53,7 +53,7 @@ def require_operation(op: Any, caller: str) -> None:
     )
 
 
-def _framework_of_native(op: Any) -> str | None:
+def framework_of_native(op: Any) -> str | None:
     """The framework whose operation this is; only those already loaded can have any."""
     for name in _INSTALL:
         if name in sys.modules and _natives(name).subject_of(op) is not None:

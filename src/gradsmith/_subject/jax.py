@@ -25,6 +25,7 @@ def subject_of(op: Any) -> Subject | None:
         op,
         signature_of(body),
         lambda around: nullcontext(altered(op, around)),
+        module=getattr(body, "__module__", None),
     )
 
 

@@ -35,6 +35,7 @@ class Subject:
     own_forward: bool = False  # it has a forward rule beside the reverse one
     surrogate: str | None = None  # the rule is not the derivative on purpose
     linear: bool = True  # the rule is linear in the upstream gradient
+    module: str | None = None  # where a framework's own operation is defined
 
 
 def of_operation(op: Any) -> Subject | None:

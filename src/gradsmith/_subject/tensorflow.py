@@ -20,7 +20,8 @@ def subject_of(op: Any) -> Subject | None:
     def altered(around: Around) -> Any:
         return nullcontext(tf.custom_gradient(_altered(body, around)))
 
-    return Subject(name_of(op), op, signature_of(body), altered)
+    module = getattr(body, "__module__", None)
+    return Subject(name_of(op), op, signature_of(body), altered, module=module)
 
 
 def _altered(body: Any, around: Around) -> Any:

@@ -41,6 +41,7 @@ def _of_function(cls: Any) -> Subject:
         _forward_signature(cls),
         lambda around: _altered_function(cls, around),
         own_forward=cls.jvp is not Function.jvp,
+        module=cls.__module__,
     )
 
 
@@ -76,12 +77,16 @@ def _definition(op: Any) -> Any:
 
 
 def _of_custom_op(op: Any) -> Subject:
-    signature = signature_of(op._init_fn)
+    signature, module = signature_of(op._init_fn), op._init_fn.__module__
     if op._backward_fn is None:
         why = "it has no rule: give it one with register_autograd"
-        return Subject(op._qualname, op, signature, None, why)
+        return Subject(op._qualname, op, signature, None, why, module=module)
     return Subject(
-        op._qualname, op, signature, lambda around: _altered_custom_op(op, around)
+        op._qualname,
+        op,
+        signature,
+        lambda around: _altered_custom_op(op, around),
+        module=module,
     )
 
 

@@ -1,0 +1,1 @@
+"""The command line: find operations, check each in a worker process, show verdicts."""
