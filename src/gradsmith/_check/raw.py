@@ -45,6 +45,10 @@ def _in_two_dtypes(problem: Problem) -> list[Problem]:
     other = problem.in_dtype("float32")
     if other.dtypes == problem.dtypes:
         other = problem.in_dtype("float64")
+    try:
+        other.value(other.xs)
+    except Exception:  # it does not take that dtype
+        return [problem]
     return [problem, other]
 
 
