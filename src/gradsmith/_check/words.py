@@ -23,7 +23,8 @@ def text(report: Report) -> str:
             lines += _wrapped(line, 4)
     for note in report.notes:
         lines += _wrapped(f"- {note}", 2)
-    lines += _wrapped(f"looked at: {looked_at(report)}; seed {report.seed}", 2)
+    looked = looked_at(report) or "nothing"
+    lines += _wrapped(f"looked at: {looked}; seed {report.seed}", 2)
     return "\n".join(lines)
 
 
@@ -55,8 +56,8 @@ def body(finding: Finding) -> list[str]:
         lines.append(f"where: {finding.elements}")
     if finding.error is not None and finding.noise is not None:
         lines.append(
-            f"size: {finding.error:.2g} of the gradient; rounding would explain "
-            f"{finding.noise:.1g}"
+            f"off by {finding.error:.2g} of its size along random directions; rounding "
+            f"would explain {finding.noise:.1g}"
         )
     if finding.repair:
         lines.append(f"repair: {finding.repair}")
@@ -65,13 +66,12 @@ def body(finding: Finding) -> list[str]:
 
 def looked_at(report: Report) -> str:
     """What was looked at, each with the number of inputs."""
-    counts: dict[str, int] = {}
+    scenarios: dict[str, set[str]] = {}
     for look in report.looks:
-        counts[look.what] = counts.get(look.what, 0) + 1
-    if not counts:
-        return "nothing"
+        scenarios.setdefault(look.what, set()).add(look.scenario)
     return ", ".join(
-        f"{what} on {n} inputs" if n > 1 else what for what, n in counts.items()
+        f"{what} on {len(each)} inputs" if len(each) > 1 else what
+        for what, each in scenarios.items()
     )
 
 
