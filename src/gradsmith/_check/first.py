@@ -18,11 +18,13 @@ import numpy as np
 
 from .differences import STEPS, Slope, noise_of, slope
 from .flat import Flat, Part, Point
+from .nearby import widened
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
 SIGMAS = 8.0
 SHARP = 100.0
 ROUNDING = 2.0**-46
+FEW_DIGITS = 2.0**-33
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
 GROUPS = 3
 CLEAR = 0.1  # a resolution beyond this says nothing
@@ -104,24 +106,36 @@ class Ground:
                 chosen = self._hidden(found, chosen)
 
     def along(
-        self, part: Part, chosen: np.ndarray, step: float = STEP, even: bool = False
+        self,
+        part: Part,
+        chosen: np.ndarray,
+        step: float = STEP,
+        even: bool = False,
+        near: bool = False,
     ) -> list[Test]:
-        """The comparisons for some elements of an argument."""
+        """The comparisons for some elements of an argument.
+
+        With `near`, what derivatives close by tend to counts as right too.
+        """
         v = self.direction()
         if even:  # what is equal stays equal
             first, which = np.unique(self.x, return_index=True, return_inverse=True)[1:]
             v = v[first][which]
-        tests = self._along(part, np.where(chosen & ~self.not_finite, v, 0.0), step)
+        v = np.where(chosen & ~self.not_finite, v, 0.0)
+        tests = self._along(part, v, step, near)
         return [replace(test, even=even) for test in tests]
 
     def again(self, test: Test, step: float) -> list[Test]:
         """The same comparisons with fresh directions."""
-        return self.along(test.part, test.v != 0, step, test.even)
+        return self.along(test.part, test.v != 0, step, test.even, near=True)
 
-    def _along(self, part: Part, v: np.ndarray, step: float = STEP) -> list[Test]:
+    def _along(
+        self, part: Part, v: np.ndarray, step: float = STEP, near: bool = False
+    ) -> list[Test]:
         if not np.any(v):
             return []
         found = self.slope(v, step)
+        found = widened(self, v, found) if near else found
         tests = []
         for u in self._weights(found):
             if not np.any(u):
@@ -130,9 +144,24 @@ class Ground:
             bad = ~np.isfinite(g) & (v != 0)
             if np.any(bad):
                 self.not_finite |= bad
-                return self._along(part, np.where(bad, 0.0, v), step)
-            tests.append(self._compare(part, v, u, g, found))
+                return self._along(part, np.where(bad, 0.0, v), step, near)
+            test = self._compare(part, v, u, g, found)
+            if near:
+                test = replace(test, error=test.error + self._lost_digits(u, g, v))
+            tests.append(test)
         return tests
+
+    def _lost_digits(self, u: np.ndarray, g: np.ndarray, v: np.ndarray) -> float:
+        """How much the rule rounds: what it gives for multiples of u, divided.
+
+        What is more than a few digits is no rounding.
+        """
+        lost, size = 0.0, norm(np.where(v != 0, g, 0.0) * v)
+        for k in (1.1, 1.3, 1.7):
+            moved = self.point.pull(k * u) / k - g
+            moved = np.where((v != 0) & np.isfinite(moved), moved, 0.0) * v
+            lost = max(lost, norm(moved))
+        return min(SIGMAS * lost, FEW_DIGITS * size)
 
     def slope(self, v: np.ndarray, step: float = STEP) -> Slope:
         found = slope(

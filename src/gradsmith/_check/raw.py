@@ -45,7 +45,11 @@ def _in_two_dtypes(problem: Problem) -> list[Problem]:
     other = problem.in_dtype("float32")
     if other.dtypes == problem.dtypes:
         other = problem.in_dtype("float64")
-    return [problem, other]
+    try:
+        other.value(other.xs)
+    except Exception:  # it takes the one dtype only
+        return [problem]
+    return [problem] if problem.fixed else [problem, other]
 
 
 def _findings(session: Session, problem: Problem, scenario: str) -> list[Finding]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
@@ -30,12 +32,27 @@ def ready(session: Session) -> Problem | None:
             "seed or a generator as an argument, and it can be checked"
         )
     elif not ys:
-        session.gave_up("there is no output of floating numbers: no gradient is needed")
+        session.gave_up(
+            "there is no output that is an array of floating numbers: no gradient is "
+            "needed"
+        )
+    elif not any(y.size for y in ys):
+        session.gave_up("the outputs have no elements: try inputs that have some")
     elif not any(np.any(np.isfinite(y)) for y in ys):
         session.gave_up("no output is finite at the given inputs: try others")
     else:
+        _note_not_finite(session, ys)
         return _differentiable(session, _in_double_precision(session, given))
     return None
+
+
+def _note_not_finite(session: Session, ys: Arrays) -> None:
+    bad = sum(int(np.sum(~np.isfinite(y))) for y in ys)
+    if bad:
+        session.note(
+            f"{bad} of {sum(y.size for y in ys)} elements of the outputs are not "
+            "finite at the given inputs: there is no gradient to look at there"
+        )
 
 
 def _same(ys: Arrays, others: Arrays) -> bool:
@@ -49,14 +66,17 @@ def _same(ys: Arrays, others: Arrays) -> bool:
 def _in_double_precision(session: Session, given: Problem) -> Problem:
     double = given.in_dtype("float64")
     try:
-        double.value(double.xs)
+        computed = double.computed_in()
     except Exception as error:
         session.note(
             f"it does not take float64 ({type(error).__name__}), so that differences "
             f"are taken in {', '.join(sorted(set(given.dtypes)))}"
         )
-        return given
-    return double
+        return replace(given, fixed=True)
+    if computed == "float64":
+        return double
+    session.note(f"it computes in {computed} whatever it is given: so do differences")
+    return replace(given.in_dtype(computed), fixed=True)
 
 
 def _differentiable(session: Session, problem: Problem) -> Problem | None:
@@ -81,7 +101,7 @@ def _differentiable(session: Session, problem: Problem) -> Problem | None:
 
 
 def _pull(problem: Problem) -> None:
-    with annotate(f"raised by the rule of {problem.subject.name}"):
+    with annotate(f"raised when {problem.subject.name} was differentiated"):
         linear = problem.linear(problem.xs)
         linear.pull([np.ones_like(y) for y in linear.ys])
 
@@ -92,4 +112,8 @@ def _refusals(problem: Problem) -> Iterator[tuple[str, str]]:
         try:
             _pull(alone)
         except NotDifferentiableError as error:
-            yield name, str(error).partition("\n")[0]
+            words = str(error).partition("\n")[0]
+            yield (
+                name,
+                re.sub(r"^operation .*?argument '.*?': |\. It was .*$", "", words),
+            )
