@@ -269,7 +269,7 @@ def test_no_inputs():
 
 @pytest.mark.parametrize("inputs", [(1,), (np.arange(3),)])
 def test_no_input_of_floating_numbers(inputs):
-    with pytest.raises(gs.GradsmithError, match="needs inputs to differentiate by"):
+    with pytest.raises(gs.GradsmithError, match="needs inputs"):
         gs.check(op(lambda *xs: 1.0, lambda dy, y, *xs: None), *inputs)
 
 

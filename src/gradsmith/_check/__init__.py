@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
+from numbers import Integral
 from typing import Any
 
 from .._arrays import NAMES
 from .._errors import GradsmithError, annotate
-from .._subject import framework_for, prepared, subject_of
+from .._subject import framework_for, of_operation, prepared, subject_of
 from .inputs import Given, given
 from .kits import kit_for
 from .merge import merged
@@ -62,6 +64,8 @@ def check(
     Without inputs the operation is checked on each of its examples (`@cube.example`, or
     `gs.example` for what is not ours). Exceptions of the operation pass through.
     """
+    if not isinstance(seed, Integral) or seed < 0:
+        raise GradsmithError(f"seed={seed!r}: it is a number, 0 or 1 or 2 ...")
     chosen = given(op, inputs, keywords, seed=seed)
     reports = [
         _check_one(op, each, framework=framework, seed=seed, thorough=thorough)
@@ -78,10 +82,15 @@ def _check_one(
     name = framework_for(op, inputs, framework, caller="check()")
     kit = kit_for(name)
     subject = subject_of(op, name)
+    inputs = given.args, {**(subject.captured or {}), **given.kwargs}
     args, kwargs = prepared(inputs, as_array, caller=f"check({subject.name})")
     problem = problem_of(subject, kit, name, args, kwargs, bounds=given.bounds)
     session = Session(problem, seed)
-    with annotate(f"checked on {given.name}") if given.name else nullcontext():
+    with ExitStack() as stack:
+        if given.name:
+            stack.enter_context(annotate(f"checked on {given.name}"))
+        if name == "numpy" and of_operation(op) is None:
+            stack.enter_context(_in_numpy())
         run(session, thorough=thorough)
     return Report(
         subject.name,
@@ -94,6 +103,18 @@ def _check_one(
         seed,
         session.resolution,
         time.perf_counter() - start,
+    )
+
+
+def _in_numpy() -> Any:
+    """A function does not say whose arrays it wants."""
+    loaded = [each for each in NAMES if each != "numpy" and each in sys.modules]
+    if not loaded:
+        return nullcontext()
+    others = " or ".join(f"framework={each!r}" for each in loaded)
+    return annotate(
+        "it was given NumPy's arrays, so that it ran in NumPy; if it is for another "
+        f"framework, give arrays of that, or say {others}"
     )
 
 

@@ -17,6 +17,7 @@ from .. import _tree
 from .._arrays import described, is_array
 from .._contract.causes import describe
 from .._cotangent import Spec
+from .._subject import positional
 from .problem import Problem
 
 Named = list[tuple[str, Any]]
@@ -50,11 +51,7 @@ def answers(problem: Problem, xs: list[Any], returned: Any) -> list[Answer]:
 def _arguments(problem: Problem) -> Named:
     """The arguments by name, in the order of the signature."""
     args, kwargs = problem.inputs
-    names: list[str] = []
-    if problem.subject.signature is not None:
-        parameters = problem.subject.signature.parameters.values()
-        names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
-    names += [f"argument {i}" for i in range(len(names), len(args))]
+    names = positional(problem.subject, args)
     named = dict(zip(names, args, strict=False), **kwargs)
     order = [*names, *kwargs]
     return sorted(named.items(), key=lambda pair: order.index(pair[0]))
@@ -84,11 +81,17 @@ def _of_tensorflow(problem: Problem, returned: Any) -> Iterator[tuple[str, Any]]
     arguments = _arguments(problem)[: len(args)]
     names = [name for pair in arguments for name in _leaf_names(*pair)]
     gradients = _flat(returned)
-    if len(gradients) == 2 and len(names) != 2 and isinstance(gradients[1], list):
-        gradients = _flat(gradients[0])  # with those of variables
+    if len(gradients) != len(names) and _has_variables(returned):
+        gradients = _flat(returned[0])
     if len(gradients) != len(names):
         raise _miscounted([(name, None) for name in names], returned)
     yield from zip(names, gradients, strict=True)
+
+
+def _has_variables(returned: Any) -> bool:
+    """Whether the gradients of variables come with those of the arguments."""
+    is_pair = isinstance(returned, (tuple, list)) and len(returned) == 2
+    return is_pair and isinstance(returned[1], (tuple, list))
 
 
 def _flat(tree: Any) -> list[Any]:

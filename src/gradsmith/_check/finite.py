@@ -24,7 +24,7 @@ def not_finite(ground: Ground, scenario: str) -> Finding | None:
         slope = _slope(ground, i)
         if np.isfinite(g) or (slope is None and not np.isnan(g)):
             continue
-        known = "" if slope is None else f" and its derivative {slope:.4g}"
+        known = "" if slope is None else f", and so is its derivative, {slope}"
         where = f"{part.name}{list(part.index(i))}" if part.shape else part.name
         return Finding(
             "not finite",
@@ -49,11 +49,12 @@ def _gradient(ground: Ground, i: int) -> float:
     return float(ground.point.pull(np.ones(ground.y.size))[i])
 
 
-def _slope(ground: Ground, i: int) -> float | None:
+def _slope(ground: Ground, i: int) -> str | None:
     """The derivative of the sum of the outputs by one element, if it is a number."""
     v = np.zeros(ground.x.size)
     v[i] = ground.scale[i]
     found = ground.slope(v)
     if not np.all(ground.settled(found)):
         return None
-    return float(np.sum(found.low + found.high)) / 2 / v[i]
+    low, high = np.sum(found.low) / v[i], np.sum(found.high) / v[i]
+    return f"{low:.4g}" if low == high else f"anything from {low:.4g} to {high:.4g}"

@@ -95,12 +95,19 @@ class Probe:
         return gap / size, rounding / size
 
     def _noise(self, v: np.ndarray, dy: np.ndarray) -> float:
-        """How much the two sides move if the arguments move by their last digits."""
+        """How much the two sides move if the arguments move by their last digits.
+
+        And the rule's side if the upstream is a multiple, which is divided out: so one
+        sees what is lost of it on the way.
+        """
         xs = jittered(self.random, self.flat.arguments.arrays(self.x), self.flat.eps)
         x = self.flat.arguments.vector(xs)
         with np.errstate(all="ignore"):
             moved = np.abs(self.u * (self.flat.push(x, v) - dy))
             other = np.abs((self.flat.linear(x).pull(self.u) - self.g) * v)
+            for k in (1.1, 1.3):
+                lost = np.abs((self.point.pull(k * self.u) / k - self.g) * v)
+                other = np.fmax(other, lost)
         return float(np.nansum(moved) + np.nansum(other))
 
     def is_wrong_again(self, v: np.ndarray) -> bool:

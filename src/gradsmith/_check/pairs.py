@@ -87,8 +87,17 @@ def pair_of(runs: Runs, xs: Arrays, dtype: str, *, finite: bool = True) -> Pair 
             return None
         if not finite and np.all(np.isfinite(g)):
             return None
-        ys, g64 = runs(xs, "float64")
-        return Pair(runs, dtype, xs, g, g64) if _all_finite(ys) else None
+        exact, g64 = runs(xs, "float64")
+        if not _all_finite(exact) or _are_others(ys, exact):
+            return None
+        return Pair(runs, dtype, xs, g, g64)
+
+
+def _are_others(ys: Arrays, exact: Arrays) -> bool:
+    """Whether the values have no digit in common: random ones depend on the dtype."""
+    pairs = list(zip(ys, exact, strict=True))
+    error = norm(np.array([norm(np.abs(a - b)) for a, b in pairs]))
+    return error > LOST * norm(np.array([norm(np.abs(b)) for b in exact]))
 
 
 def _all_finite(arrays: Arrays) -> bool:

@@ -25,7 +25,7 @@ LARGE = (20.0, 90.0, 200.0, 1e4)  # exp overflows in float32 beyond 88.7
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Each dtype at the inputs given, and float32 at large and small ones too."""
-    if any(name.startswith("complex") for name in problem.dtypes):
+    if problem.fixed or any(name.startswith("complex") for name in problem.dtypes):
         return
     exact = problem.in_dtype("float64")
     if exact.dtypes != problem.dtypes:
@@ -47,6 +47,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
             session.looked(f"{WHAT} {dtype}", scenario, Verdict.RIGHT, LOST)
         else:
             session.found(finding)
+            return  # the others would follow
 
 
 def _at_given(runs: Runs, dtype: str, scenario: str) -> Finding | None:

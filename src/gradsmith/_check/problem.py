@@ -7,6 +7,7 @@ the outputs. It computes in NumPy, in double precision; each call converts.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,7 +18,7 @@ import numpy as np
 
 from .. import _tree
 from .._arrays import is_array
-from .._subject import Subject, is_floating
+from .._subject import Subject, is_floating, positional
 from .bounds import Bounds, within
 
 Arrays = list[np.ndarray]
@@ -52,6 +53,7 @@ class Problem:
     bounds: tuple[
         Bounds, ...
     ] = ()  # of all arrays of floating numbers, if any has some
+    fixed: bool = False  # it takes these dtypes only
 
     # --- running it
 
@@ -60,6 +62,14 @@ class Problem:
         with self._precision():
             ys = self.kit.value(self.native, self.given(xs))
             return [wide(self.kit.numpy(y)) for y in ys]
+
+    def computed_in(self) -> str:
+        """The lowest precision among the outputs."""
+        with self._precision():
+            ys = self.kit.value(self.native, self.given(self.xs))
+            names = {_REAL.get(name, name) for name in map(self.kit.dtype_name, ys)}
+        lower = [name for name in ("bfloat16", "float16", "float32") if name in names]
+        return lower[0] if lower else "float64"
 
     def linear(self, xs: Sequence[np.ndarray]) -> Linear:
         """The outputs and the gradients by the rule."""
@@ -150,6 +160,8 @@ class Problem:
 
     def in_dtype(self, dtype: str) -> Problem:
         """With all of the arrays in one precision; complex ones stay complex."""
+        if self.fixed:
+            return self
         complexes = {"float64": "complex128", "float32": "complex64"}
         return replace(
             self,
@@ -192,7 +204,10 @@ class Body:
             return self.kit.array(x, dtype)
 
         args, kwargs = _tree.map(leaf, self.inputs)
-        return floating(self.call(*args, **kwargs))
+        ys = floating(self.call(*args, **kwargs))
+        if self.kit.numbers:
+            return ys
+        return [y for y in ys if is_array(y)]
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Body) and self._key == other._key
@@ -217,6 +232,7 @@ class Body:
 
 
 _WIDE = ("float64", "complex128")
+_REAL = {"complex64": "float32", "complex128": "float64"}
 
 
 def problem_of(
@@ -231,9 +247,9 @@ def problem_of(
     named = [(name, x) for name, x in _named(subject, args, kwargs) if is_moved(x)]
 
     def leaf(x: Any) -> Any:
-        if not is_array(x):
+        if not _holds_numbers(x):
             return x
-        return x.copy() if isinstance(x, np.ndarray) else kit.numpy(x)
+        return np.array(x) if isinstance(x, np.ndarray) else kit.numpy(x)
 
     return Problem(
         subject,
@@ -248,17 +264,18 @@ def problem_of(
 
 
 def _named(subject: Subject, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
-    names: list[str] = []
-    if subject.signature is not None:
-        parameters = subject.signature.parameters.values()
-        names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
-    names += [f"argument {i}" for i in range(len(names), len(args))]
+    names = positional(subject, args)
     pairs = [*zip(names, args, strict=False), *kwargs.items()]
     return [leaf for name, x in pairs for leaf in _tree.leaves_with_names(x, name)]
 
 
 def _dtype_name(x: Any, kit: Any) -> str:
     return str(x.dtype) if isinstance(x, np.ndarray) else kit.dtype_name(x)
+
+
+def _holds_numbers(x: Any) -> bool:
+    """Not so an array of strings, or one of JAX's random keys."""
+    return is_array(x) and bool(re.search("bool|int|float|complex", str(x.dtype)))
 
 
 def as_array(x: Any) -> Any:

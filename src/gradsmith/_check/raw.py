@@ -47,9 +47,9 @@ def _in_two_dtypes(problem: Problem) -> list[Problem]:
         other = problem.in_dtype("float64")
     try:
         other.value(other.xs)
-    except Exception:  # it does not take that dtype
+    except Exception:  # it takes the one dtype only
         return [problem]
-    return [problem, other]
+    return [problem] if problem.fixed else [problem, other]
 
 
 def _findings(session: Session, problem: Problem, scenario: str) -> list[Finding]:

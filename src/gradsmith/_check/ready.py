@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -33,10 +34,16 @@ def ready(session: Session) -> Problem | None:
             "seed or a generator as an argument, and it can be checked"
         )
     elif not ys:
-        session.gave_up("there is no output of floating numbers: no gradient is needed")
+        session.gave_up(
+            "there is no output that is an array of floating numbers: no gradient is "
+            "needed"
+        )
+    elif not any(y.size for y in ys):
+        session.gave_up("the outputs have no elements: try inputs that have some")
     elif not any(np.any(np.isfinite(y)) for y in ys):
         session.gave_up("no output is finite at the given inputs: try others")
     else:
+        _note_not_finite(session, ys)
         problem = _differentiable(session, _in_double_precision(session, given))
         return None if problem is None else _with_halves(session, problem)
     return None
@@ -50,6 +57,15 @@ def _with_halves(session: Session, problem: Problem) -> Problem:
             "symmetric directions only"
         )
     return replace(problem, symmetric=names)
+
+
+def _note_not_finite(session: Session, ys: Arrays) -> None:
+    bad = sum(int(np.sum(~np.isfinite(y))) for y in ys)
+    if bad:
+        session.note(
+            f"{bad} of {sum(y.size for y in ys)} elements of the outputs are not "
+            "finite at the given inputs: there is no gradient to look at there"
+        )
 
 
 def _same(ys: Arrays, others: Arrays) -> bool:
@@ -66,14 +82,17 @@ def _in_double_precision(session: Session, given: Problem) -> Problem:
     if double.dtypes == given.dtypes:
         return given
     try:
-        double.value(double.xs)
+        computed = double.computed_in()
     except Exception as error:
         session.note(
             f"it does not take float64 ({type(error).__name__}), so that differences "
             f"are taken in {', '.join(sorted(set(given.dtypes)))}"
         )
-        return given
-    return double
+        return replace(given, fixed=True)
+    if computed == "float64":
+        return double
+    session.note(f"it computes in {computed} whatever it is given: so do differences")
+    return replace(given.in_dtype(computed), fixed=True)
 
 
 def _differentiable(session: Session, problem: Problem) -> Problem | None:
@@ -104,7 +123,7 @@ def _differentiable(session: Session, problem: Problem) -> Problem | None:
 
 
 def _pull(problem: Problem) -> None:
-    with annotate(f"raised by the rule of {problem.subject.name}"):
+    with annotate(f"raised when {problem.subject.name} was differentiated"):
         linear = problem.linear(problem.xs)
         linear.pull([np.ones_like(y) for y in linear.ys])
 
@@ -115,4 +134,8 @@ def _refusals(problem: Problem) -> Iterator[tuple[str, str]]:
         try:
             _pull(alone)
         except NotDifferentiableError as error:
-            yield name, str(error).partition("\n")[0]
+            words = str(error).partition("\n")[0]
+            yield (
+                name,
+                re.sub(r"^operation .*?argument '.*?': |\. It was .*$", "", words),
+            )

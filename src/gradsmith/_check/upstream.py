@@ -24,6 +24,7 @@ WHAT = "linearity"
 SCALE = 2.0**10
 ROUNDINGS = 32.0
 SHRUNK = 1e-6  # a small upstream may lose digits where products of it underflow
+GROWN = 2.0**-33  # and a large one another way to compute (matrix_exp: 1e-12)
 
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
@@ -96,7 +97,7 @@ class Probe:
                 return Broken(law, _largest(zero) / (size or 1.0), self._relative(size))
             for k, words in ((-SCALE, "-1024 times"), (1 / SCALE, "1/1024 of")):
                 error = _largest(self.pull(k * self.u) / k - g)
-                rounding = ROUNDINGS * self.noise + (SHRUNK * size if k > 0 else 0.0)
+                rounding = ROUNDINGS * self.noise + (SHRUNK if k > 0 else GROWN) * size
                 if error > rounding and not self._is_coarse(error, size):
                     law = (
                         f"{words} an upstream gradient doesn't give {words} the "

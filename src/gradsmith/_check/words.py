@@ -47,7 +47,9 @@ def title(finding: Finding) -> str:
     places.append(f"for {finding.output}" if finding.output else "")
     places.append(f"with {finding.scenario}" if finding.scenario else "")
     where = " ".join(filter(None, places))
-    return f"{finding.what}: {where}" if where else finding.what
+    if not where:
+        return finding.what
+    return f"{finding.what}{':' if finding.argument else ''} {where}"
 
 
 def body(finding: Finding) -> list[str]:

@@ -15,6 +15,7 @@ from .subject import (
     name_of,
     names_of,
     of_operation,
+    positional,
     replaced,
     signature_of,
 )
@@ -29,6 +30,7 @@ __all__ = [
     "name_of",
     "names_of",
     "of_operation",
+    "positional",
     "prepared",
     "replaced",
     "require_operation",

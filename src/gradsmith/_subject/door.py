@@ -49,7 +49,8 @@ def require_operation(op: Any, caller: str) -> None:
         f"{caller} wants an operation, not {op!r}\n  what to do: give it one made by "
         "gs.custom_gradient, gs.operation or gs.with_gradient, or a framework's own: "
         "tf.custom_gradient, jax.custom_vjp, jax.custom_jvp, a torch.autograd.Function "
-        "(the class, or its apply), a torch.library.custom_op"
+        "(the class, or its apply), a torch.library.custom_op; any function of arrays "
+        "will do, and an instance of a module or layer"
     )
 
 
@@ -58,11 +59,12 @@ def framework_of_native(op: Any) -> str | None:
     for name in _INSTALL:
         if name in sys.modules and _natives(name).subject_of(op) is not None:
             return name
-    # Not one that we know, but of a class of theirs: a jitted function, a module
-    classes = () if inspect.isclass(op) else type(op).__mro__
-    roots = {
-        cls.__module__.partition(".")[0].replace("jaxlib", "jax") for cls in classes
-    }
+    # Not one that we know, but theirs or of a class of theirs: a function, a module
+    if inspect.isclass(op):
+        return None
+    modules = [getattr(op, "__module__", None) or ""]
+    modules += [cls.__module__ for cls in type(op).__mro__]
+    roots = {name.partition(".")[0].replace("jaxlib", "jax") for name in modules}
     return next((name for name in _INSTALL if name in roots), None)
 
 

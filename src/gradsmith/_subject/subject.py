@@ -36,6 +36,7 @@ class Subject:
     surrogate: str | None = None  # the rule is not the derivative on purpose
     linear: bool = True  # the rule is linear in the upstream gradient
     module: str | None = None  # where a framework's own operation is defined
+    captured: dict[str, Any] | None = None  # arrays inside, which it takes by name
 
 
 def of_operation(op: Any) -> Subject | None:
@@ -91,6 +92,19 @@ def names_of(subject: Subject, args: Sequence[Any]) -> list[str]:
     parameters = list(subject.signature.parameters.values())[: len(args)]
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     return names if len(names) == len(args) else []
+
+
+def positional(subject: Subject, args: Sequence[Any]) -> list[str]:
+    """What positional arguments are called; by their number if they have no names."""
+    names: list[str] = []
+    if subject.signature is not None:
+        parameters = subject.signature.parameters.values()
+        kinds = (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        )
+        names = [p.name for p in parameters if p.kind in kinds]
+    return names + [f"argument {i}" for i in range(len(names), len(args))]
 
 
 def is_floating(x: Any) -> bool:

@@ -11,6 +11,7 @@ import torch
 from torch._library import custom_ops
 from torch.autograd import Function
 
+from . import torch_module
 from .subject import Around, Subject, replaced, signature_of
 
 # The methods of a Function that answer with gradients or tangents.
@@ -18,7 +19,7 @@ _RULES = ("backward", "vjp", "jvp")
 
 
 def subject_of(op: Any) -> Subject | None:
-    """What is known of an `autograd.Function` (or its apply) and of a `custom_op`."""
+    """What is known of an `autograd.Function`, a `custom_op` or a module."""
     owner = getattr(op, "__self__", None)
     if getattr(op, "__name__", "") == "apply" and inspect.isclass(owner):
         op = owner
@@ -28,7 +29,7 @@ def subject_of(op: Any) -> Subject | None:
         op = _definition(op)
     if isinstance(op, custom_ops.CustomOpDef):
         return _of_custom_op(op)
-    return None
+    return torch_module.subject_of(op) if isinstance(op, torch.nn.Module) else None
 
 
 # --- autograd.Function ---------------------------------------------------------------

@@ -17,7 +17,7 @@ from .large import examine
 from .places import places
 from .precision import precision
 from .regions import region
-from .simple import factor, sign, zero
+from .simple import factor, pretended, sign, zero
 from .special import at_a_point, not_finite, not_the_same
 from .structure import structures
 from .terms import dropped, unused_output
@@ -63,7 +63,7 @@ def _small(case: Case) -> tuple[str | None, Answer | None]:
 
 
 Look = Callable[[Case], Answer | None]
-FIRST: tuple[Look, ...] = (sign, factor)
+FIRST: tuple[Look, ...] = (pretended, sign, factor)
 THEN: tuple[Look, ...] = (
     swapped,
     missing_sum,

@@ -22,6 +22,20 @@ def zero(case: Case) -> Answer | None:
     return answer if _always_zero(case) else None
 
 
+def pretended(case: Case) -> Answer | None:
+    """The derivative is zero everywhere, as of rounding; the rule's is not."""
+    for each in case.points:
+        if np.any(np.abs(each.truth) > each.margin):
+            return None
+    return Answer(
+        "not zero",
+        "the derivative is zero, since the outputs don't change with this argument or "
+        "only in jumps, and the rule gives something else",
+        "return zero; if it is on purpose, as of a straight-through estimator, declare "
+        'it: gs.operation(surrogate="straight-through")',
+    )
+
+
 def _always_zero(case: Case) -> bool:
     return all(
         not np.any(each.rule(each.upstream(case.random))) for each in case.points

@@ -1,6 +1,7 @@
 """What the checker asks of a framework, one module each.
 
     version                         of the framework
+    numbers                         whether Python's may be outputs with a gradient
     array(x, dtype)                 NumPy's array as one of the framework's
     dtype_name(x)                   "float32", also of a bfloat16
     numpy(x)                        back, with bfloat16 as float32; always a copy

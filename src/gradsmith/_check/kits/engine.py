@@ -12,13 +12,15 @@ from ..._tensor import Tensor
 
 version = np.__version__
 
+numbers = True
+
 
 def array(x: np.ndarray, dtype: str) -> np.ndarray:
     return np.array(x, dtype)
 
 
 def dtype_name(x: Any) -> str:
-    return str(x.dtype)
+    return str(getattr(x, "dtype", "float64"))
 
 
 def numpy(x: Any) -> np.ndarray:

@@ -12,6 +12,8 @@ from torch.autograd import forward_ad
 
 version = torch.__version__.partition("+")[0]
 
+numbers = False  # a Python number among the outputs has no gradient
+
 
 def array(x: np.ndarray, dtype: str) -> Any:
     return torch.tensor(x, dtype=getattr(torch, dtype))
