@@ -16,7 +16,7 @@ them is a valid subgradient: `low` and `high` are the ends, the same where it is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -35,6 +35,14 @@ class Slope:
     low: np.ndarray
     high: np.ndarray
     error: np.ndarray  # inf where the differences have not settled
+    bend: np.ndarray  # by how much the two largest steps differ
+    lost: np.ndarray | None = None  # where what may have moved was rounded away
+
+    def or_better(self, other: Slope) -> Slope:
+        """Of two slopes, element by element, the one with the smaller error."""
+        better = other.error < self.error
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return Slope(*(np.where(better, b, a) for a, b in pairs))
 
     @property
     def size(self) -> np.ndarray:
@@ -66,7 +74,8 @@ def slope(
         seen = _shared(_seen_noise(noise, pairs), y)
         value, error = _ridders(rows, seen, hs)
         error = np.where(_abrupt(rows), np.inf, error)
-        return _with_kinks(value, error, left, right, noise, hs)
+        found = _with_kinks(value, error, left, right, noise, hs)
+        return replace(found, bend=np.abs(rows[0] - rows[1]))
 
 
 Pairs = list[tuple[float, tuple[np.ndarray, np.ndarray]]]
@@ -170,6 +179,7 @@ def _with_kinks(
         low=np.where(kink, np.minimum(a, b), value),
         high=np.where(kink, np.maximum(a, b), value),
         error=np.where(kink, rough, error),
+        bend=gap,
     )
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from .differences import STEPS, Slope, noise_of, slope
 from .flat import Flat, Part, Point
-from .nearby import widened
+from .triangles import mirrored
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
 SIGMAS = 8.0
@@ -29,6 +29,11 @@ HIDDEN = 1e3  # what is that close to the resolution would not be seen
 GROUPS = 3
 CLEAR = 0.1  # a resolution beyond this says nothing
 STEP = 0.125
+FINER = 2.0**-10
+STRAIGHT = 1e-8
+CLOSE = 2.0**-10
+NEIGHBOURS = 24
+SMOOTH = 0.05  # what slopes so near may differ by, if there is no kink
 # 10**6 elements: 0.55 s with five steps, less with four.
 MANY = 10**5
 FEW = 4
@@ -111,31 +116,30 @@ class Ground:
         chosen: np.ndarray,
         step: float = STEP,
         even: bool = False,
-        near: bool = False,
+        rounded: bool = False,
     ) -> list[Test]:
         """The comparisons for some elements of an argument.
 
-        With `near`, what derivatives close by tend to counts as right too.
+        With `rounded`, what the rule itself rounds counts as right too.
         """
         v = self.direction()
         if even:  # what is equal stays equal
             first, which = np.unique(self.x, return_index=True, return_inverse=True)[1:]
-            v = v[first][which]
+            v = mirrored(v[first][which], self.flat)
         v = np.where(chosen & ~self.not_finite, v, 0.0)
-        tests = self._along(part, v, step, near)
+        tests = self._along(part, v, step, rounded)
         return [replace(test, even=even) for test in tests]
 
     def again(self, test: Test, step: float) -> list[Test]:
         """The same comparisons with fresh directions."""
-        return self.along(test.part, test.v != 0, step, test.even, near=True)
+        return self.along(test.part, test.v != 0, step, test.even, rounded=True)
 
     def _along(
-        self, part: Part, v: np.ndarray, step: float = STEP, near: bool = False
+        self, part: Part, v: np.ndarray, step: float = STEP, rounded: bool = False
     ) -> list[Test]:
         if not np.any(v):
             return []
         found = self.slope(v, step)
-        found = widened(self, v, found) if near else found
         tests = []
         for u in self._weights(found):
             if not np.any(u):
@@ -144,9 +148,9 @@ class Ground:
             bad = ~np.isfinite(g) & (v != 0)
             if np.any(bad):
                 self.not_finite |= bad
-                return self._along(part, np.where(bad, 0.0, v), step, near)
+                return self._along(part, np.where(bad, 0.0, v), step, rounded)
             test = self._compare(part, v, u, g, found)
-            if near:
+            if rounded:
                 test = replace(test, error=test.error + self._lost_digits(u, g, v))
             tests.append(test)
         return tests
@@ -163,7 +167,42 @@ class Ground:
             lost = max(lost, norm(moved))
         return min(SIGMAS * lost, FEW_DIGITS * size)
 
+    def is_between_neighbours(self, test: Test) -> bool:
+        """Whether the rule is between the slopes at points near by.
+
+        With several arguments a subgradient need not be between the slopes of the two
+        sides along a direction (the middle one of three equal values): it is between
+        those that occur in the neighbourhood.
+        """
+        low, high = np.full(self.y.size, np.inf), np.full(self.y.size, -np.inf)
+        for _ in range(NEIGHBOURS):
+            x = self.x + CLOSE * self.direction()
+            near = slope(
+                self.value,
+                x,
+                test.v,
+                y=self.value(x),
+                noise=self.noise,
+                step=CLOSE * STEP / 8,
+            )
+            low, high = np.fmin(low, near.low), np.fmax(high, near.high)
+        ends = np.where(test.u != 0, [low, high], 0.0) * test.u
+        least, most = np.sum(np.min(ends, 0)), np.sum(np.max(ends, 0))
+        is_smooth = most - least < SMOOTH * test.scale
+        return not is_smooth and least <= test.rule <= most
+
     def slope(self, v: np.ndarray, step: float = STEP) -> Slope:
+        """By differences; once more with smaller steps, where most don't settle."""
+        found = self._slope(v, step)
+        if 2 * np.count_nonzero(self.settled(found)) < found.error.size:
+            finer = self._slope(v, step * FINER)
+            # Straight at once, where the larger steps are not: one step of a staircase
+            straight = finer.bend <= STRAIGHT * finer.size
+            error = np.where(straight, np.inf, finer.error)
+            found = found.or_better(replace(finer, error=error))
+        return found
+
+    def _slope(self, v: np.ndarray, step: float) -> Slope:
         found = slope(
             self.value,
             self.x,
@@ -173,9 +212,11 @@ class Ground:
             step=step,
             steps=STEPS if self.x.size < MANY else FEW,
         )
-        unseen = self.flat.eps * np.max(np.abs(v))
-        error = np.where(self._lost(found), unseen, found.error)
-        return replace(found, error=error)
+        # Where y is nothing beside what moves, it may have been rounded to that.
+        size = np.abs(v) if v.size == self.y.size else np.max(np.abs(v))
+        nothing = np.broadcast_to(4 * self.flat.eps * size, self.y.shape)
+        lost = (np.abs(self.y) <= nothing) & (found.size <= nothing)
+        return replace(found, error=np.where(lost, nothing, found.error), lost=lost)
 
     def _compare(
         self, part: Part, v: np.ndarray, u: np.ndarray, g: np.ndarray, found: Slope
@@ -223,7 +264,9 @@ class Ground:
         """Random signs and magnitudes; few digits, so that x + h v is exact."""
         n = self.x.size
         sign = self.random.choice([-1.0, 1.0], n)
-        return self.scale * sign * self.random.integers(3, 8, n) / 4
+        return mirrored(
+            self.scale * sign * self.random.integers(3, 8, n) / 4, self.flat
+        )
 
     def upstream(self) -> np.ndarray:
         """Random signs and magnitudes, with all digits: what rounds them shows."""
@@ -232,15 +275,12 @@ class Ground:
         return u if self.flat.eps < 2.0**-40 else u.astype(np.float32).astype(float)
 
     def settled(self, found: Slope) -> np.ndarray:
+        """Which outputs are known well enough to say something."""
         with np.errstate(all="ignore"):
             flat = 2**17 * self.flat.eps * np.abs(self.y)  # where y does not change
             allowed = np.maximum(SETTLED * found.size, flat)
             known = found.error <= np.where(np.isfinite(allowed), allowed, 0.0)
-            return known | self._lost(found)
-
-    def _lost(self, found: Slope) -> np.ndarray:
-        """Where y is zero all around: it may have been rounded to zero."""
-        return (self.y == 0) & (found.size == 0)
+        return known if found.lost is None else known | found.lost
 
     def _weights(self, found: Slope) -> Iterator[np.ndarray]:
         """Upstreams for what is known well, as it is and scaled, and for the rest."""
@@ -248,13 +288,14 @@ class Ground:
         if not np.any(settled):
             return
         yield np.where(settled & sharp(found.error, settled), self.upstream(), 0.0)
-        size = np.maximum(found.size, 1e3 * found.error)
-        some = size[settled & (size > 0)]
-        if not some.size:
+        moves = settled & (found.size > 0)
+        if found.lost is not None:
+            moves &= ~found.lost
+        if not np.any(moves):
             return
+        size = np.maximum(found.size, 1e3 * found.error)
         # What does not move is scaled like the others.
-        size = np.where(found.size > 0, size, np.maximum(size, np.median(some)))
-        size = np.where(settled & (size > 0), size, 1.0)
+        size = np.where(moves, size, np.median(size[moves]))
         known = settled & sharp(found.error / size, settled)
         for each in (known, settled & ~known):
             yield np.where(each, self.upstream() / power_of_two(size), 0.0)
@@ -279,7 +320,11 @@ def on_grid(x: np.ndarray, eps: float) -> np.ndarray:
 
 
 def norm(x: np.ndarray) -> float:
-    return float(np.sqrt(np.sum(x * x)))
+    """The length of a vector, also of one whose squares are out of range."""
+    largest = float(np.max(np.abs(x), initial=0.0))
+    if not 0 < largest < np.inf:
+        return largest
+    return largest * float(np.sqrt(np.sum((x / largest) ** 2)))
 
 
 def power_of_two(x: np.ndarray) -> np.ndarray:

@@ -129,6 +129,10 @@ class Flat:
         return self.arguments.vector(gradients)
 
     @property
+    def symmetric(self) -> frozenset[str]:
+        return self.problem.symmetric
+
+    @property
     def eps(self) -> float:
         """The distance of 1 to the next number in the dtype of the arguments."""
         return max(EPS.get(name, 2.0**-52) for name in self.problem.dtypes)

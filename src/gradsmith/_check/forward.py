@@ -16,6 +16,7 @@ from .model import Finding, Verdict
 from .native import jittered, reason, signed
 from .problem import Problem
 from .session import Session
+from .triangles import mirrored
 
 WHAT = "forward mode"
 ROUNDINGS = 64.0
@@ -72,11 +73,13 @@ class Probe:
         v[part.slice] = signed(self.random, (part.size,))
         if not part.size:
             return
+        v = mirrored(v, self.flat)
         yield v
         size = np.where(v != 0, np.abs(self.g), 0.0)
         some = size > 0
         if np.any(some) and np.min(size[some]) < 1e-2 * np.max(size):
-            yield np.where(some, v / power_of_two(np.where(some, size, 1.0)), 0.0)
+            v = np.where(some, v / power_of_two(np.where(some, size, 1.0)), 0.0)
+            yield mirrored(v, self.flat)
 
     def compare(self, v: np.ndarray) -> tuple[float, float]:
         """By how much the two sides differ, and by how much they may; relative."""

@@ -49,6 +49,7 @@ class Problem:
     names: tuple[str, ...]  # of the arrays of floating numbers
     dtypes: tuple[str, ...]  # what they are given as
     held: frozenset[str] = frozenset()  # the names of those that are not moved
+    symmetric: frozenset[str] = frozenset()  # of which one triangle is read
     bounds: tuple[
         Bounds, ...
     ] = ()  # of all arrays of floating numbers, if any has some

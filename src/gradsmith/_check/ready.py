@@ -13,6 +13,7 @@ from . import raw
 from .model import Finding
 from .problem import Arrays, Problem
 from .session import GIVEN, Session
+from .triangles import halves
 
 
 def ready(session: Session) -> Problem | None:
@@ -42,8 +43,19 @@ def ready(session: Session) -> Problem | None:
         session.gave_up("no output is finite at the given inputs: try others")
     else:
         _note_not_finite(session, ys)
-        return _differentiable(session, _in_double_precision(session, given))
+        problem = _differentiable(session, _in_double_precision(session, given))
+        return None if problem is None else _with_halves(session, problem)
     return None
+
+
+def _with_halves(session: Session, problem: Problem) -> Problem:
+    names = halves(problem)
+    for name in sorted(names):
+        session.note(
+            f"{name} is symmetric and one triangle of it is read: it is changed in "
+            "symmetric directions only"
+        )
+    return replace(problem, symmetric=names)
 
 
 def _note_not_finite(session: Session, ys: Arrays) -> None:

@@ -109,7 +109,7 @@ def confirmed(ground: Ground, test: Test) -> bool:
     for step in (0.09375, 0.0625, 0.109375, 0.078125):
         if not any(each.is_wrong for each in ground.again(test, step)):
             return False
-    return True
+    return not ground.is_between_neighbours(test)
 
 
 def _report(session: Session, scenario: Scenario, ground: Ground, test: Test) -> None:

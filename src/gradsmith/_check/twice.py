@@ -61,6 +61,10 @@ class Rule:
         return [None if g is None else numpy(g) for g in gradients]
 
     @property
+    def symmetric(self) -> frozenset[str]:
+        return self.inner.symmetric
+
+    @property
     def eps(self) -> float:
         return self.inner.eps
 
