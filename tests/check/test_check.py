@@ -262,6 +262,11 @@ def test_no_output_with_a_gradient():
     assert "no gradient is needed" in str(report)
 
 
+def test_no_inputs():
+    with pytest.raises(gs.GradsmithError, match="has no examples"):
+        gs.check(op(lambda *xs: 1.0, lambda dy, y, *xs: None))
+
+
 @pytest.mark.parametrize("inputs", [(1,), (np.arange(3),)])
 def test_no_input_of_floating_numbers(inputs):
     with pytest.raises(gs.GradsmithError, match="needs inputs"):

@@ -1,6 +1,5 @@
 """Where a gradient is wrong: which elements, and for which values."""
 
-import time
 import tracemalloc
 
 import numpy as np
@@ -110,14 +109,20 @@ def test_from_element_1024_on(shape, forward, rule):
 
 
 @pytest.mark.parametrize(
-    ("forward", "rule"), [(cube, cube_rule), (softmax, softmax_rule)]
+    ("forward", "rule", "most"), [(cube, cube_rule, 40), (softmax, softmax_rule, 100)]
 )
-def test_one_wrong_element_in_a_million(forward, rule):
-    op = operation(forward, only(lambda i: i == 654_321, rule))
+def test_one_wrong_element_in_a_million(forward, rule, most):
+    calls = []
+
+    def counted(x):
+        calls.append(x.shape)
+        return forward(x)
+
+    op = operation(counted, only(lambda i: i == 654_321, rule))
     ground, test, session = compared(op, normal(1000, 1000))
-    start = time.process_time()
+    calls.clear()
     found = explain(ground, test, session)
-    assert time.process_time() - start < 3
+    assert len(calls) < most
     assert found.elements == "element [654, 321]"
     assert found.diagnosis == "factor of one element"
 

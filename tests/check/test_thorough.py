@@ -81,18 +81,28 @@ def test_bodies_of_one_framework_are_noted():
     assert "not in JAX: NumPy alone" in session.notes
 
 
+LOST = (
+    Outcome("jvp", Survived.DROPPED, "the result is the same without the rule"),
+    Outcome("vmap", Survived.REFUSED, "TypeError"),
+    Outcome("grad", Survived.HONOURED),
+)
+
+
 def test_rules_that_get_lost(monkeypatch):
-    outcomes = (
-        Outcome("jvp", Survived.DROPPED, "the result is the same without the rule"),
-        Outcome("vmap", Survived.REFUSED, "TypeError"),
-        Outcome("grad", Survived.HONOURED),
-    )
-    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived(*outcomes))
-    session = looked(thorough.look, native("torch", gnp.tanh, tupled), SMALL)
+    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived(*LOST))
+    session = looked(thorough.look, ours(right), SMALL)
     (finding,) = session.findings
     assert finding.what == "survival"
     assert "dropped under jvp" in finding.message
     assert session.notes[-1].endswith("vmap")
+
+
+def test_rules_that_a_framework_loses_are_not_wrong(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived(*LOST))
+    session = looked(thorough.look, native("torch", gnp.tanh, tupled), SMALL)
+    assert not session.findings
+    assert "PyTorch drops the rule in silence under jvp" in session.notes[-1]
 
 
 def tupled(*args):

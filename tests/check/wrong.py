@@ -58,9 +58,10 @@ def first_wrong(ground: Ground, argument: str | None = None) -> Test:
         if argument in (None, part.name):
             chosen = np.zeros(ground.x.size, bool)
             chosen[part.slice] = True
-            for test in ground.along(part, chosen):
-                if test.is_wrong:
-                    return test
+            for even in (False, True):
+                for test in ground.along(part, chosen, even=even):
+                    if test.is_wrong:
+                        return test
     raise AssertionError("nothing is wrong")
 
 

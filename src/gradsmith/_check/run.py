@@ -18,15 +18,17 @@ from .model import Finding, Verdict
 from .problem import Problem
 from .ready import ready
 from .scenarios import Scenario, scenarios
-from .session import GIVEN, Session
+from .session import GIVEN, PART, Session
+from .sizes import smaller
 
 
 def run(session: Session, *, thorough: bool) -> None:
     """Look at everything, on the inputs given and on others like them."""
     progress = Progress("check", session.problem.subject.name)
     try:
-        with quiet(), np.errstate(all="ignore"), _threads(session.problem):
-            problem = ready(session)
+        with quiet(), np.errstate(all="ignore"):
+            with _threads(session.problem):
+                problem = ready(session)
             if problem is not None:
                 _look(session, problem, progress, thorough)
     finally:
@@ -39,32 +41,48 @@ def _threads(problem: Problem) -> AbstractContextManager[None]:
     return problem.kit.alone() if small else nullcontext()
 
 
-def _look(
-    session: Session, problem: Problem, progress: Progress, thorough: bool
-) -> None:
-    """What needs no differences first: it says best what is wrong."""
-    for what in (raw, purity, upstream, layouts):
-        progress(what.__name__.rpartition(".")[2])
-        what.look(session, problem, GIVEN)
-        if session.has_found("contract"):
-            return  # there is no gradient to look at
+def _look(session: Session, given: Problem, progress: Progress, thorough: bool) -> None:
+    """What needs no differences first: it says best what is wrong.
+
+    Of large inputs, all elements are compared in first order, and some otherwise.
+    """
+    problem, where = _some(given)
+    later = (precisions, forward, second, *([modes] if thorough else []))
+    with _threads(problem):
+        for what in (raw, purity, upstream, layouts):
+            progress(what.__name__.rpartition(".")[2])
+            what.look(session, problem, where)
+            if session.has_found("contract"):
+                return  # there is no gradient to look at
     if problem.subject.surrogate is not None:
         session.note(f"a surrogate on purpose: {problem.subject.surrogate}")
     elif not session.findings:
-        _look_at_values(session, problem, progress)
-    for what in (precisions, forward, second, *([modes] if thorough else [])):
-        if session.findings:
-            break
-        progress(what.__name__.rpartition(".")[2])
-        what.look(session, problem, GIVEN)
+        _look_at_values(session, given, problem, progress)
+    with _threads(problem):
+        for what in later:
+            if session.findings:
+                break
+            progress(what.__name__.rpartition(".")[2])
+            what.look(session, problem, where)
 
 
-def _look_at_values(session: Session, problem: Problem, progress: Progress) -> None:
+def _some(given: Problem) -> tuple[Problem, str]:
+    """Not too large a part of the inputs given, and what to call it."""
+    large = sum(x.size for x in given.xs) >= MANY
+    some = smaller(given) if large else None
+    return (given, GIVEN) if some is None else (some, PART)
+
+
+def _look_at_values(
+    session: Session, given: Problem, problem: Problem, progress: Progress
+) -> None:
     """First order, on the inputs given and on others like them."""
     constants = constants_of(problem.subject.call)
-    for scenario in scenarios(problem, constants, session.random("scenarios")):
+    random = session.random("scenarios")
+    for scenario in scenarios(given, problem, constants, random):
         progress(scenario.name)
-        first_order(session, scenario)
+        with _threads(scenario.problem):
+            first_order(session, scenario)
         if session.findings and scenario.is_given:
             break
 
@@ -75,9 +93,7 @@ def first_order(session: Session, scenario: Scenario) -> None:
     if ground is None:
         return
     seen: dict[str, float] = {}  # by the sharpest comparison of each argument
-    for test in ground.tests(even=scenario.even):
-        if session.is_wrong(test.part.name):
-            continue
+    for test in ground.tests(even=scenario.even, done=session.is_wrong):
         if test.is_wrong and confirmed(ground, test):
             _report(session, scenario, ground, test)
         elif test.says_something:
@@ -106,7 +122,9 @@ def _ground(scenario: Scenario, random: np.random.Generator) -> Ground | None:
 
 def confirmed(ground: Ground, test: Test) -> bool:
     """Whether a comparison is wrong with fresh directions and other steps too."""
-    for step in (0.09375, 0.0625, 0.109375, 0.078125):
+    steps = (0.09375, 0.0625, 0.109375, 0.078125)
+    # Many elements are as good as many tries.
+    for step in steps if ground.x.size < MANY else steps[:2]:
         if not any(each.is_wrong for each in ground.again(test, step)):
             return False
     return not ground.is_between_neighbours(test)

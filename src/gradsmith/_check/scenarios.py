@@ -30,17 +30,20 @@ class Scenario:
 
 
 def scenarios(
-    problem: Problem, constants: Sequence[float], random: np.random.Generator
+    given: Problem,
+    problem: Problem,
+    constants: Sequence[float],
+    random: np.random.Generator,
 ) -> Iterator[Scenario]:
-    """The given inputs first, then what is derived from them."""
-    yield Scenario(GIVEN, problem, is_given=True)
-    given = problem.xs
-    pooled = _pooled(problem, constants, random) if _is_local(problem, given) else None
+    """The given inputs first, then what is derived from them or some of them."""
+    yield Scenario(GIVEN, given, is_given=True)
+    xs = problem.xs
+    pooled = _pooled(problem, constants, random) if _is_local(problem, xs) else None
     if pooled is not None:
         yield Scenario("a range of values", pooled)
     for name, way in VALUES.items() if pooled is None else ():
-        xs = [way(x, constants, random) for x in given]
-        yield Scenario(name, problem.at_moved(xs), even=name in EVEN)
+        new = [way(x, constants, random) for x in xs]
+        yield Scenario(name, problem.at_moved(new), even=name in EVEN)
     for name, other in resized(problem, random):
         yield Scenario(name, other)
 

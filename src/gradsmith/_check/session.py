@@ -10,6 +10,7 @@ from .model import Finding, Look, Verdict
 from .problem import Problem
 
 GIVEN = "the given inputs"
+PART = "the beginning of the given inputs"
 
 
 @dataclass

@@ -17,6 +17,7 @@ from .problem import Problem
 
 MANY = 4200  # elements: past blocks of 1024 and of 4096
 LONG = 1100
+FEW = 1024
 
 
 def resized(
@@ -36,6 +37,38 @@ def resized(
                 f"axes of length {n} with length 1",
                 _with_lengths(problem, one, random),
             )
+
+
+def smaller(problem: Problem) -> Problem | None:
+    """The beginning of large inputs, with a thousand elements or so.
+
+    None if the operation does not take it.
+    """
+    arrays = [x for x in _tree.leaves(problem.inputs) if _is_array(x)]
+    lengths = {n: n for x in arrays for n in x.shape}
+    while max(_size(x.shape, lengths) for x in arrays) > FEW:
+        longest = max(lengths, key=lambda n: lengths[n])
+        lengths[longest] //= 2
+    cut = problem.with_inputs(_tree.map(lambda x: _cut(x, lengths), problem.inputs))
+    try:
+        found = cut.linear(cut.xs)
+        found.pull([np.ones_like(y) for y in found.ys])
+    except Exception:
+        return None
+    return cut if all(np.all(np.isfinite(y)) for y in found.ys) else None
+
+
+def _size(shape: tuple[int, ...], lengths: dict[int, int]) -> int:
+    return int(np.prod([lengths[n] for n in shape], dtype=int))
+
+
+def _cut(x: Any, lengths: dict[int, int]) -> Any:
+    if not _is_array(x):
+        return x
+    x = x[tuple(slice(lengths[n]) for n in x.shape)].copy()
+    if x.dtype.kind not in "iu":
+        return x
+    return np.minimum(x, min(lengths.values()) - 1)  # indices stay valid
 
 
 def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:

@@ -161,9 +161,10 @@ class Case:
         return np.choose(kind, [x, x * small, x * large, about_one])
 
     def shuffled(self, x: np.ndarray) -> np.ndarray:
+        """In one cycle, so that no element stays where it was."""
         x = self.near(x)
-        part = x[self.part.slice]
-        x[self.part.slice] = part[self.random.permutation(part.size)]
+        order = self.part.start + self.random.permutation(self.part.size)
+        x[order] = x[np.roll(order, 1)]
         return x
 
     def near(self, x: np.ndarray) -> np.ndarray:
