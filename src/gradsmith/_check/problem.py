@@ -150,7 +150,8 @@ class Problem:
         new, names = map(np.asarray, xs), iter(self.names)
 
         def leaf(x: Any) -> Any:
-            return next(new) if _moves(x) and next(names) not in self.held else x
+            moves = _moves(x) and next(names) not in self.held
+            return np.asarray(next(new)) if moves else x
 
         return self.with_inputs(_tree.map(leaf, self.inputs))
 
