@@ -197,6 +197,13 @@ def test_masked_and_read_only_arrays():
     right(np.tanh, x)
 
 
+def test_a_size_that_stands_in_the_code():
+    def picked(x, i):
+        return jax.nn.log_softmax(x)[jnp.arange(3), i]
+
+    right(picked, jnp.asarray(X), jnp.array([0, 1, 2]))
+
+
 # --- what can't be checked, or only in part -------------------------------------------
 
 

@@ -94,7 +94,7 @@ def first_order(session: Session, scenario: Scenario) -> None:
         return
     seen: dict[str, float] = {}  # by the sharpest comparison of each argument
     for test in ground.tests(even=scenario.even, done=session.is_wrong):
-        if test.is_wrong and confirmed(ground, test):
+        if test.is_wrong and confirmed(ground, test) and scenario.is_inside:
             _report(session, scenario, ground, test)
         elif test.says_something:
             sharpest = min(test.resolution, seen.get(test.part.name, np.inf))
@@ -127,7 +127,7 @@ def confirmed(ground: Ground, test: Test) -> bool:
     for step in steps if ground.x.size < MANY else steps[:2]:
         if not any(each.is_wrong for each in ground.again(test, step)):
             return False
-    return not ground.is_between_neighbours(test)
+    return True
 
 
 def _report(session: Session, scenario: Scenario, ground: Ground, test: Test) -> None:
