@@ -247,6 +247,13 @@ def test_why_an_argument_has_no_gradient():
     assert "k is declared to be without a gradient: a constant" in report.notes
 
 
+def test_outputs_of_several_shapes():
+    # The last row of Vh is free, and PyTorch takes its gradient for zero.
+    report = gs.check(torch.linalg.svd, X)
+    assert report.verdict == "wrong"
+    assert "could not be looked at" not in str(report)
+
+
 def test_nan_at_a_kink():
     report = gs.check(jnp.linalg.norm, X)
     assert "anything from -1 to 1" in str(report)
