@@ -154,7 +154,7 @@ class Problem:
 
     def at_moved(self, xs: Iterable[np.ndarray]) -> Problem:
         """With other values, perhaps of other shapes, for the arrays that are moved."""
-        new, names = iter(xs), iter(self.names)
+        new, names = map(np.asarray, xs), iter(self.names)
 
         def leaf(x: Any) -> Any:
             moves = _moves(x) and next(names) not in self.held

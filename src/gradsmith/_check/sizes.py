@@ -28,8 +28,8 @@ def resized(
     lengths = sorted({n for shape in shapes for n in shape if n > 0})
     if not lengths:
         return
-    largest = max((x.shape for x in problem.xs), key=lambda s: int(np.prod(s)))
-    yield "many elements", _with_lengths(problem, _many(largest, lengths), random)
+    for name, many in _enlarged(problem, lengths):
+        yield name, _with_lengths(problem, many, random)
     for n in lengths:
         if n > 1:
             one = {m: 1 if m == n else m for m in lengths}
@@ -37,6 +37,24 @@ def resized(
                 f"axes of length {n} with length 1",
                 _with_lengths(problem, one, random),
             )
+
+
+def _enlarged(
+    problem: Problem, lengths: list[int]
+) -> Iterator[tuple[str, dict[int, int]]]:
+    """New lengths, such that each argument has many elements once; few in all."""
+    shapes = dict(zip(problem.moved, (x.shape for x in problem.xs), strict=True))
+    every = [_many(shape, lengths) for shape in shapes.values()]
+
+    def large(new: dict[int, int]) -> set[str]:
+        return {name for name, shape in shapes.items() if _size(shape, new) > LONG}
+
+    seen: set[str] = set()
+    for new in sorted(every, key=lambda new: -len(large(new))):
+        if more := large(new) - seen:
+            names = f" in {', '.join(sorted(more))}" if seen else ""
+            yield f"many elements{names}", new
+            seen |= more
 
 
 def smaller(problem: Problem) -> Problem | None:

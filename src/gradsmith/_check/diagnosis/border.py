@@ -13,6 +13,7 @@ from .case import Case
 ROUNDS = 5
 AT_ONCE, FEWER = 8, 4
 DIGITS = 0.005  # two to three significant ones
+NOTHING = 1e-5
 
 
 @dataclass(frozen=True)
@@ -106,6 +107,8 @@ def _confirmed(
 
 def _close(wrong: float, right: float, typical: float) -> bool:
     gap = abs(wrong - right)
+    if right == 0:  # so close to it nothing else can be told
+        return gap <= NOTHING * typical
     if wrong * right < 0:
         return gap <= DIGITS * typical
     return wrong * right > 0 and gap <= DIGITS * max(abs(wrong), abs(right))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -40,7 +41,17 @@ def region(case: Case) -> Answer | None:
     looked += [(e, case.states(e)) for e in _more(case)]
     if not any(np.any(states > 0) for _, states in looked):
         return None
+    looked = smooth(looked)
     return _by_place(case, looked) or _by_ties(case, looked) or _by_value(case, looked)
+
+
+def smooth(looked: list[tuple[Evidence, np.ndarray]]) -> list[Any]:
+    """Without what is at a kink, unless that is all that is wrong.
+
+    There, each of the one-sided derivatives would be right as well.
+    """
+    plain = [(e, np.where(np.any(e.kinks, axis=0), 0, states)) for e, states in looked]
+    return plain if any(np.any(states > 0) for _, states in plain) else looked
 
 
 def _more(case: Case) -> Iterator[Evidence]:

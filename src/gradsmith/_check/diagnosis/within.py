@@ -9,6 +9,7 @@ import numpy as np
 from .answer import Answer
 from .case import Case
 from .evidence import Evidence
+from .regions import smooth
 from .simple import factor, sign, zero
 from .terms import local
 
@@ -66,7 +67,8 @@ def one_element(inside: Case, found: Answer) -> Answer:
 
 
 def _wrong_ones(case: Case, found: Evidence) -> Evidence | None:
-    chosen = np.flatnonzero(found.states(case.random) > 0)
+    ((_, states),) = smooth([(found, found.states(case.random))])
+    chosen = np.flatnonzero(states > 0)
     if not chosen.size:
         return None
     rows = np.flatnonzero(np.any(found.truth[:, chosen] != 0, axis=1))
