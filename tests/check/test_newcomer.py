@@ -197,6 +197,13 @@ def test_masked_and_read_only_arrays():
     right(np.tanh, x)
 
 
+def test_a_size_that_stands_in_the_code():
+    def picked(x, i):
+        return jax.nn.log_softmax(x)[jnp.arange(3), i]
+
+    right(picked, jnp.asarray(X), jnp.array([0, 1, 2]))
+
+
 # --- what can't be checked, or only in part -------------------------------------------
 
 
@@ -238,6 +245,13 @@ def test_why_an_argument_has_no_gradient():
     op.vjp(lambda dy, y, x, k: (dy * k, gs.not_differentiable("a constant")))
     report = right(op, X, np.array(2.0))
     assert "k is declared to be without a gradient: a constant" in report.notes
+
+
+def test_outputs_of_several_shapes():
+    # The last row of Vh is free, and PyTorch takes its gradient for zero.
+    report = gs.check(torch.linalg.svd, X)
+    assert report.verdict == "wrong"
+    assert "could not be looked at" not in str(report)
 
 
 def test_nan_at_a_kink():

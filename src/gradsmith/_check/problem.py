@@ -63,6 +63,13 @@ class Problem:
             ys = self.kit.value(self.native, self.given(xs))
             return [wide(self.kit.numpy(y)) for y in ys]
 
+    def is_inside(self) -> bool:
+        """Whether no index is out of bounds, as far as the framework can tell."""
+        if not hasattr(self.kit, "inside"):
+            return True
+        with self._precision():
+            return self.kit.inside(self.native, self.given(self.xs))
+
     def computed_in(self) -> str:
         """The lowest precision among the outputs."""
         with self._precision():

@@ -94,7 +94,7 @@ def first_order(session: Session, scenario: Scenario) -> None:
         return
     seen: dict[str, float] = {}  # by the sharpest comparison of each argument
     for test in ground.tests(even=scenario.even, done=session.is_wrong):
-        if test.is_wrong and confirmed(ground, test):
+        if test.is_wrong and confirmed(ground, test) and scenario.is_inside:
             _report(session, scenario, ground, test)
         elif test.says_something:
             sharpest = min(test.resolution, seen.get(test.part.name, np.inf))

@@ -28,6 +28,11 @@ class Scenario:
     even: bool = False  # equal elements are moved alike too, so that ties stay ties
     is_given: bool = False
 
+    @property
+    def is_inside(self) -> bool:
+        """Whether no index is out of bounds, which JAX doesn't say by itself."""
+        return self.is_given or self.problem.is_inside()
+
 
 def scenarios(
     given: Problem,

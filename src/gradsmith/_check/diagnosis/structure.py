@@ -43,6 +43,8 @@ class Structure:
         return not self.same(self.rule)
 
     def same(self, guess: np.ndarray) -> bool:
+        if guess.shape != self.truth.shape:
+            return False
         with np.errstate(all="ignore"):
             return bool(np.all(np.abs(guess - self.truth) <= self.margin))
 

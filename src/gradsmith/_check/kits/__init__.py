@@ -13,6 +13,7 @@
     hvp(fn, xs, dys, vs)            the gradient of <pull(dys), vs> by xs
     twice(fn, xs, dys, vs)          the same by xs, and by dys
     abstract(fn, xs)                fn without values, where that is quicker
+    inside(fn, xs)                  whether all indices are, if that needs to be asked
     LAYOUTS, repeated               other layouts in memory, where there are any
 
 `fn` takes and returns flat lists of the framework's arrays, and so does `pull`.

@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental import checkify
 
 version = jax.__version__
 
@@ -107,3 +108,12 @@ def _twice(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> Any:
 def abstract(fn: Any, xs: list[Any]) -> None:
     """Run a function on shapes and dtypes alone."""
     jax.eval_shape(fn, xs)
+
+
+def inside(fn: Any, xs: list[Any]) -> bool:
+    """Whether no index is out of bounds: values are clamped then, gradients dropped."""
+    try:
+        error, _ = checkify.checkify(fn, errors=checkify.index_checks)(xs)
+    except Exception:
+        return True  # it can't be told
+    return error.get() is None
