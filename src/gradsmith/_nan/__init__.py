@@ -1,0 +1,65 @@
+"""Where was this NaN or inf born?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import _tree
+from .._arrays import NAMES, is_array
+from .._subject import (
+    Subject,
+    framework_for,
+    is_floating,
+    module_for,
+    prepared,
+    subject_of,
+)
+from .judge import judged
+from .model import NanReport, Stop
+from .places import Place
+from .values import Value
+
+__all__ = ["NanReport", "Place", "Stop", "Value", "find_nan"]
+
+
+def find_nan(
+    fn: Any, *inputs: Any, framework: str | None = None, **keywords: Any
+) -> NanReport:
+    """Find the first operation that made a NaN or inf of the value or the gradients.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> def loss(x):
+    ...     return np.sum(np.where(x > 0, np.sqrt(x), 0.0))
+    >>> report = gs.find_nan(loss, np.array([0.0, 4.0]))
+    >>> report.operation, report.phase, report.masked
+    ('np.sqrt', 'backward', True)
+    >>> gs.find_nan(loss, np.array([1.0, 4.0])).ok
+    True
+
+    The function is an operation of ours, a framework's own, or any function of arrays;
+    it is called with these inputs, of any of the frameworks, and differentiated. Its
+    exceptions pass through. NumPy arrays are converted if `framework` names another.
+    """
+    given = (inputs, keywords)
+    name = framework_for(fn, given, framework, caller="find_nan()")
+    module = module_for(__name__, {"numpy": "engine"}.get(name, name))
+    subject = subject_of(fn, name)
+    args, kwargs = prepared(given, module.array, caller=f"find_nan({subject.name})")
+    named = _named(subject, args, kwargs)
+    watch, results, notes = module.look(subject.call, args, kwargs, named)
+    report = NanReport(subject.name, NAMES[name], module.version, notes=tuple(notes))
+    return judged(report, watch, results, module.WHERE)
+
+
+def _named(subject: Subject, args: Sequence[Any], kwargs: Any) -> list[tuple[str, Any]]:
+    """The floating arrays among the arguments, each with its name."""
+    names: list[str] = []
+    if subject.signature is not None:
+        parameters = subject.signature.parameters.values()
+        names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
+    names += [f"argument {i}" for i in range(len(names), len(args))]
+    pairs = [*zip(names, args, strict=False), *kwargs.items()]
+    leaves = [leaf for name, x in pairs for leaf in _tree.leaves_with_names(x, name)]
+    return [(name, x) for name, x in leaves if is_array(x) and is_floating(x)]
