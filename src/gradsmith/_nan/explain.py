@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .watch import Step
+from .steps import Step
 
 NAMES = {"nan": "NaN", "inf": "inf"}
 # By the operation's name, in any framework: what goes wrong, and the repair.
@@ -25,7 +25,7 @@ _CAUSES = {
         "subtract the largest exponent first, or use a stable form (softmax, "
         "logsumexp, sigmoid, softplus)",
     ),
-    r"(true_|real|floor_|floor)?div(ide|nonan)?|reciprocal(nonan)?|remainder|fmod|mod": (
+    r"(true_|real|floor_?)?div(ide|nonan)?|reciprocal|remainder|fmod|mod": (
         "a quotient and its derivative are not finite where the divisor is 0",
         "keep the divisor away from 0",
     ),
@@ -79,8 +79,10 @@ def _given(birth: Step) -> tuple[str, str]:
 
 def _masked(birth: Step, where: str) -> tuple[str, str]:
     at = f" ({birth.mask})" if birth.mask is not None else ""
+    chooses = re.search("where|select", birth.chooser.lower()) is not None
+    chooser = where if chooses else birth.chooser
     return (
-        f"a masked branch is to blame: {birth.chooser}{at} takes the other branch there, so "
+        f"a masked branch is to blame: {chooser}{at} takes the other branch there, so "
         "the gradient that comes in is 0, but the derivative of the branch that is not "
         "taken is not finite, and 0 * inf is NaN",
         _safe(where),

@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .explain import explained
-from .model import NanReport, Result, Stop
-from .watch import Step, Watch
+from .model import NanReport, Stop
+from .steps import Result, Step
+from .watch import Watch
 
 GIVEN = ("argument", "constant")
 
@@ -24,9 +25,7 @@ def judged(
     known = [r for r in results if r.step is not None and r.kind == kind]
     if not known:
         why = "no operation that we can see made it"
-        return replace(
-            report, found=True, kind=kind, reaches=reaches, explanation=why
-        )
+        return replace(report, found=True, kind=kind, reaches=reaches, explanation=why)
     step = known[0].step
     assert step is not None
     chain = step.chain()
@@ -68,10 +67,11 @@ def _birth(chain: Sequence[Step]) -> Step:
 
 def harmless(watch: Watch) -> list[str]:
     """What is to be known of NaN and inf that did not reach any result."""
-    notes = []
-    for step in watch.steps:
-        if step.phase == "argument":
-            notes.append(f"{step.inputs[0]} was given, and does not reach the results")
+    notes = [
+        f"{step.inputs[0]} was given, and does not reach the results"
+        for step in watch.steps
+        if step.phase == "argument"
+    ]
     made = [step for step in watch.steps if step.phase not in GIVEN and not step.parent]
     if made:
         step = made[0]

@@ -4,19 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from .places import Place
 from .values import Value
-from .watch import Step
-
-
-class Result(NamedTuple):
-    """A value or a gradient that is not finite, and the last step on its way."""
-
-    name: str
-    kind: str
-    step: Step | None
 
 
 @dataclass(frozen=True)
@@ -69,9 +60,7 @@ class NanReport:
 
     def to_json(self) -> str:
         """`as_dict` as a JSON text."""
-        return json.dumps(
-            self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False
-        )
+        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
 
     def __str__(self) -> str:
         from .words import text

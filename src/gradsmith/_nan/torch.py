@@ -1,4 +1,4 @@
-"""PyTorch: a dispatch mode sees each operation, hooks see each node of the walk back."""
+"""PyTorch: a dispatch mode sees each operation, hooks see each node on the way back."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _tree
-from .model import Result
 from .places import Place, place_here, place_in
-from .torch_nodes import call_of, nodes_behind
-from .values import is_bad
-from .watch import Call, Seen, Watch
+from .steps import Call, Seen, seen
+from .torch_nodes import call_of, nodes_behind, sources_of
+from .watch import Watch
 
 version = torch.__version__.partition("+")[0]
 WHERE = "torch.where"
@@ -47,6 +46,10 @@ def key(x: Any) -> Any:
     return (x.data_ptr(), tuple(x.shape)) if strided else id(x)
 
 
+def _copy(x: Any) -> Any:
+    return x.clone() if isinstance(x, torch.Tensor) else x
+
+
 def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> Any:
     """Run a function and its backward pass under a watch."""
     watch = Watch(numpy)
@@ -59,20 +62,12 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
         with mode:
             returned = fn(*args, **kwargs)
         ys = [*_tree.leaves_with_names(returned, "the value")]
-        found = [_result(watch, name, y, key(y)) for name, y in ys]
+        found = [watch.result(name, y, key(y)) for name, y in ys]
         results = [each for each in found if each is not None]
         if results:
             return watch, results, []
         inputs = [(name, leaves[id(x)]) for name, x in named]
         return watch, *_backward(mode, [y for _, y in ys], inputs)
-
-
-def _result(watch: Watch, name: str, x: Any, key: Any) -> Result | None:
-    array = numpy(x)
-    if array is None or not is_bad(array):
-        return None
-    kind = "nan" if np.any(np.isnan(array)) else "inf"
-    return Result(name, kind, watch.origin_of(key))
 
 
 @contextmanager
@@ -102,23 +97,21 @@ class _Mode(TorchDispatchMode):
         kwargs = kwargs or {}
         if self.busy:
             return func(*args, **kwargs)
-        writes = func._schema.is_mutable
         xs = [x for x in _tree.leaves((args, kwargs)) if numpy(x) is not None]
-        keys = [key(x) for x in xs]
-        if writes:  # its arguments will be others afterwards
-            xs = [x.clone() if isinstance(x, torch.Tensor) else x for x in xs]
+        ins = seen(xs, key, "x")
+        if func._schema.is_mutable:  # its arguments will be others afterwards
+            ins = [Seen(each.name, _copy(each.x), each.key) for each in ins]
         ys = func(*args, **kwargs)
         place = self._place()
-        if place is None and self.phase == "backward":  # the node tells of it as a whole
-            return ys
-        names = ["x"] if len(xs) == 1 else [f"x{i + 1}" for i in range(len(xs))]
+        if place is None and self.phase == "backward":
+            return ys  # the node tells of it as a whole
         self.watch.saw(
             Call(
                 func.__name__.partition(".")[0],
                 self.phase,
                 place,
-                [Seen(*each) for each in zip(names, xs, keys, strict=True)],
-                [Seen("y", y, key(y)) for y in _tree.leaves(ys)],
+                ins,
+                seen(_tree.leaves(ys), key, "y"),
                 elementwise=torch.Tag.pointwise in func.tags,
             )
         )
@@ -144,7 +137,7 @@ def _backward(mode: _Mode, ys: Sequence[Any], inputs: Any) -> Any:
     if not targets:
         return [], ["the value does not depend on the inputs: no gradient to look at"]
     nodes = nodes_behind(targets)
-    sources = _sources(nodes, inputs)
+    sources = sources_of(nodes, inputs)
     hooks = [hook for node in nodes for hook in _hooks(node, mode)]
     mode.phase = "backward"
     try:
@@ -156,7 +149,7 @@ def _backward(mode: _Mode, ys: Sequence[Any], inputs: Any) -> Any:
         for hook in hooks:
             hook.remove()
     found = [
-        _result(mode.watch, f"the gradient of {name}", dx, k)
+        mode.watch.result(f"the gradient of {name}", dx, k)
         for (name, _, k), dx in zip(sources, gradients, strict=True)
     ]
     return [each for each in found if each is not None], []
@@ -173,17 +166,3 @@ def _hooks(node: Any, mode: _Mode) -> list[Any]:
 
     before = node.register_prehook(lambda dys: mode.watch.enter())
     return [before, node.register_hook(after)]
-
-
-def _sources(nodes: Sequence[Any], inputs: Any) -> list[tuple[str, Any, Any]]:
-    """The inputs and the parameters that were used, with the keys of their gradients."""
-    names = {id(x): name for name, x in inputs}
-    return [
-        (names.get(id(node.variable), _name(node.variable)), node.variable, (id(node), 0))
-        for node in nodes
-        if hasattr(node, "variable")
-    ]
-
-
-def _name(parameter: Any) -> str:
-    return f"a parameter of shape {tuple(parameter.shape)}"

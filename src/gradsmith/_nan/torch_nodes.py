@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from .places import Place
-from .watch import Call, Seen
+from .steps import Call, Seen
 
 # Their gradient is 0 for what was not taken.
 _CHOOSERS = {
@@ -97,3 +97,21 @@ def _saved(node: Any) -> list[tuple[str, Any]]:
         for name, x in values
         if isinstance(x, (torch.Tensor, float))
     ]
+
+
+def sources_of(nodes: Sequence[Any], inputs: Any) -> list[tuple[str, Any, Any]]:
+    """The inputs and parameters that were used, with the keys of their gradients."""
+    names = {id(x): name for name, x in inputs}
+    return [
+        (
+            names.get(id(node.variable), _name(node.variable)),
+            node.variable,
+            (id(node), 0),
+        )
+        for node in nodes
+        if hasattr(node, "variable")
+    ]
+
+
+def _name(parameter: Any) -> str:
+    return f"a parameter of shape {tuple(parameter.shape)}"

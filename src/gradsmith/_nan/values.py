@@ -52,6 +52,11 @@ def is_bad(x: np.ndarray) -> bool:
     return x.dtype.kind in "fc" and not np.all(np.isfinite(x))
 
 
+def kind_of(arrays: Sequence[np.ndarray]) -> str:
+    """What arrays that are not finite hold: NaN, or else inf."""
+    return "nan" if any(np.any(np.isnan(x)) for x in arrays) else "inf"
+
+
 def bad_indices(
     x: np.ndarray, among: np.ndarray | None = None
 ) -> list[tuple[int, ...]]:
@@ -86,7 +91,9 @@ def _broadcast(
     except ValueError:
         return []
     return [
-        tuple(0 if n == 1 else i for i, n in zip(index[-x.ndim :], x.shape, strict=True))
+        tuple(
+            0 if n == 1 else i for i, n in zip(index[-x.ndim :], x.shape, strict=True)
+        )
         if x.ndim
         else ()
         for index in at
@@ -100,7 +107,10 @@ def _outstanding(x: np.ndarray) -> list[tuple[int, ...]]:
     if is_bad(x):
         return bad_indices(x)
     size = np.abs(x).ravel()
-    return [_index(int(np.argmin(size)), x.shape), _index(int(np.argmax(size)), x.shape)]
+    return [
+        _index(int(np.argmin(size)), x.shape),
+        _index(int(np.argmax(size)), x.shape),
+    ]
 
 
 def _index(flat: int, shape: tuple[int, ...]) -> tuple[int, ...]:

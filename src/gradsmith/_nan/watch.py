@@ -9,61 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from .places import Place
-from .values import Value, bad_indices, is_bad, shown
-
-
-SUM = "the sum of the gradients of a value that is used more than once"
-
-
-class Seen(NamedTuple):
-    """An array that went in or came out, and the key by which it is known again."""
-
-    name: str
-    x: Any
-    key: Hashable
-
-
-@dataclass
-class Call:
-    """One operation, as a framework saw it."""
-
-    operation: str
-    phase: str  # "forward", "backward"
-    place: Place | None
-    ins: Sequence[Seen]
-    outs: Sequence[Seen]
-    elementwise: bool = False  # y[i] depends on x[i] alone
-    selects: bool = False  # takes from one branch or another, like where
-    whole: bool = False  # the calls since `enter` were made inside of it
-
-
-@dataclass
-class Step:
-    """An operation whose result was NaN or inf, and where it had that from."""
-
-    operation: str
-    phase: str  # "forward", "backward", "argument", "constant"
-    place: Place | None
-    kind: str  # "nan" or "inf"
-    inputs: tuple[Value, ...] = ()
-    outputs: tuple[Value, ...] = ()
-    parent: Step | None = None
-    masked: bool = False  # a `where` had taken the other branch
-    mask: Place | None = None  # and where that is
-    chooser: str = ""  # and what it is called
-    zero_upstream: bool = False  # the gradient that came in is 0
-
-    def chain(self) -> list[Step]:
-        """All steps on the way here, the first one first."""
-        steps: list[Step] = [self]
-        while steps[-1].parent is not None:
-            steps.append(steps[-1].parent)
-        return steps[::-1]
+from .steps import SUM, Call, Result, Seen, Step
+from .values import bad_indices, is_bad, kind_of, shown
 
 
 @dataclass
@@ -81,7 +32,7 @@ class Watch:
         array = self.numpy(x)
         if array is not None and is_bad(array):
             values = (shown(name, array, bad_indices(array)),)
-            step = Step(name, "argument", None, _kind([array]), values, values)
+            step = Step(name, "argument", None, kind_of([array]), values, values)
             self._origins[key] = (x, step)
             self.steps.append(step)
 
@@ -110,6 +61,13 @@ class Watch:
         """The last step on the way of a value that is not finite."""
         return self._origins[key][1] if key in self._origins else None
 
+    def result(self, name: str, x: Any, key: Hashable) -> Result | None:
+        """A value or a gradient, if it is not finite."""
+        array = None if x is None else self.numpy(x)
+        if array is None or not is_bad(array):
+            return None
+        return Result(name, kind_of([array]), self.origin_of(key))
+
     # --- the parts of `saw`
 
     def _made_inside(self, call: Call, bad: Any, inside: list[Step]) -> Step | None:
@@ -129,7 +87,7 @@ class Watch:
             call.operation,
             call.phase,
             call.place,
-            _kind(ys),
+            kind_of(ys),
             tuple(shown(seen.name, x, at, shape) for seen, x in ins),
             tuple(shown(out.name, y, bad_indices(y, fresh)) for out, y in bad[:1]),
         )
@@ -156,23 +114,21 @@ class Watch:
         seen, x = bad[0]
         values = (shown(seen.name, x, bad_indices(x)),)
         if seen.name.startswith("dy"):
-            return Step(SUM, "backward", call.place, _kind([x]), (), values)
-        return Step(call.operation, "constant", call.place, _kind([x]), values, values)
+            return Step(SUM, "backward", call.place, kind_of([x]), (), values)
+        return Step(
+            call.operation, "constant", call.place, kind_of([x]), values, values
+        )
 
     def _pass_masks(self, call: Call) -> None:
         """Gradients that come out of a `where` are known by it from there on."""
         if call.phase == "backward":
             mask = call if call.selects else self._mask_of(call)
-            for out in call.outs if mask is not None else ():
-                self._masks[out.key] = (out.x, mask)
+            if mask is not None:
+                self._masks.update({out.key: (out.x, mask) for out in call.outs})
 
     def _mask_of(self, call: Call) -> Call | None:
         found = (self._masks.get(seen.key) for seen in call.ins)
         return next((mask for _, mask in filter(None, found)), None)
-
-
-def _kind(arrays: Sequence[np.ndarray]) -> str:
-    return "nan" if any(np.any(np.isnan(x)) for x in arrays) else "inf"
 
 
 def _born_here(call: Call, y: np.ndarray, xs: list[np.ndarray]) -> np.ndarray | None:

@@ -1,0 +1,84 @@
+"""JAX: the function is traced, and its equations are run one by one, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from .. import _tree
+from .._errors import GradsmithError
+from .._subject import is_floating
+from .jax_back import back
+from .jax_walk import Walk
+from .places import place_here
+from .watch import Watch
+
+version = jax.__version__
+WHERE = "jnp.where"
+
+
+def array(x: Any) -> Any:
+    return x if isinstance(x, jax.Array) else jnp.asarray(x)
+
+
+def numpy(x: Any) -> np.ndarray | None:
+    """Arrays of floating numbers; nothing of what can't be NaN."""
+    if isinstance(x, (float, complex)):
+        return np.asarray(x)
+    if not (hasattr(x, "dtype") and is_floating(x)):
+        return None
+    x = np.asarray(x)
+    return x if x.dtype.kind in "fc" else x.astype(np.float32)  # bfloat16
+
+
+def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> Any:
+    """Run a function and its backward pass under a watch."""
+    watch = Watch(numpy)
+    xs = [x for _, x in named]
+    for name, x in named:
+        watch.given(name, x, id(x))
+    code, names = _traced(fn, args, kwargs, xs)
+    walk = Walk(watch, active=xs)
+    ys = walk.run(code.jaxpr, code.consts, xs, place_here())
+    found = [watch.result(name, y, id(y)) for name, y in zip(names, ys, strict=True)]
+    results = [each for each in found if each is not None]
+    if results:
+        return watch, results, []
+    if not any(walk.is_active(y) for y in ys):
+        note = "the value does not depend on the inputs: no gradient to look at"
+        return watch, [], [note]
+    gradients = back(walk, ys, xs)
+    found = [
+        watch.result(f"the gradient of {name}", dx, id(dx))
+        for (name, _), dx in zip(named, gradients, strict=True)
+    ]
+    return watch, [each for each in found if each is not None], []
+
+
+def _traced(fn: Any, args: Any, kwargs: Any, xs: list[Any]) -> tuple[Any, list[str]]:
+    """The equations of a function of the floating arrays alone, and its outputs."""
+    names: list[str] = []
+
+    def run(*xs: Any) -> list[Any]:
+        places = {id(x): new for x, new in zip(given, xs, strict=True)}
+        called = _tree.map(lambda x: places.get(id(x), x), (args, kwargs))
+        returned = fn(*called[0], **called[1])
+        ys = [*_tree.leaves_with_names(returned, "the value")]
+        kept = [(name, y) for name, y in ys if hasattr(y, "dtype")]
+        names[:] = [name for name, _ in kept]
+        return [y for _, y in kept]
+
+    given = xs
+    try:
+        return jax.make_jaxpr(run)(*xs), names
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
+        raise GradsmithError(
+            "find_nan traces a function of JAX, and this one looks at values while it "
+            "is traced (jax.jit would refuse it too)\n  what to do: use jnp.where or "
+            "jax.lax.cond for what depends on values, or give what it looks at as "
+            "something else than an array of floating numbers"
+        ) from error
