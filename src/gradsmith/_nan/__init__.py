@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from .. import _tree
 from .._arrays import NAMES, is_array
 from .._subject import (
@@ -13,6 +15,7 @@ from .._subject import (
     is_floating,
     module_for,
     prepared,
+    signature_of,
     subject_of,
 )
 from .judge import judged
@@ -48,18 +51,31 @@ def find_nan(
     subject = subject_of(fn, name)
     args, kwargs = prepared(given, module.array, caller=f"find_nan({subject.name})")
     named = _named(subject, args, kwargs)
-    watch, results, notes = module.look(subject.call, args, kwargs, named)
+    with np.errstate(all="ignore"):  # this is the one who says it
+        watch, results, notes = module.look(subject.call, args, kwargs, named)
     report = NanReport(subject.name, NAMES[name], module.version, notes=tuple(notes))
     return judged(report, watch, results, module.WHERE)
 
 
 def _named(subject: Subject, args: Sequence[Any], kwargs: Any) -> list[tuple[str, Any]]:
     """The floating arrays among the arguments, each with its name."""
-    names: list[str] = []
-    if subject.signature is not None:
-        parameters = subject.signature.parameters.values()
-        names = [p.name for p in parameters if p.kind is not p.VAR_POSITIONAL]
-    names += [f"argument {i}" for i in range(len(names), len(args))]
-    pairs = [*zip(names, args, strict=False), *kwargs.items()]
+    pairs = [*zip(_names(subject, len(args)), args, strict=True), *kwargs.items()]
     leaves = [leaf for name, x in pairs for leaf in _tree.leaves_with_names(x, name)]
     return [(name, x) for name, x in leaves if is_array(x) and is_floating(x)]
+
+
+def _names(subject: Subject, n: int) -> list[str]:
+    """How messages call positional arguments; a layer's are those of its method."""
+    method = getattr(subject.call, "forward", getattr(subject.call, "call", None))
+    own = subject.signature if method is None else signature_of(method)
+    parameters = own.parameters.values() if own is not None else ()
+    names = [
+        p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.KEYWORD_ONLY)
+    ]
+    several = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    names = [name for name in names if name not in several][:n]
+    rest = several[0] if several else "argument "
+    return names + [
+        f"{rest}[{i}]" if several else f"{rest}{i + len(names)}"
+        for i in range(n - len(names))
+    ]

@@ -12,7 +12,8 @@ from .._cotangent import Scattered
 from .._subject import is_floating
 from .._tape import Traced
 from .._tensor import Tensor, unwrap
-from .engine_tape import WatchingTape, key, looking_into
+from .engine_tape import WatchingTape
+from .inside import key, looking_inside
 from .watch import Watch
 
 version = np.__version__
@@ -40,7 +41,7 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
     for name, x in named:
         watch.given(name, tensors[id(x)], key(tensors[id(x)]))
     args, kwargs = _tree.map(lambda x: tensors.get(id(x), x), (args, kwargs))
-    with np.errstate(all="ignore"), looking_into(tape):
+    with looking_inside(watch, lambda: tape.phase):
         with tape:
             for x in tensors.values():
                 tape.follow(x)
@@ -63,7 +64,6 @@ def _backward(tape: WatchingTape, targets: Any, named: Any, tensors: Any) -> Any
     gradients = tape.gradient(targets, [x for _, x in sources])
     pairs = zip(sources, gradients, strict=True)
     found = [
-        tape.watcher.result(f"the gradient of {name}", dx, tape.mark_of(x))
-        for (name, x), dx in pairs
+        tape.watcher.gradient(name, dx, tape.mark_of(x)) for (name, x), dx in pairs
     ]
     return [each for each in found if each is not None], []

@@ -1,34 +1,19 @@
-"""A tape that tells of each operation, of the bodies and rules inside, and back."""
+"""A tape that tells of each operation, and of each on the way back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from .._application import Application
 from .._gradient_tape import GradientTape
 from .._rule import Elementwise
-from .._subject import replaced
 from .._tape import Node, Traced, state
-from .._tensor import unwrap
-from ..frameworks import numpy as adapter
-from .arrays import plain, telling, telling_class
+from .inside import key
 from .places import place_here
 from .steps import Call, Seen, seen
 from .watch import Watch
 
 _CHOOSERS = {"where", "select", "choose", "piecewise", "maximum", "minimum", "clip"}
-
-
-def key(x: Any) -> Any:
-    """By which an array is known again, also as a view of it."""
-    x = unwrap(x)
-    if isinstance(x, np.ndarray):
-        return (x.__array_interface__["data"][0], x.shape)
-    return id(x)
 
 
 class WatchingTape(GradientTape):
@@ -91,29 +76,3 @@ def _wrap(node: Node, call: Call, kept: list[Seen], watch: Watch) -> None:
         return dxs
 
     node.pull = told
-
-
-@contextmanager
-def looking_into(tape: WatchingTape) -> Iterator[None]:
-    """Run the bodies and the rules of operations on arrays that tell."""
-    run_body, call_rule, watch = adapter.run_body, Application.call_rule, tape.watcher
-
-    def told(name: str, xs: Sequence[Any], ys: Sequence[Any], each: bool) -> None:
-        xs = [x for x in xs if isinstance(x, (np.ndarray, np.generic, float))]
-        ins, outs = seen(xs, key, "x"), seen(ys, key, "y")
-        watch.saw(Call(name, tape.phase, place_here(), ins, outs, elementwise=each))
-
-    cls = telling_class(told)
-
-    def body(operation: Any, bound: Any) -> Any:
-        watch.enter()
-        leaves = [telling(x, cls) for x in bound.leaves]
-        outputs, grad = run_body(operation, bound.with_leaves(leaves))
-        return plain(outputs), grad
-
-    def rule(self: Any, what: str, fn: Any, args: Any, kwargs: Any) -> Any:
-        args = [telling(x, cls) for x in args]
-        return plain(call_rule(self, what, fn, args, telling(kwargs, cls)))
-
-    with replaced(adapter, run_body=body), replaced(Application, call_rule=rule):
-        yield

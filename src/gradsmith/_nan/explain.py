@@ -19,7 +19,7 @@ _CAUSES = {
         "a root is NaN below 0, and its derivative is infinite at 0",
         "keep 0 and less out of the root, or add a small number to its argument",
     ),
-    r"exp(2|m1)?|cosh|sinh|softmax": (
+    r"exp(2|m1)?|cosh|sinh": (
         "an exponential overflows: float32 holds up to exp(88.7), float64 up to "
         "exp(709.7), float16 up to exp(11.09)",
         "subtract the largest exponent first, or use a stable form (softmax, "
@@ -46,8 +46,9 @@ def explained(birth: Step, chain: Sequence[Step], where: str) -> tuple[str, str]
     """Why, and what to do; `where` is how the framework calls `where`."""
     if birth.phase in ("argument", "constant"):
         return _given(birth)
-    cause, repair = _cause(birth)
     before = chain[: chain.index(birth)]
+    given = bool(before) and before[0].phase in ("argument", "constant")
+    cause, repair = _of_inf(birth) if given else _cause(birth)
     if birth.masked:
         return _masked(birth, where)
     parts = []
@@ -62,7 +63,8 @@ def explained(birth: Step, chain: Sequence[Step], where: str) -> tuple[str, str]
     after = _after(birth, chain)
     if after is not None:
         parts.append(f"it becomes NaN in {_described(after)}")
-        if any(x == 0 for value in after.inputs for x in value.elements):
+        zero = any(x == 0 for value in after.inputs for x in value.elements)
+        if zero and birth.phase == "forward":
             parts.append("a product with 0 does not take it away")
             repair = _safe(where)
     return "; ".join(parts), repair
@@ -99,8 +101,10 @@ def _safe(where: str) -> str:
 def _before(step: Step) -> str:
     """What the forward pass had made, and the value survived."""
     kind = NAMES[step.kind]
-    if step.phase in ("argument", "constant"):
+    if step.phase == "argument":
         return f"the {kind} that went in was given: {step.inputs[0]}"
+    if step.phase == "constant":
+        return f"the {kind} that went in was a constant of {_described(step)}"
     return f"the {kind} that went in is the forward pass', from {_described(step)}"
 
 
@@ -119,10 +123,23 @@ def _after(birth: Step, chain: Sequence[Step]) -> Step | None:
     return next((step for step in later if step.kind == "nan"), None)
 
 
+def _of_inf(birth: Step) -> tuple[str, str]:
+    if birth.kind == "nan":
+        return "inf - inf, inf / inf and 0 * inf are NaN, alone or inside of a sum", ""
+    return "", ""
+
+
 def _cause(birth: Step) -> tuple[str, str]:
     plain = birth.operation.partition(" ")[0].rpartition(".")[2].lower()
     name = plain.rstrip("_0123456789")
     for pattern, words in _CAUSES.items():
         if re.fullmatch(pattern, name) or re.fullmatch(pattern, plain):
             return words
-    return "", ""
+    went_in = [x for value in birth.inputs for x in value.elements]
+    if birth.kind == "inf" and all(x - x == 0 for x in went_in):
+        dtype = birth.outputs[0].dtype if birth.outputs else "the dtype"
+        return (
+            f"the result is larger than {dtype} can hold",
+            "scale what goes in, or compute it in a wider dtype or by its logarithm",
+        )
+    return _of_inf(birth) if went_in and birth.phase == "forward" else ("", "")

@@ -12,6 +12,7 @@ import numpy as np
 from .. import _tree
 from .._errors import GradsmithError
 from .._subject import is_floating
+from .inside import looking_inside
 from .jax_back import back
 from .jax_walk import Walk
 from .places import place_here
@@ -43,7 +44,8 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
         watch.given(name, x, id(x))
     code, names = _traced(fn, args, kwargs, xs)
     walk = Walk(watch, active=xs)
-    ys = walk.run(code.jaxpr, code.consts, xs, place_here())
+    with looking_inside(watch, lambda: walk.phase):
+        ys = walk.run(code.jaxpr, code.consts, xs, place_here())
     found = [watch.result(name, y, id(y)) for name, y in zip(names, ys, strict=True)]
     results = [each for each in found if each is not None]
     if results:
@@ -51,9 +53,10 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
     if not any(walk.is_active(y) for y in ys):
         note = "the value does not depend on the inputs: no gradient to look at"
         return watch, [], [note]
-    gradients = back(walk, ys, xs)
+    with looking_inside(watch, lambda: "backward"):
+        gradients = back(walk, ys, xs)
     found = [
-        watch.result(f"the gradient of {name}", dx, id(dx))
+        watch.gradient(name, dx, id(dx))
         for (name, _), dx in zip(named, gradients, strict=True)
     ]
     return watch, [each for each in found if each is not None], []

@@ -30,6 +30,8 @@ _CALLS = {
     "checkpoint", "closed_call", "core_call", "custom_lin", "jit", "pjit", "remat",
     "remat2", *_CUSTOM,
 }  # fmt: skip
+# Operations of ours, and what calls back into Python
+_OURS = {"gradsmith_call", "gradsmith_linear", "pure_callback", "io_callback"}
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
@@ -44,7 +46,7 @@ class Kind:
 
 def kind_of(eqn: Any) -> Kind:
     name = eqn.primitive.name
-    custom = name in _CUSTOM or name == "gradsmith_call"
+    custom = name in _CUSTOM or name in _OURS
     return Kind(name in _ELEMENTWISE, name in _CHOOSERS, custom)
 
 

@@ -79,7 +79,10 @@ class Walk:
         kind: Any = None,
     ) -> list[Any]:
         """Run a function and take note of it."""
-        return self._note(fn, ins, list(fn(*ins)), name, place, kind or Kind())
+        kind = kind or Kind()
+        if kind.custom:
+            self.watch.enter()
+        return self._note(fn, ins, list(fn(*ins)), name, place, kind)
 
     # --- one equation
 

@@ -46,7 +46,14 @@ def judged(
         repair=repair,
         trail=tuple(Stop(s.operation, s.phase, s.kind, s.place) for s in chain),
         reaches=reaches,
+        notes=(*report.notes, *_given(watch, birth)),
     )
+
+
+def _given(watch: Watch, birth: Step) -> list[str]:
+    """The arguments that are not finite, beside the one that is to blame."""
+    steps = [s for s in watch.steps if s.phase == "argument" and s is not birth]
+    return [f"{step.inputs[0]} was given" for step in steps]
 
 
 def _birth(chain: Sequence[Step]) -> Step:
@@ -67,10 +74,10 @@ def _birth(chain: Sequence[Step]) -> Step:
 
 def harmless(watch: Watch) -> list[str]:
     """What is to be known of NaN and inf that did not reach any result."""
+    arguments = [step for step in watch.steps if step.phase == "argument"]
     notes = [
         f"{step.inputs[0]} was given, and does not reach the results"
-        for step in watch.steps
-        if step.phase == "argument"
+        for step in arguments
     ]
     made = [step for step in watch.steps if step.phase not in GIVEN and not step.parent]
     if made:

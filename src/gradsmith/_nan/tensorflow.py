@@ -10,6 +10,7 @@ import tensorflow as tf
 
 from .. import _tree
 from .._subject import is_floating
+from .inside import looking_inside
 from .tensorflow_eye import Eye, key
 from .watch import Watch
 
@@ -37,7 +38,7 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
     for name, x in named:
         watch.given(name, x, key(x))
     eye = Eye(watch, _backward.__code__)
-    with eye.open():
+    with eye.open(), looking_inside(watch, lambda: eye.phase):
         with tf.GradientTape(persistent=True) as tape:
             tape.watch([x for _, x in named])
             returned = fn(*args, **kwargs)
@@ -61,7 +62,7 @@ def _backward(eye: Eye, tape: Any, targets: Any, named: Any) -> Any:
         return [], ["the value does not depend on the inputs: no gradient to look at"]
     with eye.closed():
         found = [
-            eye.watch.result(f"the gradient of {name}", dx, key(dx))
+            eye.watch.gradient(name, dx, key(dx))
             for (name, _), dx in zip(sources, gradients, strict=True)
         ]
     return [each for each in found if each is not None], []

@@ -16,7 +16,7 @@ from tensorflow.python.eager import backprop
 from tensorflow.python.framework import op_callbacks
 
 from .places import Place, place_here
-from .steps import Call, seen
+from .steps import SUM, Call, seen
 from .watch import Watch
 
 _CHOOSERS = {"Select", "SelectV2", "Maximum", "Minimum", "ClipByValue", "DynamicStitch"}
@@ -26,6 +26,8 @@ _ELEMENTWISE = {
     "RealDiv", "Reciprocal", "Rsqrt", "SelectV2", "Sigmoid", "Sin", "Sinh", "Softplus",
     "Sqrt", "Square", "Sub", "Tan", "Tanh", "Xlogy",
 }  # fmt: skip
+# What they call back was seen while they ran.
+_CALLBACKS = {"EagerPyFunc", "PyFunc", "PyFuncStateless"}
 
 
 def key(x: Any) -> Any:
@@ -82,9 +84,11 @@ class Eye:
         if place is None and self.depth:
             return  # the gradient function tells of it as a whole
         name = kind.decode() if isinstance(kind, bytes) else str(kind)
+        if place is None and name in ("AddN", "AddV2"):
+            name = SUM
         ins, outs = seen(inputs, key, "x"), seen(outputs, key, "y")
-        elementwise, selects = name in _ELEMENTWISE, name in _CHOOSERS
-        call = Call(name, self.phase, place, ins, outs, elementwise, selects)
+        facts = name in _ELEMENTWISE, name in _CHOOSERS, name in _CALLBACKS
+        call = Call(name, self.phase, place, ins, outs, *facts)
         self.calls[id(attrs)] = (attrs, call)
         with self.closed():
             self.watch.saw(call)

@@ -11,6 +11,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from .. import _tree
+from .inside import looking_inside
 from .places import Place, place_here, place_in
 from .steps import Call, Seen, seen
 from .torch_nodes import call_of, nodes_behind, sources_of
@@ -58,7 +59,7 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
     for name, x in named:
         watch.given(name, leaves[id(x)], key(leaves[id(x)]))
     args, kwargs = _tree.map(lambda x: leaves.get(id(x), x), (args, kwargs))
-    with _scope():
+    with _scope(), looking_inside(watch, lambda: mode.phase):
         with mode:
             returned = fn(*args, **kwargs)
         ys = [*_tree.leaves_with_names(returned, "the value")]
@@ -67,6 +68,8 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
         if results:
             return watch, results, []
         inputs = [(name, leaves[id(x)]) for name, x in named]
+        if isinstance(fn, torch.nn.Module):
+            inputs += fn.named_parameters()
         return watch, *_backward(mode, [y for _, y in ys], inputs)
 
 
@@ -107,7 +110,7 @@ class _Mode(TorchDispatchMode):
             return ys  # the node tells of it as a whole
         self.watch.saw(
             Call(
-                func.__name__.partition(".")[0],
+                func.__name__.partition(".")[0].lstrip("_"),
                 self.phase,
                 place,
                 ins,
@@ -149,7 +152,7 @@ def _backward(mode: _Mode, ys: Sequence[Any], inputs: Any) -> Any:
         for hook in hooks:
             hook.remove()
     found = [
-        mode.watch.result(f"the gradient of {name}", dx, k)
+        mode.watch.gradient(name, dx, k)
         for (name, _, k), dx in zip(sources, gradients, strict=True)
     ]
     return [each for each in found if each is not None], []

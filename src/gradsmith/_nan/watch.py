@@ -66,7 +66,25 @@ class Watch:
         array = None if x is None else self.numpy(x)
         if array is None or not is_bad(array):
             return None
-        return Result(name, kind_of([array]), self.origin_of(key))
+        return Result(name, kind_of([array]), self._origin(key, array))
+
+    def gradient(self, name: str, dx: Any, key: Hashable) -> Result | None:
+        """The gradient of an argument; if none of its parts is to blame, their sum."""
+        found = self.result(f"the gradient of {name}", dx, key)
+        if found is not None and found.step is None:
+            array = self.numpy(dx)
+            assert array is not None
+            values = (shown("dx", array, bad_indices(array)),)
+            step = Step(SUM, "backward", None, found.kind, outputs=values)
+            return found._replace(step=step)
+        return found
+
+    def _origin(self, key: Hashable, x: np.ndarray) -> Step | None:
+        """The step that an array is from; a callback's result is known by its shape."""
+        if key in self._origins:
+            return self._origins[key][1]
+        made = (s for s in self._inside if s.outputs and s.outputs[0].shape == x.shape)
+        return next((step for step in made if step.kind == kind_of([x])), None)
 
     # --- the parts of `saw`
 
@@ -108,9 +126,10 @@ class Watch:
     def _parent(self, call: Call, bad: list[tuple[Seen, np.ndarray]]) -> Step:
         """Where a bad input came from; NaN before inf, and known before unknown."""
         bad = sorted(bad, key=lambda pair: not np.any(np.isnan(pair[1])))
-        for seen, _ in bad:
-            if seen.key in self._origins:
-                return self._origins[seen.key][1]
+        for seen, x in bad:
+            known = self._origin(seen.key, x)
+            if known is not None:
+                return known
         seen, x = bad[0]
         values = (shown(seen.name, x, bad_indices(x)),)
         if seen.name.startswith("dy"):

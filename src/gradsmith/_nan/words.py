@@ -43,7 +43,10 @@ def born(report: NanReport) -> str:
         return f"{kind} came in as a constant, in {report.operation}"
     if report.operation is None:
         return f"{kind} in {', '.join(report.reaches)}"
-    of = "in the backward pass of" if report.phase == "backward" else "in"
+    of = "in"
+    if report.phase == "backward":
+        sums = report.operation.startswith("the sum")
+        of = "in the backward pass, in" if sums else "in the backward pass of"
     return f"{kind} is born {of} {report.operation}"
 
 
