@@ -33,12 +33,12 @@ def find_nan(
 
     >>> import numpy as np
     >>> import gradsmith as gs
-    >>> def loss(x):
-    ...     return np.sum(np.where(x > 0, np.sqrt(x), 0.0))
-    >>> report = gs.find_nan(loss, np.array([0.0, 4.0]))
-    >>> report.operation, report.phase, report.masked
-    ('np.sqrt', 'backward', True)
-    >>> gs.find_nan(loss, np.array([1.0, 4.0])).ok
+    >>> def entropy(p):
+    ...     return -np.sum(p * np.log(p))
+    >>> report = gs.find_nan(entropy, np.array([0.0, 1.0]))
+    >>> report.operation, report.phase, str(report.inputs[0])
+    ('np.log', 'forward', 'x[0] = 0.0')
+    >>> gs.find_nan(entropy, np.array([0.5, 0.5])).ok
     True
 
     The function is an operation of ours, a framework's own, or any function of arrays;

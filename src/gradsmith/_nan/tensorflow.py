@@ -26,9 +26,9 @@ def numpy(x: Any) -> np.ndarray | None:
     """Tensors of floating numbers; nothing of what can't be NaN."""
     if isinstance(x, tf.IndexedSlices):
         x = x.values
-    if not (hasattr(x, "numpy") and is_floating(x)):
+    if not is_floating(x):
         return None
-    x = x.numpy()
+    x = x.numpy() if hasattr(x, "numpy") else np.asarray(x)
     return x if x.dtype.kind in "fc" else np.asarray(x, np.float32)  # bfloat16
 
 

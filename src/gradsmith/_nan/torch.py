@@ -27,8 +27,9 @@ def array(x: Any) -> Any:
 
 def numpy(x: Any) -> np.ndarray | None:
     """Tensors of floating numbers; nothing of what can't be NaN."""
-    if isinstance(x, (float, complex)):
-        return np.asarray(x)
+    if isinstance(x, (float, complex, np.ndarray, np.generic)):  # also in callbacks
+        x = np.asarray(x)
+        return x if x.dtype.kind in "fc" else None
     if not isinstance(x, torch.Tensor):
         return None
     if not (x.is_floating_point() or x.is_complex()) or x.is_meta:
