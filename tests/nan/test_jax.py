@@ -183,3 +183,19 @@ def test_functions_that_look_at_values():
 
     report = gs.find_nan(f, jnp.array([1.0, 2.0]))
     assert report.where.source == "return jnp.log(x - 1)"
+    assert gs.find_nan(f, jnp.array([-1.0, 2.0])).ok
+    assert not jax.config.jax_disable_jit
+
+
+@pytest.mark.parametrize("op", [double, triple, root], ids=["vjp", "jvp", "ours"])
+def test_rules_in_functions_that_look_at_values(op):
+    def f(x):
+        return jnp.sum(op(x)) if x[0] >= 0 else x
+
+    report = gs.find_nan(f, jnp.array([0.0, 2.0]))
+    assert (report.operation, report.phase) == ("div", "backward")
+    assert report.where.source in (
+        "return (dy / half,)",
+        "slope = 1 / x",
+        "return dy / slope",
+    )

@@ -74,6 +74,24 @@ def test_backward_without_a_mask():
     assert (report.phase, report.kind, report.masked) == ("backward", "inf", False)
 
 
+def test_a_mask_elsewhere_is_not_to_blame():
+    def f(x):
+        norms = torch.sqrt(torch.sum(x * x, -1))
+        return torch.where(norms < 5, norms, 0.0).sum()
+
+    report = gs.find_nan(f, torch.tensor([[0.0, 0.0], [6.0, 8.0]]))
+    assert report.phase == "backward"
+    assert not report.masked  # the second row is masked, the first is bad
+
+    def masked_rows(x):
+        norms = torch.linalg.vector_norm(x / x[:, :1], dim=-1)
+        return torch.where(x[:, 0] != 0, norms, 0.0).sum()
+
+    report = gs.find_nan(masked_rows, torch.tensor([[3.0, 4.0], [0.0, 1.0]]))
+    assert report.masked
+    assert report.phase == "backward"
+
+
 def test_what_the_value_survived():
     report = gs.find_nan(lambda x: 1 / (1 + torch.exp(x)), torch.tensor([1000.0]))
     assert (report.operation, report.phase) == ("exp", "backward")

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 from .. import _tree
-from .._errors import GradsmithError
 from .._subject import is_floating
 from .inside import looking_inside
 from .jax_back import back
+from .jax_eager import noting
 from .jax_walk import Walk
 from .places import place_here
 from .watch import Watch
@@ -42,10 +42,9 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
     xs = [x for _, x in named]
     for name, x in named:
         watch.given(name, x, id(x))
-    code, names = _traced(fn, args, kwargs, xs)
     walk = Walk(watch, active=xs)
-    with looking_inside(watch, lambda: walk.phase):
-        ys = walk.run(code.jaxpr, code.consts, xs, place_here())
+    with looking_inside(watch, lambda: "forward"):
+        names, ys = _run(walk, fn, args, kwargs, xs)
     found = [watch.result(name, y, id(y)) for name, y in zip(names, ys, strict=True)]
     results = [each for each in found if each is not None]
     if results:
@@ -62,26 +61,22 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
     return watch, [each for each in found if each is not None], []
 
 
-def _traced(fn: Any, args: Any, kwargs: Any, xs: list[Any]) -> tuple[Any, list[str]]:
-    """The equations of a function of the floating arrays alone, and its outputs."""
+def _run(walk: Walk, fn: Any, args: Any, kwargs: Any, xs: list[Any]) -> Any:
+    """The outputs with their names, run step by step; at once if it looks at values."""
     names: list[str] = []
 
-    def run(*xs: Any) -> list[Any]:
-        places = {id(x): new for x, new in zip(given, xs, strict=True)}
+    def flat(*new: Any) -> list[Any]:
+        places = {id(x): each for x, each in zip(xs, new, strict=True)}
         called = _tree.map(lambda x: places.get(id(x), x), (args, kwargs))
         returned = fn(*called[0], **called[1])
-        ys = [*_tree.leaves_with_names(returned, "the value")]
-        kept = [(name, y) for name, y in ys if hasattr(y, "dtype")]
+        named = [*_tree.leaves_with_names(returned, "the value")]
+        kept = [(name, y) for name, y in named if hasattr(y, "dtype")]
         names[:] = [name for name, _ in kept]
         return [y for _, y in kept]
 
-    given = xs
     try:
-        return jax.make_jaxpr(run)(*xs), names
-    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError) as error:
-        raise GradsmithError(
-            "find_nan traces a function of JAX, and this one looks at values while it "
-            "is traced (jax.jit would refuse it too)\n  what to do: use jnp.where or "
-            "jax.lax.cond for what depends on values, or give what it looks at as "
-            "something else than an array of floating numbers"
-        ) from error
+        code = jax.make_jaxpr(flat)(*xs)
+    except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
+        with noting(walk):
+            return names, flat(*xs)
+    return names, walk.run(code.jaxpr, code.consts, xs, place_here())

@@ -13,6 +13,7 @@ from typing import Any
 
 import jax
 from jax._src import source_info_util
+from jax.extend.core import ClosedJaxpr
 
 from .._subject import replaced
 from .places import Place, is_users, place_at
@@ -44,8 +45,7 @@ class Kind:
     custom: bool = False
 
 
-def kind_of(eqn: Any) -> Kind:
-    name = eqn.primitive.name
+def kind_of_name(name: str) -> Kind:
     custom = name in _CUSTOM or name in _OURS
     return Kind(name in _ELEMENTWISE, name in _CHOOSERS, custom)
 
@@ -70,7 +70,7 @@ def inner_code(eqn: Any, ins: Sequence[Any]) -> Any:
     code = eqn.params.get("jaxpr", eqn.params.get("call_jaxpr"))
     if code is None or hasattr(code, "consts"):
         return code
-    return jax.extend.core.ClosedJaxpr(code, ())  # of remat
+    return ClosedJaxpr(code, ())  # of remat
 
 
 def run_of(eqn: Any) -> Callable[..., Sequence[Any]]:

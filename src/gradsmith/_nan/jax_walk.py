@@ -15,7 +15,7 @@ from .._subject import is_floating
 from .jax_code import (
     Kind,
     inner_code,
-    kind_of,
+    kind_of_name,
     name_of,
     place_of,
     place_within,
@@ -91,7 +91,7 @@ class Walk:
         special = getattr(self, f"_{name}", None)
         if special is not None:
             return special(eqn, ins, place)
-        kind, inner = kind_of(eqn), inner_code(eqn, ins)
+        kind, inner = kind_of_name(eqn.primitive.name), inner_code(eqn, ins)
         if inner is not None and not kind.custom:
             return self.run(inner.jaxpr, inner.consts, ins, place)
         fn = run_of(eqn)

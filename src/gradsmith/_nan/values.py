@@ -75,13 +75,13 @@ def shown(
 ) -> Value:
     """The elements at these indices of an array of this shape, or what stands out."""
     if shape is not None and x.shape != shape:
-        at = _broadcast(x, at, shape) or _outstanding(x)
+        at = broadcast(x, at, shape) or _outstanding(x)
     indices = tuple(dict.fromkeys(at))
     elements = tuple(x[i].item() for i in indices)
     return Value(name, x.shape, str(x.dtype), indices, elements)
 
 
-def _broadcast(
+def broadcast(
     x: np.ndarray, at: Sequence[tuple[int, ...]], shape: tuple[int, ...]
 ) -> list[tuple[int, ...]]:
     """The indices in an array that is broadcast to a shape; none if it can't be."""

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from .steps import SUM, Call, Result, Seen, Step
-from .values import bad_indices, is_bad, kind_of, shown
+from .values import bad_indices, broadcast, is_bad, kind_of, shown
 
 
 @dataclass
@@ -165,7 +165,11 @@ def _born_here(call: Call, y: np.ndarray, xs: list[np.ndarray]) -> np.ndarray | 
 
 
 def _is_zero(dy: np.ndarray, at: Sequence[tuple[int, ...]], shape: Any) -> bool:
-    """Whether the gradient that comes in is 0 where the one that goes out is bad."""
-    if dy.shape == shape:
-        return all(dy[i] == 0 for i in at)
-    return bool(np.any(dy == 0))
+    """Whether the gradient that comes in is 0 where the one that goes out is bad.
+
+    That of a reduction has the first axes alone, or ones in place of the others.
+    """
+    if dy.shape == shape[: dy.ndim]:
+        return all(dy[index[: dy.ndim]] == 0 for index in at)
+    places = broadcast(dy, at, shape)
+    return bool(np.all(dy == 0)) if not places else all(dy[i] == 0 for i in places)
