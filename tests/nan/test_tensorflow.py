@@ -85,6 +85,14 @@ def test_variables():
     assert report.reaches == ("the gradient of w:0",)
 
 
+def test_generated_code_is_not_the_users():
+    def f(x):
+        return tf.map_fn(lambda a: tf.math.log(a), x)
+
+    report = gs.find_nan(f, tf.constant([0.0, 1.0]))
+    assert report.where.file == __file__
+
+
 def test_sum_of_gradients():
     def twice(x):
         return 3e38 * tf.reduce_sum(x) + 3e38 * tf.reduce_sum(x - 1)

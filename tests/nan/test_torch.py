@@ -164,6 +164,29 @@ def test_an_inf_on_purpose_is_not_to_blame():
     assert "was a constant of masked_fill" in report.explanation
 
 
+def test_a_number_of_python():
+    report = gs.find_nan(lambda x: torch.log(x).sum().item(), torch.tensor([0.0]))
+    assert report.operation == "log"
+    assert "can't be followed" in report.notes[0]
+
+
+def test_zeros_that_are_none():
+    def twice(x):
+        (dx,) = torch.autograd.grad((x.abs() ** 1.5).sum(), x, create_graph=True)
+        return dx.sum()
+
+    assert gs.find_nan(twice, torch.tensor([0.0, 1.0])).found
+
+
+def test_the_users_exception_in_the_backward_pass():
+    def changed(x):
+        y = torch.sqrt(x)
+        return y.mul_(2)
+
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        gs.find_nan(changed, torch.tensor([1.0]))
+
+
 def test_half_precisions():
     report = gs.find_nan(lambda x: x * 1000, torch.tensor([100.0], dtype=torch.half))
     assert "larger than float16 can hold" in report.explanation

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .steps import Step
+from .steps import SUM, Step
 
 NAMES = {"nan": "NaN", "inf": "inf"}
 # By the operation's name, in any framework: what goes wrong, and the repair.
 _CAUSES = {
     r"x?log(2|10|1p|_ndtr)?|xlogy": (
-        "a logarithm and its derivative need an argument above the edge of its domain",
+        "a logarithm is -inf at the edge of its domain and NaN beyond, and its derivative "
+        "grows without bound there",
         "keep its argument away from that edge, or use a stable form (log_softmax, "
         "logsumexp, log_sigmoid, xlogy)",
     ),
@@ -40,6 +41,10 @@ _CAUSES = {
         "clip its argument to the inside of its domain",
     ),
 }
+_GROWS = re.compile(
+    "mul(tiply)?|add(v|mm)?|sub(tract)?|square|(cum|reduce_)?sum|(cum|reduce_)?prod|mean"
+    "|.*matmul|b?mm|dot(_general)?|einsum|tensordot|.*norm|addn|batchmatmulv"
+)
 
 
 def explained(birth: Step, chain: Sequence[Step], where: str) -> tuple[str, str]:
@@ -66,7 +71,7 @@ def explained(birth: Step, chain: Sequence[Step], where: str) -> tuple[str, str]
         zero = any(x == 0 for value in after.inputs for x in value.elements)
         if zero and birth.phase == "forward":
             parts.append("a product with 0 does not take it away")
-            repair = _safe(where)
+            repair = f"choose with {where} in place of the product, and {_safe(where)}"
     return "; ".join(parts), repair
 
 
@@ -124,7 +129,8 @@ def _after(birth: Step, chain: Sequence[Step]) -> Step | None:
 
 
 def _of_inf(birth: Step) -> tuple[str, str]:
-    if birth.kind == "nan":
+    went_in = [x for value in birth.inputs for x in value.elements]
+    if birth.kind == "nan" and any(x - x != 0 for x in went_in):
         return "inf - inf, inf / inf and 0 * inf are NaN, alone or inside of a sum", ""
     return "", ""
 
@@ -135,11 +141,10 @@ def _cause(birth: Step) -> tuple[str, str]:
     for pattern, words in _CAUSES.items():
         if re.fullmatch(pattern, name) or re.fullmatch(pattern, plain):
             return words
-    went_in = [x for value in birth.inputs for x in value.elements]
-    if birth.kind == "inf" and all(x - x == 0 for x in went_in):
-        dtype = birth.outputs[0].dtype if birth.outputs else "the dtype"
+    if birth.kind == "inf" and (birth.operation == SUM or _GROWS.fullmatch(name)):
+        dtype = birth.outputs[0].dtype if birth.outputs else "its dtype"
         return (
             f"the result is larger than {dtype} can hold",
             "scale what goes in, or compute it in a wider dtype or by its logarithm",
         )
-    return _of_inf(birth) if went_in and birth.phase == "forward" else ("", "")
+    return _of_inf(birth)

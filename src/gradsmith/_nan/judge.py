@@ -22,12 +22,13 @@ def judged(
     reaches = tuple(result.name for result in results)
     first = min(results, key=lambda result: result.kind != "nan")
     kind = first.kind
-    known = [r for r in results if r.step is not None and r.kind == kind]
-    if not known:
+    known = [r.step for r in results if r.step is not None and r.kind == kind]
+    made = [s for s in watch.steps if s.phase not in GIVEN]
+    if not known and not made:
         why = "no operation that we can see made it"
         return replace(report, found=True, kind=kind, reaches=reaches, explanation=why)
-    step = known[0].step
-    assert step is not None
+    step = known[0] if known else made[0]
+    notes = () if known else ("the way from there to the result can't be followed",)
     chain = step.chain()
     birth = _birth(chain)
     why, repair = explained(birth, chain, where)
@@ -46,7 +47,7 @@ def judged(
         repair=repair,
         trail=tuple(Stop(s.operation, s.phase, s.kind, s.place) for s in chain),
         reaches=reaches,
-        notes=(*report.notes, *_given(watch, birth)),
+        notes=(*report.notes, *notes, *_given(watch, birth)),
     )
 
 

@@ -78,6 +78,8 @@ def is_users(file: str) -> bool:
         return file.startswith(_TYPED_IN)
     path = os.path.abspath(file)
     parts = path.split(os.sep)
+    if parts[-1].startswith("__autograph_generated"):
+        return False
     if "site-packages" in parts:
         inside = parts[len(parts) - parts[::-1].index("site-packages") :]
         return inside[0].removesuffix(".py") not in _OTHERS

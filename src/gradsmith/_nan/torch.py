@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -34,12 +35,10 @@ def numpy(x: Any) -> np.ndarray | None:
         return None
     if not (x.is_floating_point() or x.is_complex()) or x.is_meta:
         return None
-    x = x.detach().resolve_conj().resolve_neg()
     if x.layout is not torch.strided:
         x = x.to_dense()
-    wide = x.dtype in (torch.float16, torch.float32, torch.float64)
-    x = x if wide or x.is_complex() else x.float()
-    return x.cpu().numpy()
+    known = x.dtype in (torch.float16, torch.float32, torch.float64) or x.is_complex()
+    return (x if known else x.float()).numpy(force=True)
 
 
 def key(x: Any) -> Any:
@@ -80,7 +79,13 @@ def _scope() -> Iterator[None]:
     anomaly, check = torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled()
     try:
         torch.autograd.set_detect_anomaly(True, check_nan=False)
-        with torch.enable_grad(), torch.compiler.set_stance("force_eager"):
+        with (
+            torch.enable_grad(),
+            torch.compiler.set_stance("force_eager"),
+            warnings.catch_warnings(),
+        ):
+            # Of an exception, which says all of it, if it is one
+            warnings.filterwarnings("ignore", r"\s*(Error detected|Previous calc)")
             yield
     finally:
         torch.autograd.set_detect_anomaly(anomaly, check)

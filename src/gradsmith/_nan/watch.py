@@ -110,7 +110,7 @@ class Watch:
             tuple(shown(out.name, y, bad_indices(y, fresh)) for out, y in bad[:1]),
         )
         dys = [x for seen, x in ins if seen.name.startswith("dy")]
-        step.zero_upstream = any(_is_zero(dy, at, shape) for dy in dys)
+        step.zero_upstream = bool(dys) and all(_is_zero(dy, at, shape) for dy in dys)
         mask = self._mask_of(call)
         if step.zero_upstream and mask is not None:
             step.masked, step.mask, step.chooser = True, mask.place, mask.operation
