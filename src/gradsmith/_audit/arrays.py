@@ -21,7 +21,7 @@ from .._scipy_hook import KINDS
 from ..rules import find_rule, reduction_of
 from ..rules.axes import counted
 from ..rules.indexing import index
-from .arb import arb, balls_of, each, zeros
+from .arb import arb, balls_of, each, ones, zeros
 from .balls import CALLS, OTHERS, Balls, call, constant, made, value_of
 
 _EXACT = (np.sum, np.prod, np.cumsum, np.cumprod)  # neither linear nor by definition
@@ -83,15 +83,18 @@ def mean(a: Any, axis: Any = None, *_: Any, keepdims: Any = False, **__: Any) ->
 CALLS[np.mean] = mean
 CALLS[np.astype] = lambda x, dtype, **_: x
 CALLS[np.copy] = lambda a, *_, **__: a
+CALLS[np.ones_like] = lambda a, *_, **__: constant(ones(a.shape), a)
 CALLS[np.zeros_like] = lambda a, *_, **__: constant(zeros(a.shape), a)
-CALLS[np.full_like] = lambda a, fill_value, *_, **__: CALLS[np.zeros_like](a) + (
-    fill_value
+CALLS[np.full_like] = lambda a, fill_value, *_, **__: (
+    CALLS[np.zeros_like](a) + (fill_value)
 )
 for _name in ("shape", "ndim", "size"):
     CALLS[getattr(np, _name)] = lambda a, _name=_name: getattr(a, _name)
 for _fn in (np.iscomplexobj, np.isrealobj):
     CALLS[_fn] = lambda x, _real=_fn is np.isrealobj: _real
-CALLS[np.result_type] = lambda *xs: np.result_type(*[getattr(x, "dtype", x) for x in xs])
+CALLS[np.result_type] = lambda *xs: np.result_type(
+    *[getattr(x, "dtype", x) for x in xs]
+)
 
 
 # An operation of ours is its body: the true derivative is not that of its rule.
@@ -101,7 +104,6 @@ def _run_operation(operation: Any, args: tuple[Any, ...]) -> Any:
 
 QUICK[Balls] = _run_operation
 KINDS.append(Balls)  # SciPy's Python functions ask for them
-
 
 
 def _read_special(_: Any) -> None:
@@ -125,8 +127,8 @@ def _axes_method(fn: Any) -> Any:
 
 
 _METHODS = (
-    "argmax argmin astype clip copy cumprod cumsum diagonal dot max mean min prod ravel "
-    "repeat squeeze std sum swapaxes take trace var"
+    "argmax argmin astype clip copy cumprod cumsum diagonal dot max mean min prod "
+    "ravel repeat squeeze std sum swapaxes take trace var"
 )
 for _name in _METHODS.split():
     setattr(Balls, _name, _method(getattr(np, _name)))

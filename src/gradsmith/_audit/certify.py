@@ -42,20 +42,20 @@ def certify(
     array([1.        , 2.71828183])
     """
     todo = np.arange(len(xs[0]))
-    found: tuple[Truth, ...] = ()
+    found: list[Truth] = []
     bits = 64 if form.digits < 40 else 128
     for careful in (False, *[True] * 16):
         with precision(bits):
             some = _Points(fn, [x[todo] for x in xs], form, _part(dy, todo))
             truths = some.settled(careful=careful)
-        found = found or tuple(Truth.empty((len(xs[0]), *t.hi.shape[1:])) for t in truths)
+        found = found or [Truth.empty((len(xs[0]), *t.hi.shape[1:])) for t in truths]
         for truth, new in zip(found, truths, strict=True):
             truth.put(todo, new)
         todo = todo[_rows([t.status == UNDECIDED for t in truths], len(todo))]
         bits *= 2
         if not len(todo) or bits > limit:
             break
-    return found[0], [*found[1:]]
+    return found[0], found[1:]
 
 
 def _part(dy: Any, at: Any) -> Any:
@@ -110,6 +110,9 @@ class _Points:
             _settle(truth, outside | kinks if i == 0 else outside, OUTSIDE)
             _settle(truth, kinks, KINK)
             truth.status[_rows(notes.unsure, n)] = UNDECIDED
+        gone = _rows([truths[0].status == OUTSIDE], n) & outside
+        for truth in truths[1:]:
+            truth.status[gone] = OUTSIDE  # a formula may go on where the value ends
         return truths
 
     def both_sides(self) -> list[Truth]:
@@ -125,7 +128,9 @@ class _Points:
         truth, other = read(above, self.form), read(below, self.form)
         apart = ~np.asarray(_overlap(above, below), bool)
         hull = read(union(above, below), self.form)
-        hull.status[apart & (truth.status == DECIDED) & (other.status == DECIDED)] = KINK
+        hull.status[apart & (truth.status == DECIDED) & (other.status == DECIDED)] = (
+            KINK
+        )
         truth.put(apart, _at(hull, apart))
         truth.status[other.status == UNDECIDED] = UNDECIDED
         return truth

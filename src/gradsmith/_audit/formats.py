@@ -62,10 +62,15 @@ class Format:
         with np.errstate(over="ignore", under="ignore"):
             return np.asarray(x, np.float64).astype(self.dtype)
 
-    def ulp_exponent(self, x: Any) -> Any:
-        """The exponent of the unit in the last place of a real number, in float64."""
+    def ulp_exponent(self, x: Any, scale: Any = 0) -> Any:
+        """The exponent of the unit in the last place of x * 2**scale, less `scale`.
+
+        Above the largest number it is that of the largest.
+        """
         _, exponent = np.frexp(np.asarray(x, np.float64))
-        return np.maximum(exponent - self.digits, self.least)
+        exponent = np.minimum(exponent, self.most - scale) - self.digits
+        exponent = np.maximum(exponent, self.least - scale)
+        return np.where(x == 0, self.least - scale, exponent)
 
 
 FORMATS = {
@@ -90,7 +95,7 @@ def format_of(dtype: Any) -> Format:
 
 
 def literal(x: Any, form: Format) -> str:
-    """A number as Python reads it back exactly.
+    """A number as short as its format reads it back exactly.
 
     >>> literal(np.float32(0.1), FORMATS["float32"])
     '0.1'
@@ -100,6 +105,4 @@ def literal(x: Any, form: Format) -> str:
     if not np.isfinite(float(x)):
         return f"float('{float(x)}')"
     number = np.asarray(x, form.dtype)[()]
-    short = repr(float(str(number)))
-    exact = np.asarray(float(short), form.dtype)[()] == number
-    return short if exact else repr(float(number))
+    return repr(float(str(number)))

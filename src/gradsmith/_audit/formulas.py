@@ -16,9 +16,8 @@ ZERO, ONE, TWO = arb(0), arb(1), arb(2)
 
 
 def exp(x: Any) -> Any:
-    """exp(x); what is beyond all exponents is larger than any number."""
-    y = x.exp()
-    return arb("inf") if x > _HUGE else y
+    """The exponential; beyond all exponents it is larger than any number."""
+    return arb("inf") if x > _HUGE else x.exp()
 
 
 _HUGE = arb(1e30)

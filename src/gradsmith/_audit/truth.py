@@ -31,9 +31,9 @@ class Truth:
 
     @classmethod
     def empty(cls, shape: tuple[int, ...]) -> Truth:
-        real = [np.full(shape, np.nan) for _ in range(3)]
+        hi, lo, rad = (np.full(shape, np.nan) for _ in range(3))
         status = np.full(shape, UNDECIDED, np.uint8)
-        return cls(*real, np.zeros(shape, np.int64), status)
+        return cls(hi, lo, rad, np.zeros(shape, np.int64), status)
 
     def put(self, at: Any, other: Truth) -> None:
         """Take over what another one knows of some places."""
