@@ -120,6 +120,20 @@ def test_domains_and_infinite_slopes():
     assert y.status.tolist() == dx.status.tolist() == [OUTSIDE, DECIDED]
 
 
+@pytest.mark.parametrize("fn", [sp.gamma, sp.gammaln, sp.digamma])
+def test_poles_are_outside(fn):
+    y, dx = truth_of(fn, [-3.0, 0.0, -2.5, -1e30])
+    assert y.status.tolist() == dx.status.tolist() == [OUTSIDE, OUTSIDE, 0, OUTSIDE]
+
+
+def test_the_tail_of_the_normal_distribution():
+    x = -np.array([19.5, 21.0, 1e3, 1e6, 2.0**30, 1e30])
+    y, dx = truth_of(sp.log_ndtr, x)
+    assert y.status.tolist() == dx.status.tolist() == [DECIDED] * 6
+    np.testing.assert_allclose(y.hi, sp.log_ndtr(x), rtol=1e-14)
+    np.testing.assert_allclose(dx.hi, -x - 1 / x + 2 / x**3 - 10 / x**5, rtol=1e-7)
+
+
 def test_a_branch_that_is_not_taken_has_no_say():
     y, dx = truth_of(lambda x: np.where(x > 0, np.log(x), x), [-2.0, 2.0])
     np.testing.assert_allclose(y.hi, [-2, np.log(2)])

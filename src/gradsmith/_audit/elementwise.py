@@ -59,6 +59,8 @@ def _look(fn: Any, values: Any) -> None:
     """Note where a function is outside of its domain, or at a pole."""
     if fn in _DENOMINATORS:
         state.notes.outside.append(np.equal(values[-1], 0))
+    if fn in POLES:
+        state.notes.outside.append(POLES[fn](values[0]))
     facts = find_rule(fn)
     if facts is None:
         return
@@ -71,6 +73,7 @@ def _look(fn: Any, values: Any) -> None:
 
 
 _DENOMINATORS = (np.true_divide, np.reciprocal)
+POLES: dict[Any, Any] = {}  # where a function has poles
 
 
 def _at_kinks(fn: Any, x: Any, p: Any) -> Any:

@@ -100,6 +100,8 @@ def ndtr(x: Any) -> Any:
 def log_ndtr(x: Any) -> Any:
     if x > 0:
         return (-(x * root_half()).erfc() / 2).log1p()
+    if x < -_FAR:
+        return -x * x / 2 - (2 * arb.pi()).log() / 2 - hazard(x).log()
     return ndtr(x).log()
 
 
@@ -108,8 +110,17 @@ def density(x: Any) -> Any:
 
 
 def hazard(x: Any) -> Any:
-    """The derivative of log_ndtr."""
+    """The derivative of log_ndtr.
+
+    Far on the left density and ndtr underflow together. There it is the inverse of
+    U(1/2, 1/2, x**2/2)/sqrt(2), for erfc(t) = exp(-t**2)/sqrt(pi) U(1/2, 1/2, t**2).
+    """
+    if x < -_FAR:
+        return TWO.sqrt() / (x * x / 2).hypgeom_u(_HALF, _HALF)
     return density(x) / ndtr(x)
+
+
+_FAR, _HALF = arb(20), arb(0.5)
 
 
 def ndtri(x: Any) -> Any:
@@ -117,6 +128,8 @@ def ndtri(x: Any) -> Any:
 
 
 def erfcx(x: Any) -> Any:
+    if x > _FAR:
+        return (x * x).hypgeom_u(_HALF, _HALF) / arb.const_sqrt_pi()
     return exp(x * x) * x.erfc()
 
 

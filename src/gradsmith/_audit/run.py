@@ -103,8 +103,7 @@ def computed(op: Callable[..., Any], x: Any) -> tuple[Any, Any]:
                 f"shape {x.shape} it made {y.shape}"
             )
         (dx,) = pull(np.ones(y.shape, y.dtype))
-        dx = np.asarray(dx)
-    return y.astype(own), dx.astype(own)
+        return y.astype(own), np.asarray(dx).astype(own)
 
 
 def _judged(x: Any, results: Any, truth: Truth, form: Format) -> _Errors:

@@ -10,7 +10,7 @@ import scipy.special as sp
 from . import formulas as f
 from .arb import arb, each
 from .balls import CALLS, Balls
-from .elementwise import row
+from .elementwise import POLES, row
 
 _exp, _log, _expit = each(f.exp), each(arb.log), each(f.expit)
 _bell, _density = each(f.bell), each(f.density)
@@ -53,6 +53,9 @@ row(sp.logit, _logit, lambda x: 1 / (x * (1 - x)))
 # Gamma functions
 
 _gammaln = each(f.gammaln)
+_is_pole = each(lambda x: x <= 0 and x.is_integer())
+for _fn in (sp.gamma, sp.gammaln, sp.digamma):
+    POLES[_fn] = _is_pole
 row(sp.gamma, each(arb.gamma), lambda y, x: y * _digamma(x))
 row(sp.rgamma, each(arb.rgamma), lambda y, x: -y * _digamma(x))
 row(sp.gammaln, _gammaln, lambda x: _digamma(x))
