@@ -138,6 +138,9 @@ def test_a_branch_that_is_not_taken_has_no_say():
     y, dx = truth_of(lambda x: np.where(x > 0, np.log(x), x), [-2.0, 2.0])
     np.testing.assert_allclose(y.hi, [-2, np.log(2)])
     assert dx.hi.tolist() == [1, 0.5]
+    y, dx = truth_of(lambda x: np.where(x > 1, np.sqrt(x - 1), x), [-2.0, 5.0])
+    assert y.hi.tolist() == [-2, 2]
+    assert dx.hi.tolist() == [1, 0.25]
 
 
 def test_large_and_small_beyond_float64():

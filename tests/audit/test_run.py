@@ -21,6 +21,11 @@ def inaccurate(x):
     return y, lambda dy: dy * (1 - y * y)
 
 
+@gs.custom_gradient
+def ramp(x):
+    return np.maximum(x, 0), lambda dy: np.where(x >= 0, dy, 0)
+
+
 def relu(x):
     return np.maximum(x, 0)
 
@@ -55,6 +60,9 @@ def test_kinks_are_judged_by_both_sides():
     found = audit_unary(relu, (-1, 1), points=500)
     assert found.gradient.kinks == 2
     assert found.gradient.max_ulp == 0
+    assert audit_unary(ramp, (-1, 1), points=500).gradient.max_ulp == 0
+    steep = audit_unary(ramp, (-1, 1), points=500, reference=lambda x: relu(x) * 3)
+    assert steep.gradient.beyond > 0.4
 
 
 def test_a_reference_is_the_truth():

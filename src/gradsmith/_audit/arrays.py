@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from .._application import run_body
-from .._arrays import QUICK
 from .._late import once_imported
 from .._rule import Bilinear, Composite, Function, Linear
 from .._scipy_hook import KINDS
@@ -97,12 +95,6 @@ CALLS[np.result_type] = lambda *xs: np.result_type(
 )
 
 
-# An operation of ours is its body: the true derivative is not that of its rule.
-def _run_operation(operation: Any, args: tuple[Any, ...]) -> Any:
-    return run_body(operation, operation.signature.bind(args, {}))[0]
-
-
-QUICK[Balls] = _run_operation
 KINDS.append(Balls)  # SciPy's Python functions ask for them
 
 

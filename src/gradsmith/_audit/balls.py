@@ -30,7 +30,8 @@ OTHERS: list[Callable[..., Any]] = []
 class Balls(NDArrayOperatorsMixin):
     """Certified numbers, and the node that leads back to what they came from.
 
-    `dtype` is that of the numbers which they are the truth of.
+    `dtype` is that of the numbers which they are the truth of. To operations of ours
+    balls are no arrays: the body is given them as they are, and no rule is asked.
     """
 
     __slots__ = ("dtype", "node", "value")
