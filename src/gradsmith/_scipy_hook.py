@@ -18,6 +18,8 @@ from typing import Any
 from ._late import once_imported
 from ._tape import Traced
 
+# What else is computed as tensors are: by its own `__array_function__`
+KINDS: list[type] = [Traced]
 _REDIRECTED = ("log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax")
 
 
@@ -68,8 +70,9 @@ def _caller(fn: Any, original: Any) -> Any:
 
 
 def _tensor_in(x: Any) -> Any:
-    if isinstance(x, Traced):
+    kinds = tuple(KINDS)
+    if isinstance(x, kinds):
         return x
     if isinstance(x, (list, tuple)):
-        return next((part for part in x if isinstance(part, Traced)), None)
+        return next((part for part in x if isinstance(part, kinds)), None)
     return None

@@ -16,7 +16,8 @@ from ._operands import is_array, kind_of
 
 def _astype(x: Any, dtype: Any) -> Any:
     name = name_of(dtype)
-    x = x if framework_of(x) else np.asarray(x)
+    if not (framework_of(x) or hasattr(x, "__array_function__")):
+        x = np.asarray(x)
     return x if x.dtype.name == name else np.astype(x, np.dtype(name))
 
 
