@@ -11,8 +11,8 @@ NAMES = {"nan": "NaN", "inf": "inf"}
 # By the operation's name, in any framework: what goes wrong, and the repair.
 _CAUSES = {
     r"x?log(2|10|1p|_ndtr)?|xlogy": (
-        "a logarithm is -inf at the edge of its domain and NaN beyond, and its derivative "
-        "grows without bound there",
+        "a logarithm is -inf at the edge of its domain and NaN beyond, and its "
+        "derivative grows without bound there",
         "keep its argument away from that edge, or use a stable form (log_softmax, "
         "logsumexp, log_sigmoid, xlogy)",
     ),
