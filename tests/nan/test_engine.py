@@ -71,6 +71,7 @@ def test_masked_branch():
     report = gs.find_nan(masked, np.array([1.0, 1.0]), np.array([0.0, 2.0]))
     assert (report.operation, report.phase) == ("np.multiply", "backward")
     assert report.where.source == "terms = x * np.log(w)"
+    assert [value.name for value in report.inputs] == ["dy", "x1", "x2"]
     assert report.masked
     assert report.mask.source.startswith("return np.sum(np.where")
     assert "0 * inf is NaN" in report.explanation
@@ -150,6 +151,20 @@ def test_an_inf_on_purpose_is_not_to_blame():
     report = gs.find_nan(attention, np.array([1.0, 2.0]))
     assert (report.operation, report.kind) == ("np.subtract", "nan")
     assert "was a constant of np.add" in report.explanation
+
+
+def test_elements_are_told_apart():
+    mask = np.array([0.0, -np.inf])
+
+    def f(x):
+        scores = x + mask
+        return 1 / scores
+
+    report = gs.find_nan(f, np.array([0.0, 1.0]))
+    assert report.where.source == "return 1 / scores"
+    assert str(report.inputs[0]) == "x2[0] = 0.0"
+    report = gs.find_nan(np.log, np.array([0.0, np.nan]))  # the NaN is not from there
+    assert (report.phase, str(report.inputs[0])) == ("argument", "x[1] = nan")
 
 
 def test_a_constant():

@@ -114,7 +114,7 @@ def test_scan():
     def f(xs):
         def step(total, x):
             r = jnp.sqrt(x)
-            return total + r, total * r
+            return 0.5 * total + r, total * r
 
         total, parts = jax.lax.scan(step, 0.0, xs, reverse=True)
         return total + jnp.sum(parts)
@@ -185,6 +185,20 @@ def test_functions_that_look_at_values():
     assert report.where.source == "return jnp.log(x - 1)"
     assert gs.find_nan(f, jnp.array([-1.0, 2.0])).ok
     assert not jax.config.jax_disable_jit
+
+
+def test_bodies_in_functions_that_look_at_values():
+    @jax.custom_jvp
+    def log(x):
+        return jnp.log(x) + 1
+
+    log.defjvp(lambda primals, tangents: (log(*primals), tangents[0]))
+
+    def f(x):
+        return log(x) if x[0] >= 0 else x
+
+    report = gs.find_nan(f, jnp.array([0.0]))
+    assert report.where.source == "return jnp.log(x) + 1"
 
 
 @pytest.mark.parametrize("op", [double, triple, root], ids=["vjp", "jvp", "ours"])

@@ -54,6 +54,7 @@ def test_masked_branch(wrap):
     report = gs.find_nan(wrap(masked), tf.constant([4.0, 0.0]))
     assert (report.operation, report.phase, report.kind) == ("Log", "backward", "nan")
     assert report.where.source == "logs = tf.math.log(x)"
+    assert report.trail[0].phase == "backward"  # it does not need the forward's -inf
     assert report.masked
     assert "tf.where(x > 0" in report.mask.source
     assert "tf.where(mask, f(safe), 0.0)" in report.repair

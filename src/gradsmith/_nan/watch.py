@@ -151,14 +151,14 @@ class Watch:
 
 
 def _born_here(call: Call, y: np.ndarray, xs: list[np.ndarray]) -> np.ndarray | None:
-    """Where an elementwise operation made NaN or inf of finite elements, if it did."""
+    """Where an elementwise operation made NaN (or else inf) of finite elements."""
     if not call.elementwise:
         return None
     try:
         xs = [np.broadcast_to(x, y.shape) for x in xs]
     except ValueError:
         return None
-    fresh = ~np.isfinite(y)
+    fresh = np.isnan(y) if np.any(np.isnan(y)) else ~np.isfinite(y)
     for x in xs:
         fresh = fresh & np.isfinite(x)
     return fresh if np.any(fresh) else None
