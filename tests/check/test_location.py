@@ -211,6 +211,20 @@ def test_regions_in_words(words, forward, rule, spread):
     assert words in found.message
 
 
+def test_a_region_with_all_of_the_few_elements_inside():
+    def rule(dy, y, a, b):
+        da = gnp.sum(dy * b, axis=1)
+        near = gnp.abs(a) < 0.01
+        return gnp.where(near, 0.5 * da, da), gnp.sum(dy * a[:, None], axis=0)
+
+    op = operation(lambda a, b: a[:, None] * b, rule)
+    a = np.array([1e-4, -3e-3, 2e-5])
+    for seed in range(10):
+        found = explained(op, a, normal(4), argument="a", seed=seed)
+        assert found.diagnosis == "region", seed
+        assert "where |a| < 0.01" in found.message
+
+
 def test_wrong_at_one_value():
     op = operation(
         cube, lambda dy, y, x: gnp.where(x == 0, gnp.ones_like(x), 3 * x * x) * dy

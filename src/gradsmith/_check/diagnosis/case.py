@@ -152,13 +152,16 @@ class Case:
         return sign * self.scaled(x)
 
     def scaled(self, x: np.ndarray) -> np.ndarray:
-        """Some as it is, some much smaller, some larger, some about 1."""
+        """Some about 1, one of the argument's at least; some as they are, some much
+        smaller, some larger.
+        """
         x = self.near(x)
         kind = self.random.permutation(x.size) % 4
+        kind[self.part.slice] = self.random.permutation(self.part.size) % 4
         small = 10 ** -self.random.uniform(0.5, 3.5, x.size)
         large = self.random.uniform(1.5, 4.0, x.size)
         about_one = np.copysign(np.exp(self.random.uniform(-2.0, 0.9, x.size)), x)
-        return np.choose(kind, [x, x * small, x * large, about_one])
+        return np.choose(kind, [about_one, x, x * small, x * large])
 
     def shuffled(self, x: np.ndarray) -> np.ndarray:
         """In one cycle, so that no element stays where it was."""
