@@ -208,3 +208,29 @@ def test_progress_is_silent_at_first_then_speaks(monkeypatch, capsys):
     progress("round 1")
     progress("too soon after")
     assert capsys.readouterr().err == "name: round 1\n"
+
+
+def test_check_measures_time_and_memory():
+    from benchmarks import check
+
+    report = check.run(Options(quick=True, peers=()))
+    assert report.refused == []
+    assert [row.case.partition(", ")[2] for row in report.rows] == [
+        "3 x 4 elementwise, first",
+        "3 x 4 elementwise, again",
+        "3 x 4 softmax, first",
+        "3 x 4 softmax, again",
+        "100,000 elements, right",
+        "100,000 elements, one wrong located",
+        "100,000 elements, memory in sizes of the input",
+    ]
+    assert all(row.ours > 0 for row in report.rows)
+
+
+def test_a_wrong_verdict_is_not_timed():
+    from benchmarks import check
+
+    with pytest.raises(AssertionError, match="was not accepted"):
+        check._right(check.elementwise(2), check.normal(3), "numpy")
+    with pytest.raises(AssertionError, match="was not located"):
+        check._located(check.elementwise(), check.normal(3), "numpy", 2)

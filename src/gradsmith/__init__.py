@@ -41,6 +41,7 @@ _scipy_hook.install()
 if TYPE_CHECKING:
     from ._check import assert_gradients, check
     from ._examples import example
+    from ._nan import find_nan
     from ._python_op import python_op
     from ._survival import survival_table, survives
 
@@ -49,6 +50,7 @@ _LAZY = {
     "assert_gradients": "_check",
     "check": "_check",
     "example": "_examples",
+    "find_nan": "_nan",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -85,6 +87,7 @@ __all__ = [
     "constant",
     "custom_gradient",
     "example",
+    "find_nan",
     "grad",
     "hessian",
     "hvp",

@@ -60,13 +60,13 @@ def test_the_simplest_number_of_an_interval(low, high, words):
 # --- elements
 
 
-def only(where, rule):
-    """A rule that gives half of the gradient for some elements."""
+def only(where, rule, factor=0.5):
+    """A rule that gives half of the gradient for some elements, or another share."""
 
     def wrong(dy, y, x):
         dx = rule(dy, y, x)
         flags = where(np.arange(int(np.prod(dx.shape))).reshape(dx.shape))
-        return gnp.where(gnp.asarray(flags, like=dx), 0.5 * dx, dx)
+        return gnp.where(gnp.asarray(flags, like=dx), factor * dx, dx)
 
     return wrong
 
@@ -125,6 +125,21 @@ def test_one_wrong_element_in_a_million(forward, rule, most):
     assert len(calls) < most
     assert found.elements == "element [654, 321]"
     assert found.diagnosis == "factor of one element"
+
+
+def test_elements_that_matter_tell_where_wrong_ones_begin():
+    """Of a row of the product, all but the first few elements change nothing."""
+
+    def rule(dy, y, x):
+        sums = gnp.flip(gnp.cumsum(gnp.flip(dy * y, axis=1), axis=1), axis=1)
+        return sums / x
+
+    op = operation(
+        lambda x: gnp.cumprod(x, axis=1), only(lambda i: i >= 1024, rule, 0.0)
+    )
+    found = explained(op, normal(4, 1100) * 0.5)
+    assert found.elements == "from element 1024 on (flat)"
+    assert found.diagnosis == "region"
 
 
 def test_memory_is_linear():

@@ -20,6 +20,7 @@ from .places import places
 
 SINGLE = 12  # elements that are looked at one by one
 STEPS = (2.0**-7, 2.0**-9)
+VISIBLE = 1e-6  # of the largest
 
 
 @dataclass(frozen=True)
@@ -85,7 +86,8 @@ def _singles(
     """Elements on their own: between the first and the last wrong one, and around."""
     size, random = case.part.size, case.random
     # Where the rule gives something, a right gradient can be seen.
-    claimed = np.flatnonzero(probe.g[case.part.slice])
+    share = np.abs(probe.g * probe.v)[case.part.slice]
+    claimed = np.flatnonzero(share > VISIBLE * np.max(share))
     before, inside = claimed[claimed < first], claimed[claimed > first]
     chosen = np.unique(
         [

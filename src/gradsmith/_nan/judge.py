@@ -1,0 +1,92 @@
+"""From the results that are not finite to the operation that is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from .explain import explained
+from .model import NanReport, Stop
+from .steps import Result, Step
+from .watch import Watch
+
+GIVEN = ("argument", "constant")
+
+
+def judged(
+    report: NanReport, watch: Watch, results: Sequence[Result], where: str
+) -> NanReport:
+    """The report with what was found; `where` is how the framework calls `where`."""
+    if not results:
+        return replace(report, notes=(*report.notes, *harmless(watch)))
+    reaches = tuple(result.name for result in results)
+    first = min(results, key=lambda result: result.kind != "nan")
+    kind = first.kind
+    known = [r.step for r in results if r.step is not None and r.kind == kind]
+    made = [s for s in watch.steps if s.phase not in GIVEN]
+    if not known and not made:
+        why = "no operation that we can see made it"
+        return replace(report, found=True, kind=kind, reaches=reaches, explanation=why)
+    step = known[0] if known else made[0]
+    notes = () if known else ("the way from there to the result can't be followed",)
+    chain = step.chain()
+    birth = _birth(chain)
+    why, repair = explained(birth, chain, where)
+    return replace(
+        report,
+        found=True,
+        kind=birth.kind,
+        operation=birth.operation,
+        phase=birth.phase,
+        where=birth.place,
+        inputs=birth.inputs,
+        outputs=birth.outputs,
+        masked=birth.masked,
+        mask=birth.mask,
+        explanation=why,
+        repair=repair,
+        trail=tuple(Stop(s.operation, s.phase, s.kind, s.place) for s in chain),
+        reaches=reaches,
+        notes=(*report.notes, *notes, *_given(watch, birth)),
+    )
+
+
+def _given(watch: Watch, birth: Step) -> list[str]:
+    """The arguments that are not finite, beside the one that is to blame."""
+    steps = [s for s in watch.steps if s.phase == "argument" and s is not birth]
+    return [f"{step.inputs[0]} was given" for step in steps]
+
+
+def _birth(chain: Sequence[Step]) -> Step:
+    """The step that is to blame.
+
+    A gradient's is the first of the backward pass: what the forward pass had made until
+    then, the value survived. An inf that was given is not to blame for a NaN.
+    """
+    root = chain[0]
+    if root.phase in GIVEN and root.kind == "nan":
+        return root
+    if chain[-1].phase == "backward":
+        return next(step for step in chain if step.phase == "backward")
+    if root.phase in GIVEN:
+        return next((step for step in chain if step.kind == "nan"), root)
+    return root
+
+
+def harmless(watch: Watch) -> list[str]:
+    """What is to be known of NaN and inf that did not reach any result."""
+    arguments = [step for step in watch.steps if step.phase == "argument"]
+    notes = [
+        f"{step.inputs[0]} was given, and does not reach the results"
+        for step in arguments
+    ]
+    made = [step for step in watch.steps if step.phase not in GIVEN and not step.parent]
+    if made:
+        step = made[0]
+        at = f" ({step.place})" if step.place else ""
+        kind = {"nan": "NaN", "inf": "inf"}[step.kind]
+        notes.append(
+            f"{step.operation}{at} makes {kind} on the way, which does not reach the "
+            "results"
+        )
+    return notes
