@@ -16,7 +16,7 @@ them is a valid subgradient: `low` and `high` are the ends, the same where it is
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -41,10 +41,17 @@ class Slope:
     lost: np.ndarray | None = None  # where what may have moved was rounded away
 
     def or_better(self, other: Slope) -> Slope:
-        """Of two slopes, element by element, the one with the smaller error."""
+        """Of two slopes, element by element, the one with the smaller error.
+
+        Where they contradict each other, at least one agreed with itself by chance.
+        """
         better = other.error < self.error
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        return Slope(*(np.where(better, b, a) for a, b in pairs))
+        best = Slope(*(np.where(better, b, a) for a, b in pairs))
+        with np.errstate(invalid="ignore"):
+            apart = np.maximum(other.low - self.high, self.low - other.high)
+            contrary = apart > SAFETY * (self.error + other.error)
+        return replace(best, error=np.where(contrary, np.inf, best.error))
 
     @property
     def size(self) -> np.ndarray:

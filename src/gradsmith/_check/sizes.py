@@ -18,6 +18,7 @@ from .problem import Problem
 MANY = 4200  # elements: past blocks of 1024 and of 4096
 LONG = 1100
 FEW = 1024
+LARGEST = 10**6
 
 
 def resized(
@@ -29,7 +30,9 @@ def resized(
     if not lengths:
         return
     for name, many in _enlarged(problem, lengths):
-        yield name, _with_lengths(problem, many, random)
+        larger = _with_lengths(problem, many, random)
+        if not _is_too_large(larger):
+            yield name, larger
     for n in lengths:
         if n > 1:
             one = {m: 1 if m == n else m for m in lengths}
@@ -55,6 +58,14 @@ def _enlarged(
             names = f" in {', '.join(sorted(more))}" if seen else ""
             yield f"many elements{names}", new
             seen |= more
+
+
+def _is_too_large(problem: Problem) -> bool:
+    """Whether the outputs are: one length for two axes, of a product, makes them so."""
+    try:
+        return sum(y.size for y in problem.value(problem.xs)) > LARGEST
+    except Exception:
+        return False
 
 
 def smaller(problem: Problem) -> Problem | None:
