@@ -51,3 +51,20 @@ def test_what_is_seldom_needed_is_loaded_when_asked_for():
 def test_an_unknown_name_is_refused():
     with pytest.raises(AttributeError, match="has no attribute 'survive'"):
         gs.survive  # noqa: B018
+
+
+def test_who_waits_for_a_module_is_told_after_somebody_looked_for_it(tmp_path):
+    script = """
+import sys, importlib.util
+sys.path.insert(0, {path!r})
+from gradsmith._late import once_imported
+told = []
+once_imported("waited_for", lambda module: told.append(module.x))
+assert importlib.util.find_spec("waited_for") is not None
+assert told == []
+import waited_for
+assert told == [3], told
+"""
+    (tmp_path / "waited_for.py").write_text("x = 3")
+    code = script.format(path=str(tmp_path))
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -39,25 +39,29 @@ class _Finder:
 
     def __init__(self) -> None:
         self.waiting: dict[str, list[Then]] = {}
+        self.asking: set[str] = set()  # for which the other finders are asked now
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        if name not in self.waiting:
+        if name not in self.waiting or name in self.asking:
             return None
-        told = self.waiting.pop(name)
-        spec = find_spec(name)
+        self.asking.add(name)
+        try:
+            spec = find_spec(name)
+        finally:
+            self.asking.discard(name)
         if spec is not None:
-            _tell_after_loading(spec, told)
+            self._tell_after_loading(spec)
         return spec
 
+    def _tell_after_loading(self, spec: ModuleSpec) -> None:
+        loader: Any = spec.loader
+        load = loader.exec_module
 
-def _tell_after_loading(spec: ModuleSpec, told: list[Then]) -> None:
-    loader: Any = spec.loader
-    load = loader.exec_module
+        def exec_module(module: ModuleType) -> None:
+            load(module)
+            _loaded.add(module.__name__)
+            # Not before: many a spec is looked for and never loaded.
+            for then in self.waiting.pop(module.__name__, ()):
+                then(module)
 
-    def exec_module(module: ModuleType) -> None:
-        load(module)
-        _loaded.add(module.__name__)
-        for then in told:
-            then(module)
-
-    loader.exec_module = exec_module
+        loader.exec_module = exec_module

@@ -56,6 +56,8 @@ def _look(session: Session, given: Problem, progress: Progress, thorough: bool) 
                 return  # there is no gradient to look at
     if problem.subject.surrogate is not None:
         session.note(f"a surrogate on purpose: {problem.subject.surrogate}")
+    elif not problem.subject.linear:
+        session.note("what is not linear in dy is no derivative: not compared with it")
     elif not session.findings:
         _look_at_values(session, given, problem, progress)
     with _threads(problem):

@@ -49,7 +49,7 @@ def _hide(record: Any, dynamo: Any) -> None:
 def record_operation(
     recorder: Recorder, operation: Any, inputs: Any, read: Any, framework: str = ""
 ) -> None:
-    operation = operation.public or operation
+    operation = operation.original or operation
     framework = framework or _framework(inputs)
     place = partial(_place_of, operation)
     recorder.record(framework, operation, place, inputs, read, operation.fn)
