@@ -276,3 +276,13 @@ def test_no_input_of_floating_numbers(inputs):
 def test_what_is_no_operation():
     with pytest.raises(gs.GradsmithError, match=r"check\(\) wants an operation"):
         gs.check(3, X)
+
+
+def test_a_rule_that_fails_on_empty_arrays():
+    def rule(dy, y, x):
+        return dy / float(np.max(np.ones(x.shape)))
+
+    report = gs.check(op(lambda x: x * 1.0, rule), X)
+    assert report.ok
+    assert "the rule fails on arrays with no elements" in str(report)
+    assert "empty arrays" in str(gs.check(RIGHT["tanh"], X))

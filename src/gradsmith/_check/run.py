@@ -15,11 +15,12 @@ from .finite import not_finite
 from .first import MANY, Ground, Test
 from .flat import flat
 from .model import Finding, Verdict
+from .native import reason
 from .problem import Problem
 from .ready import ready
 from .scenarios import Scenario, scenarios
 from .session import GIVEN, PART, Session
-from .sizes import smaller
+from .sizes import emptied, smaller
 
 
 def run(session: Session, *, thorough: bool) -> None:
@@ -86,7 +87,23 @@ def _look_at_values(
         with _threads(scenario.problem):
             first_order(session, scenario)
         if session.findings and scenario.is_given:
-            break
+            return
+    _look_at_nothing(session, problem)
+
+
+def _look_at_nothing(session: Session, problem: Problem) -> None:
+    """Arrays without elements: where the operation takes them, the rule has to."""
+    for name, empty in emptied(problem):
+        try:
+            ys = empty.value(empty.xs)
+        except Exception:
+            continue
+        try:
+            empty.linear(empty.xs).pull([np.ones_like(y) for y in ys])
+        except Exception as error:
+            session.note(f"the rule fails on arrays with {name}: {reason(error)}")
+        else:
+            session.looked("empty arrays", name, Verdict.RIGHT)
 
 
 def first_order(session: Session, scenario: Scenario) -> None:

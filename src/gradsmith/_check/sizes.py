@@ -18,7 +18,7 @@ from .problem import Problem
 MANY = 4200  # elements: past blocks of 1024 and of 4096
 LONG = 1100
 FEW = 1024
-LARGEST = 10**6
+LARGEST = 2 * 10**5
 
 
 def resized(
@@ -30,6 +30,8 @@ def resized(
     if not lengths:
         return
     for name, many in _enlarged(problem, lengths):
+        if sum(_size(shape, many) for shape in shapes) > LARGEST:
+            continue  # a matrix, since it shares a length with a vector
         larger = _with_lengths(problem, many, random)
         if not _is_too_large(larger):
             yield name, larger
@@ -37,7 +39,7 @@ def resized(
         if n > 1:
             one = {m: 1 if m == n else m for m in lengths}
             yield (
-                f"axes of length {n} with length 1",
+                f"axes of length 1 instead of {n}",
                 _with_lengths(problem, one, random),
             )
 
