@@ -9,8 +9,9 @@ import numpy as np
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith._check.comparison import Test
 from gradsmith._check.diagnosis import Explanation, explain
-from gradsmith._check.first import Ground, Test
+from gradsmith._check.first import Ground
 from gradsmith._check.flat import flat
 from gradsmith._check.kits import kit_for
 from gradsmith._check.problem import problem_of

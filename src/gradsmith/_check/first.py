@@ -12,23 +12,23 @@ wrong element shows whatever the others are. Small ones are made visible too:
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 
+from .comparison import Test
 from .differences import STEPS, Slope, noise_of, slope
 from .flat import Flat, Part, Point
+from .scales import norm, on_grid, power_of_two, usual
 from .triangles import mirrored
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
 SIGMAS = 8.0
 SHARP = 100.0
-ROUNDING = 2.0**-46
 FEW_DIGITS = 2.0**-33  # what a rule may lose by rounding, at most
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
 GROUPS = 3
-CLEAR = 0.1  # a resolution beyond this says nothing
 STEP = 0.125
 FINER = 2.0 ** np.array([-10, -20, -30])
 STRAIGHT = 1e-8
@@ -39,43 +39,6 @@ DIGITS = np.array([-7, -6, -5, -4, -3, 3, 4, 5, 6, 7]) / 4
 # 10**6 elements: 0.55 s with five steps, less with four.
 MANY = 10**5
 FEW = 4
-
-
-@dataclass(frozen=True)
-class Test:
-    """One comparison: by the rule, by differences, and by how much they may differ."""
-
-    part: Part
-    v: np.ndarray
-    u: np.ndarray
-    terms: np.ndarray  # of the rule's side: gradient times v
-    low: float
-    high: float
-    error: float
-    scale: float
-    even: bool = False  # equal elements are moved alike
-
-    @property
-    def rule(self) -> float:
-        return float(np.sum(self.terms))
-
-    @property
-    def gap(self) -> float:
-        """How far the rule is from the nearest subgradient."""
-        return max(self.low - self.rule, self.rule - self.high, 0.0)
-
-    @property
-    def is_wrong(self) -> bool:
-        return self.gap > max(self.error, ROUNDING * self.scale)
-
-    @property
-    def resolution(self) -> float:
-        """The smallest relative error that would be seen."""
-        return self.error / self.scale if self.scale else np.inf
-
-    @property
-    def says_something(self) -> bool:
-        return self.resolution < CLEAR
 
 
 class Ground:
@@ -312,38 +275,3 @@ class Ground:
 def sharp(error: np.ndarray, settled: np.ndarray) -> np.ndarray:
     """Not much less certain than the usual."""
     return error <= SHARP * usual(error[settled])
-
-
-def usual(x: np.ndarray) -> float:
-    """The median, of a sample if there are many."""
-    return float(np.median(x[:: max(1, x.size // 2**15)]))
-
-
-def on_grid(x: np.ndarray, eps: float) -> np.ndarray:
-    """x with few enough digits that x + h v is exact for all steps h.
-
-    In double precision that error is beyond what is measured anyway.
-    """
-    if eps < 2.0**-40:
-        return x
-    with np.errstate(all="ignore"):
-        unit = power_of_two(np.abs(x)) * 2.0**-13
-        snapped = np.round(x / unit) * unit
-    return np.where(np.isfinite(snapped), snapped, x)
-
-
-def norm(x: np.ndarray) -> float:
-    """The length of a vector, also of one whose squares are out of range."""
-    largest = float(np.max(np.abs(x), initial=0.0))
-    if not 0 < largest < np.inf:
-        return largest
-    return largest * float(np.sqrt(np.sum((x / largest) ** 2)))
-
-
-def power_of_two(x: np.ndarray) -> np.ndarray:
-    """The power of two below each positive number.
-
-    >>> power_of_two(np.array([1.0, 3.0, 0.2]))
-    array([1.   , 2.   , 0.125])
-    """
-    return np.exp2(np.floor(np.log2(x)))

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .first import norm, power_of_two
 from .flat import Flat, Part, flat
 from .model import Finding, Verdict
 from .native import jittered, reason, signed
 from .problem import Problem
+from .scales import norm, power_of_two
 from .session import Session
 from .triangles import mirrored
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .first import norm
 from .flat import EPS, Layout, layout_of
 from .native import context, jittered, signed
 from .problem import Arrays, Problem, wide
 from .rounding import LARGEST, TINY, rounded
+from .scales import norm
 
 ROUNDINGS = 64.0
 LOST = 0.5  # relative, in the norm

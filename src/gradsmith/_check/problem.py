@@ -19,6 +19,7 @@ import numpy as np
 from .. import _tree
 from .._arrays import is_array
 from .._subject import Subject, is_floating, positional
+from .body import Body
 from .bounds import Bounds, within
 
 Arrays = list[np.ndarray]
@@ -187,58 +188,6 @@ class Problem:
             yield replace(self, call=call)
 
 
-@dataclass(frozen=True, eq=False)
-class Body:
-    """An operation on the framework's arrays: from those that are moved to the outputs.
-
-    Two are equal if they compute the same, so that what was compiled can be kept.
-    """
-
-    call: Callable[..., Any]
-    kit: Any
-    inputs: Any
-    typed: Sequence[tuple[str, str]]
-    held: frozenset[str]
-
-    def __call__(self, xs: Sequence[Any]) -> list[Any]:
-        moved, names = iter(xs), iter(self.typed)
-
-        def leaf(x: Any) -> Any:
-            if not isinstance(x, np.ndarray):
-                return x
-            name, dtype = next(names) if is_floating(x) else ("", str(x.dtype))
-            if name and name not in self.held:
-                return next(moved)
-            return self.kit.array(x, dtype)
-
-        args, kwargs = _tree.map(leaf, self.inputs)
-        ys = floating(self.call(*args, **kwargs))
-        if self.kit.numbers:
-            return ys
-        return [y for y in ys if is_array(y)]
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Body) and self._key == other._key
-
-    def __hash__(self) -> int:
-        return hash(self._key)
-
-    @cached_property
-    def _key(self) -> tuple[Any, ...]:
-        moved = {name for name, _ in self.typed} - self.held
-        names = iter(self.typed)
-
-        def leaf(x: Any) -> Any:
-            if not isinstance(x, np.ndarray):
-                return x if type(x) in (int, float, str, bool, type(None)) else id(x)
-            if is_floating(x) and next(names)[0] in moved:
-                return "moved"
-            return (x.shape, str(x.dtype), x.tobytes())
-
-        named = _tree.leaves_with_names(self.inputs)
-        return (id(self.call), tuple((name, leaf(x)) for name, x in named))
-
-
 _WIDE = ("float64", "complex128")
 _REAL = {"complex64": "float32", "complex128": "float64"}
 
@@ -300,22 +249,7 @@ def _moves(x: Any) -> bool:
     return isinstance(x, np.ndarray) and is_floating(x)
 
 
-def floating(tree: Any) -> list[Any]:
-    """The outputs with a gradient; NumPy gives numbers for arrays without axes."""
-    return [y for y in _tree.leaves(tree) if is_floating(y)]
-
-
 def wide(x: Any) -> np.ndarray:
     """In double precision."""
     x = np.asarray(x)
     return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
-
-
-def inner(a: Sequence[np.ndarray | None], b: Sequence[np.ndarray | None]) -> float:
-    """<a, b>: how much the value changes along b, if a is its gradient."""
-    pairs = zip(a, b, strict=True)
-    return sum(
-        float(np.real(np.vdot(x, y)))
-        for x, y in pairs
-        if x is not None and y is not None
-    )

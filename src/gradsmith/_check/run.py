@@ -9,10 +9,11 @@ import numpy as np
 from .._survival.quiet import Progress, quiet
 from . import forward, layouts, precisions, purity, raw, second, upstream
 from . import thorough as modes
+from .comparison import Test
 from .constants import constants_of
 from .diagnosis import explain
 from .finite import not_finite
-from .first import MANY, Ground, Test
+from .first import MANY, Ground
 from .flat import flat
 from .model import Finding, Verdict
 from .native import reason

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from .first import Ground, Test
+from .comparison import Test
+from .first import Ground
 from .flat import flat
 from .model import Finding, Verdict
 from .native import jittered, reason, signed

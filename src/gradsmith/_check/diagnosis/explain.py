@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..first import Ground, Test
+from ..comparison import Test
+from ..first import Ground
 from ..session import Session
 from .answer import Answer
 from .arrangement import conjugated, shifted, swapped, transposed

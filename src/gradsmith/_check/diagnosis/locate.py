@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..first import SIGMAS, Ground, norm
+from ..first import SIGMAS, Ground
+from ..scales import norm
 from .at_once import at_once
 from .case import Case
 from .evidence import ROUNDING

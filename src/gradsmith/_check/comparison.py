@@ -1,0 +1,49 @@
+"""One number by the rule, and the same by differences."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .flat import Part
+
+CLEAR = 0.1  # a resolution beyond this says nothing
+ROUNDING = 2.0**-46
+
+
+@dataclass(frozen=True)
+class Test:
+    """One comparison: by the rule, by differences, and by how much they may differ."""
+
+    part: Part
+    v: np.ndarray
+    u: np.ndarray
+    terms: np.ndarray  # of the rule's side: gradient times v
+    low: float
+    high: float
+    error: float
+    scale: float
+    even: bool = False  # equal elements are moved alike
+
+    @property
+    def rule(self) -> float:
+        return float(np.sum(self.terms))
+
+    @property
+    def gap(self) -> float:
+        """How far the rule is from the nearest subgradient."""
+        return max(self.low - self.rule, self.rule - self.high, 0.0)
+
+    @property
+    def is_wrong(self) -> bool:
+        return self.gap > max(self.error, ROUNDING * self.scale)
+
+    @property
+    def resolution(self) -> float:
+        """The smallest relative error that would be seen."""
+        return self.error / self.scale if self.scale else np.inf
+
+    @property
+    def says_something(self) -> bool:
+        return self.resolution < CLEAR
