@@ -20,7 +20,7 @@ from ._private import guards_context
 
 _OURS, _TORCHS = (
     f"{folder}{os.sep}"
-    for folder in (Path(__file__).parents[2], Path(torch.__file__).parent)
+    for folder in (Path(__file__).parents[2], Path(str(torch.__file__)).parent)
 )
 _NAMES = re.compile(r"[a-z.(]*G\['__(import_(gradsmith|torch)(_dot_|')|builtins_dict)")
 
