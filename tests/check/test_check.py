@@ -286,3 +286,16 @@ def test_a_rule_that_fails_on_empty_arrays():
     assert report.ok
     assert "the rule fails on arrays with no elements" in str(report)
     assert "empty arrays" in str(gs.check(RIGHT["tanh"], X))
+
+
+@pytest.mark.parametrize("size", [100, 10_000])
+def test_one_wrong_element_of_many(size):
+    place = size * 2 // 3
+
+    def rule(dy, y, x):
+        g = dy * (1 - y * y)
+        return np.where(np.arange(size) == place, -g, g) if x.size == size else g
+
+    x = np.random.default_rng(0).normal(size=size)
+    finding = gs.check(op(np.tanh, rule), x).findings[0]
+    assert f"[{place}]" in finding.elements

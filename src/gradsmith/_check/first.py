@@ -32,9 +32,6 @@ GROUPS = 3
 STEP = 0.125
 FINER = 2.0 ** np.array([-10, -20, -30])
 STRAIGHT = 1e-8
-CLOSE = 2.0**-10
-NEIGHBOURS = 24
-SMOOTH = 0.05  # what slopes so near may differ by, if there is no kink
 DIGITS = np.array([-7, -6, -5, -4, -3, 3, 4, 5, 6, 7]) / 4
 # 10**6 elements: 0.55 s with five steps, less with four.
 MANY = 10**5
@@ -136,30 +133,6 @@ class Ground:
                 yield from self._along(part, np.where(bad, 0.0, v), step, among)
                 return
             yield self._compare(part, v, u, g, found)
-
-    def is_between_neighbours(self, test: Test) -> bool:
-        """Whether the rule is between the slopes at points near by.
-
-        With several arguments a subgradient need not be between the slopes of the two
-        sides along a direction (the middle one of three equal values): it is between
-        those that occur in the neighbourhood.
-        """
-        low, high = np.full(self.y.size, np.inf), np.full(self.y.size, -np.inf)
-        for _ in range(NEIGHBOURS):
-            x = self.x + CLOSE * self.direction()
-            near = slope(
-                self.value,
-                x,
-                test.v,
-                y=self.value(x),
-                noise=self.noise,
-                step=CLOSE * STEP / 8,
-            )
-            low, high = np.fmin(low, near.low), np.fmax(high, near.high)
-        ends = np.where(test.u != 0, [low, high], 0.0) * test.u
-        least, most = np.sum(np.min(ends, 0)), np.sum(np.max(ends, 0))
-        is_smooth = most - least < SMOOTH * test.scale
-        return not is_smooth and least <= test.rule <= most
 
     def slope(self, v: np.ndarray, step: float = STEP) -> Slope:
         """By differences; once more with smaller steps, where most don't settle."""

@@ -17,6 +17,7 @@ from .first import MANY, Ground
 from .flat import flat
 from .model import Finding, Verdict
 from .native import reason
+from .nearby import is_among_neighbours
 from .problem import Problem
 from .ready import ready
 from .scenarios import Scenario, scenarios
@@ -153,7 +154,7 @@ def confirmed(ground: Ground, test: Test) -> bool:
         if not wrong:
             return False
         among &= np.any([each.u != 0 for each in wrong], axis=0)
-    return not ground.is_between_neighbours(test)
+    return not is_among_neighbours(ground, test)
 
 
 def _report(session: Session, scenario: Scenario, ground: Ground, test: Test) -> None:

@@ -12,7 +12,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -63,15 +62,15 @@ def _redirect(log: str) -> None:
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Without ears for Ctrl-C, which a process that is started here inherits."""
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may say so
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Without ears for Ctrl-C, which a process that is started here inherits.
+
+    It is held back, not ignored: one that comes meanwhile is heard afterwards.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Worker:

@@ -68,8 +68,9 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
         if results:
             return watch, results, []
         inputs = [(name, leaves[id(x)]) for name, x in named]
-        if isinstance(fn, torch.nn.Module):
-            inputs += fn.named_parameters()
+        module = getattr(fn, "module", None)  # a module as a function of its arguments
+        if isinstance(module, torch.nn.Module):
+            inputs += module.named_parameters()
         return watch, *_backward(mode, [y for _, y in ys], inputs)
 
 
