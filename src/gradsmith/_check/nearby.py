@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 AWAY = 2.0**-18  # far enough that y still has digits for differences
 SHORTER = 64
-FIRST, MORE = 3, 24
+FIRST, MORE = 12, 24
+FEW = 3  # of many elements, some show it at once
 SMOOTH = 0.05  # what slopes so near may differ by, if there is no kink
 
 
@@ -28,7 +29,8 @@ def is_among_neighbours(ground: Ground, test: Test) -> bool:
     """Whether the rule is between the slopes at points near by, where they jump."""
     if ground.flat.eps > AWAY**2:
         return False  # too few digits to look so closely
-    close = [_slope_near(ground, test.v) for _ in range(FIRST)]
+    first = FIRST if ground.y.size < 1000 else FEW
+    close = [_slope_near(ground, test.v) for _ in range(first)]
     if not np.any(_jumps(close) & (test.u != 0)):
         return False  # it is smooth
     close += [_slope_near(ground, test.v) for _ in range(MORE)]
