@@ -68,7 +68,7 @@ def look(fn: Any, args: Any, kwargs: Any, named: Sequence[tuple[str, Any]]) -> A
         if results:
             return watch, results, []
         inputs = [(name, leaves[id(x)]) for name, x in named]
-        module = getattr(fn, "module", None)  # a module as a function of its arguments
+        module: Any = getattr(fn, "module", None)  # as a function of its arguments
         if isinstance(module, torch.nn.Module):
             inputs += module.named_parameters()
         return watch, *_backward(mode, [y for _, y in ys], inputs)
