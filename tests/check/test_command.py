@@ -494,6 +494,8 @@ def test_interrupted(folder):
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell's background jobs, and what they start, don't hear Ctrl-C.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env={**os.environ, "PYTHONPATH": str(Path(gradsmith.__file__).parents[1])},
     )
     end = time.monotonic() + 30

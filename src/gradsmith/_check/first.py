@@ -225,7 +225,7 @@ class Ground:
         return known if found.lost is None else known | found.lost
 
     def _weights(self, found: Slope, among: np.ndarray | None) -> Iterator[np.ndarray]:
-        """Upstreams for what is known well, as it is and scaled, and for the rest."""
+        """Upstreams for what is known well: as it is, and each output alike."""
         settled = self.settled(found)
         if among is not None:
             settled &= among
@@ -241,8 +241,7 @@ class Ground:
         # What does not move is scaled like the others.
         size = np.where(moves, size, usual(size[moves]))
         known = settled & sharp(found.error / size, settled)
-        for each in (known, settled & ~known):
-            yield np.where(each, self.upstream() / power_of_two(size), 0.0)
+        yield np.where(known, self.upstream() / power_of_two(size), 0.0)
 
 
 def sharp(error: np.ndarray, settled: np.ndarray) -> np.ndarray:
