@@ -25,7 +25,7 @@ from .triangles import mirrored
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
 SIGMAS = 8.0
-SHARP = 100.0
+SHARP = 1e4
 FEW_DIGITS = 2.0**-33  # what a rule may lose by rounding, at most
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
 GROUPS = 3
