@@ -488,14 +488,15 @@ def test_interrupted(folder):
     write("a.py", RIGHT)
     write("b.py", "time.sleep(100)\n")
     words = ["check", "a.py", "b.py", "--quick", "--jobs", "2", "--resume", "done"]
+    # A shell's background jobs, and what they start, don't hear Ctrl-C.
+    hear = "signal.signal(signal.SIGINT, signal.default_int_handler)"
+    program = f"import signal; {hear}; from gradsmith.cli import main; main()"
     process = subprocess.Popen(
-        [sys.executable, "-m", "gradsmith", *words],
+        [sys.executable, "-c", program, *words],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell's background jobs, and what they start, don't hear Ctrl-C.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         env={**os.environ, "PYTHONPATH": str(Path(gradsmith.__file__).parents[1])},
     )
     end = time.monotonic() + 30
