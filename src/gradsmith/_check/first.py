@@ -24,17 +24,17 @@ from .scales import norm, on_grid, power_of_two, usual
 from .triangles import mirrored
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
-SIGMAS = 8.0
-SHARP = 1e4
+SIGMAS = 8.0  # how many of its errors a sum may be off
+SHARP = 1e4  # an output this much less certain than the usual one is left out
 FEW_DIGITS = 2.0**-33  # what a rule may lose by rounding, at most
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
-GROUPS = 3
+GROUPS = 3  # of elements, each hidden by those before
 STEP = 0.125
-FINER = 2.0 ** np.array([-10, -20, -30])
+FINER = 2.0 ** np.array([-10, -20, -30])  # for functions with many waves in a step
 STRAIGHT = 1e-8
+# What a direction is made of: few digits, and none that are small beside another
 DIGITS = np.array([-7, -6, -5, -4, -3, 3, 4, 5, 6, 7]) / 4
-# 10**6 elements: 0.55 s with five steps, less with four.
-MANY = 10**5
+MANY = 10**5  # elements, for which fewer steps have to do
 FEW = 4
 
 
@@ -191,9 +191,8 @@ class Ground:
         hidden = chosen & ~self.not_finite
         for test in tests:
             hidden &= np.abs(test.terms) < HIDDEN * test.error / np.sqrt(hidden.size)
-        return (
-            hidden if np.any(hidden) and not np.all(hidden == chosen) else ~chosen & 0
-        )
+        # If all of them are hidden, to move them once more would show no more.
+        return np.zeros_like(chosen) if np.array_equal(hidden, chosen) else hidden
 
     # --- what u and v are made of
 
