@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from .differences import Slope
 from .flat import Part
 
 CLEAR = 0.1  # a resolution beyond this says nothing
@@ -24,9 +26,10 @@ class Test:
     high: float
     error: float
     scale: float
+    slope: Slope  # of each output
     even: bool = False  # equal elements are moved alike
 
-    @property
+    @cached_property
     def rule(self) -> float:
         return float(np.sum(self.terms))
 

@@ -18,9 +18,11 @@ from functools import cached_property
 import numpy as np
 
 from .comparison import Test
-from .differences import STEPS, Slope, noise_of, slope
+from .differences import STEPS, Slope, parts, slope
 from .flat import Flat, Part, Point
+from .noise import MANY, noise_of
 from .scales import norm, on_grid, power_of_two, usual
+from .thin import Thin, is_local, thin
 from .triangles import mirrored
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
@@ -34,8 +36,7 @@ FINER = 2.0 ** np.array([-10, -20, -30])  # for functions with many waves in a s
 STRAIGHT = 1e-8
 # What a direction is made of: few digits, and none that are small beside another
 DIGITS = np.array([-7, -6, -5, -4, -3, 3, 4, 5, 6, 7]) / 4
-MANY = 10**5  # elements, for which fewer steps have to do
-FEW = 4
+FEW = 4  # steps, for many elements
 
 
 class Ground:
@@ -148,42 +149,44 @@ class Ground:
         return found
 
     def _slope(self, v: np.ndarray, step: float) -> Slope:
-        found = slope(
-            self.value,
-            self.x,
-            v,
-            y=self.y,
-            noise=self.noise,
-            step=step,
-            steps=STEPS if self.x.size < MANY else FEW,
-        )
+        few = self.thin(v)
+        if few is not None:
+            found = few.slope(v, self.noise, step=step)
+        else:
+            steps = STEPS if self.x.size < MANY else FEW
+            near = {"y": self.y, "noise": self.noise, "step": step, "steps": steps}
+            found = slope(self.value, self.x, v, **near)
         # Where y is nothing beside what moves, it may have been rounded to that.
         size = np.abs(v) if v.size == self.y.size else np.max(np.abs(v))
         nothing = np.broadcast_to(4 * self.flat.eps * size, self.y.shape)
         lost = (np.abs(self.y) <= nothing) & (found.size <= nothing)
         return replace(found, error=np.where(lost, nothing, found.error), lost=lost)
 
+    def thin(self, v: np.ndarray) -> Thin | None:
+        """The operation on what moves along v, if that is much less than all."""
+        return thin(self, v) if self.x.size >= MANY else None
+
+    @cached_property
+    def is_local(self) -> bool:
+        return is_local(self.flat, self.point)
+
     def _compare(
         self, part: Part, v: np.ndarray, u: np.ndarray, g: np.ndarray, found: Slope
     ) -> Test:
         terms = np.where(v != 0, g, 0.0) * v
-        low, high, error = (
-            np.where(u != 0, each, 0.0) * u
-            for each in (found.low, found.high, found.error)
-        )
-        size = norm(np.maximum(np.abs(low), np.abs(high)))
-        rounding = 64 * self.flat.eps * norm(terms)
+        low, high, error, size = _sums(u, found)
         return Test(
             part,
             v,
             u,
             terms,
-            float(np.sum(np.minimum(low, high))),
-            float(np.sum(np.maximum(low, high))),
-            SIGMAS * norm(error) + rounding,
+            low,
+            high,
+            SIGMAS * error + 64 * self.flat.eps * norm(terms),
             max(size, norm(terms))
             or norm(np.where(u != 0, self.y, 0.0) * u)
             or norm(u),
+            found,
         )
 
     def _hidden(self, tests: list[Test], chosen: np.ndarray) -> np.ndarray:
@@ -230,19 +233,38 @@ class Ground:
             settled &= among
         if not np.any(settled):
             return
-        yield np.where(settled & sharp(found.error, settled), self.upstream(), 0.0)
         moves = settled & (found.size > 0)
         if found.lost is not None:
             moves &= ~found.lost
-        if not np.any(moves):
+        some = bool(np.any(moves))
+        usual_ones = moves if some else settled
+        known = settled & sharp(found.error, usual_ones)
+        yield np.where(known, self.upstream(), 0.0)
+        if not some:
             return
         size = np.maximum(found.size, 1e3 * found.error)
         # What does not move is scaled like the others.
         size = np.where(moves, size, usual(size[moves]))
-        known = settled & sharp(found.error / size, settled)
+        known = settled & sharp(found.error / size, usual_ones)
         yield np.where(known, self.upstream() / power_of_two(size), 0.0)
 
 
-def sharp(error: np.ndarray, settled: np.ndarray) -> np.ndarray:
-    """Not much less certain than the usual."""
-    return error <= SHARP * usual(error[settled])
+def sharp(error: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Not much less certain than is usual among some."""
+    return error <= SHARP * usual(error[some])
+
+
+def _sums(u: np.ndarray, found: Slope) -> tuple[float, float, float, float]:
+    """<u, slope>, the least and the most; the norms of its error and of itself."""
+    sums = []
+    for part in parts(u.size):
+        known = u[part] != 0
+        one, two, error = (
+            np.where(known, each[part], 0.0) * u[part]
+            for each in (found.low, found.high, found.error)
+        )
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        size = np.maximum(np.abs(one), np.abs(two))
+        sums.append((np.sum(low), np.sum(high), norm(error), norm(size)))
+    low, high, error, size = np.array(sums).reshape(-1, 4).T
+    return float(np.sum(low)), float(np.sum(high)), norm(error), norm(size)

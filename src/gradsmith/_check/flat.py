@@ -57,11 +57,13 @@ class Layout:
         return [part.array(vector) for part in self.parts]
 
     def vector(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray:
-        """The vector of some arrays; None is zero."""
+        """The vector of some arrays, perhaps of their memory; None is zero."""
         pieces = [
             np.zeros(part.size) if x is None else _reals(x, part.is_complex)
             for part, x in zip(self.parts, arrays, strict=True)
         ]
+        if len(pieces) == 1:
+            return pieces[0]
         return np.concatenate(pieces) if pieces else np.zeros(0)
 
     def part_of(self, i: int) -> Part:

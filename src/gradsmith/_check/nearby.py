@@ -46,7 +46,11 @@ def is_among_neighbours(ground: Ground, test: Test) -> bool:
 
 def _slope_near(ground: Ground, v: np.ndarray) -> np.ndarray:
     h = AWAY / SHORTER
-    x = ground.x + AWAY * ground.direction()
+    away, few = AWAY * ground.direction(), ground.thin(v)
+    if few is not None:
+        x, v = few.x + away[few.places], v[few.places]
+        return few.whole((few.value(x + h * v) - few.value(x - h * v)) / (2 * h))
+    x = ground.x + away
     return (ground.value(x + h * v) - ground.value(x - h * v)) / (2 * h)
 
 

@@ -71,13 +71,14 @@ class Problem:
         with self._precision():
             return self.kit.inside(self.native, self.given(self.xs))
 
-    def computed_in(self) -> str:
-        """The lowest precision among the outputs."""
+    def computed(self) -> tuple[Arrays, str]:
+        """The outputs, and the lowest precision among them."""
         with self._precision():
             ys = self.kit.value(self.native, self.given(self.xs))
             names = {_REAL.get(name, name) for name in map(self.kit.dtype_name, ys)}
+            values = [wide(self.kit.numpy(y)) for y in ys]
         lower = [name for name in ("bfloat16", "float16", "float32") if name in names]
-        return lower[0] if lower else "float64"
+        return values, lower[0] if lower else "float64"
 
     def linear(self, xs: Sequence[np.ndarray]) -> Linear:
         """The outputs and the gradients by the rule."""
@@ -250,6 +251,6 @@ def _moves(x: Any) -> bool:
 
 
 def wide(x: Any) -> np.ndarray:
-    """In double precision."""
+    """In double precision; the array itself if it is."""
     x = np.asarray(x)
-    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)
+    return np.asarray(x, np.complex128 if np.iscomplexobj(x) else np.float64)
