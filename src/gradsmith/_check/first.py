@@ -23,6 +23,7 @@ from .flat import Flat, Part, Point
 from .noise import MANY, noise_of
 from .scales import norm, on_grid, power_of_two, usual
 from .thin import Thin, is_local, thin
+from .ties import tied
 from .triangles import mirrored
 
 SETTLED = 1e-3  # the relative error of an output that still tells something
@@ -64,13 +65,20 @@ class Ground:
     ) -> Iterator[Test]:
         """The comparisons for each argument, until enough is known of it.
 
-        Also with equal elements moved alike.
+        Also with equal elements moved alike, of one argument or of several.
         """
         for part in self.flat.arguments.parts:
             for test in self._of(part, even):
                 if done(part.name):
                     break
                 yield test
+        ties = tied(self.flat, self.x) if self.x.size < MANY else None
+        if ties is None or np.any(self.not_finite[ties.elements]):
+            return
+        for test in self.along(ties.part, ties.elements, even=True):
+            if any(map(done, (*ties.names, ties.part.name))):
+                break
+            yield test
 
     def _of(self, part: Part, even: bool) -> Iterator[Test]:
         chosen = np.zeros(self.x.size, bool)

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from .. import _tree
+from .flat import flat
 from .problem import Problem
 
 MANY = 4200  # elements: past blocks of 1024 and of 4096
@@ -29,12 +30,7 @@ def resized(
     lengths = sorted({n for shape in shapes for n in shape if n > 0})
     if not lengths:
         return
-    for name, many in _enlarged(problem, lengths):
-        if sum(_size(shape, many) for shape in shapes) > LARGEST:
-            continue  # a matrix, since it shares a length with a vector
-        larger = _with_lengths(problem, many, random)
-        if not _is_too_large(larger):
-            yield name, larger
+    yield from _enlarged(problem, shapes, lengths, random)
     for n in lengths:
         if n > 1:
             one = {m: 1 if m == n else m for m in lengths}
@@ -44,30 +40,59 @@ def resized(
             )
 
 
+Shape = tuple[int, ...]
+Lengths = dict[int, int]
+
+
 def _enlarged(
-    problem: Problem, lengths: list[int]
-) -> Iterator[tuple[str, dict[int, int]]]:
-    """New lengths, such that each argument has many elements once; few in all."""
-    shapes = dict(zip(problem.moved, (x.shape for x in problem.xs), strict=True))
-    every = [_many(shape, lengths) for shape in shapes.values()]
+    problem: Problem,
+    shapes: list[Shape],
+    lengths: list[int],
+    random: np.random.Generator,
+) -> Iterator[tuple[str, Problem]]:
+    """Each argument has many elements once, in few problems."""
+    moved = dict(zip(problem.moved, (x.shape for x in problem.xs), strict=True))
 
-    def large(new: dict[int, int]) -> set[str]:
-        return {name for name, shape in shapes.items() if _size(shape, new) > LONG}
+    def large(new: Lengths) -> set[str]:
+        return {name for name, shape in moved.items() if _size(shape, new) > LONG}
 
+    ways = [_many(shape, lengths) for shape in moved.values()]
+    ways.sort(key=lambda new: -len(large(new)))
+    # An axis may have the length of another by chance.
+    ways += [new for shape in moved.values() for new in _alone(shape, shapes, lengths)]
     seen: set[str] = set()
-    for new in sorted(every, key=lambda new: -len(large(new))):
-        if more := large(new) - seen:
+    for new in ways:
+        more = large(new) - seen
+        if not more or sum(_size(shape, new) for shape in shapes) > LARGEST:
+            continue  # a matrix, since it shares a length with a vector
+        larger = _with_lengths(problem, new, random)
+        if _is_taken(larger):
             names = f" in {', '.join(sorted(more))}" if seen else ""
-            yield f"many elements{names}", new
+            yield f"many elements{names}", larger
             seen |= more
 
 
-def _is_too_large(problem: Problem) -> bool:
-    """Whether the outputs are: one length for two axes, of a product, makes them so."""
+def _alone(shape: Shape, shapes: list[Shape], lengths: list[int]) -> Iterator[Lengths]:
+    """Many elements by one axis whose length no other array has."""
+    for n in shape:
+        if sum(other.count(n) for other in shapes) == 1:
+            rest = _size(shape, {m: m for m in lengths}) // n
+            yield {**{m: m for m in lengths}, n: ceil(MANY / rest)}
+
+
+def _is_taken(problem: Problem) -> bool:
+    """Whether operation and rule take it, and the outputs are not too large.
+
+    One length for two axes, of a product, makes them so.
+    """
     try:
-        return sum(y.size for y in problem.value(problem.xs)) > LARGEST
+        point = flat(problem).linear(flat(problem).x)
+        if point.y.size > LARGEST:
+            return False
+        point.pull(np.zeros(point.y.size))
     except Exception:
         return False
+    return True
 
 
 def smaller(problem: Problem) -> Problem | None:
@@ -89,7 +114,7 @@ def smaller(problem: Problem) -> Problem | None:
     return cut if all(np.all(np.isfinite(y)) for y in found.ys) else None
 
 
-def _size(shape: tuple[int, ...], lengths: dict[int, int]) -> int:
+def _size(shape: Shape, lengths: Lengths) -> int:
     return int(np.prod([lengths[n] for n in shape], dtype=int))
 
 
@@ -111,7 +136,7 @@ def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:
         yield "no elements", _with_lengths(problem, none, np.random.default_rng(0))
 
 
-def _many(shape: tuple[int, ...], lengths: list[int]) -> dict[int, int]:
+def _many(shape: Shape, lengths: list[int]) -> Lengths:
     """New lengths, such that an array of this shape has many elements."""
     new = {n: n for n in lengths}
     if not shape:
@@ -131,7 +156,7 @@ def _many(shape: tuple[int, ...], lengths: list[int]) -> dict[int, int]:
 
 
 def _with_lengths(
-    problem: Problem, lengths: dict[int, int], random: np.random.Generator
+    problem: Problem, lengths: Lengths, random: np.random.Generator
 ) -> Problem:
     shorter = [new for old, new in lengths.items() if new < old]
     shortest = max(min(shorter, default=2**31) - 1, 0)

@@ -42,13 +42,30 @@ class Case:
             return False
         if self.part.is_complex or self.part.size < 2:
             return False
-        half = self.random.integers(0, 2, self.part.size, dtype=bool)
-        x = self.ground.x.copy()
-        x[self.part.slice] += 2.0**-7 * self.ground.scale[self.part.slice] * half
-        with np.errstate(all="ignore"):
-            y = self.ground.flat.value(x)
-        moved = ~(y == self.ground.y)
-        return not np.any(moved & ~half) and bool(np.any(moved))
+        moved = np.zeros(self.part.size, bool)
+        for half in self._halves():
+            x = self.ground.x.copy()
+            x[self.part.slice] += 2.0**-7 * self.ground.scale[self.part.slice] * half
+            with np.errstate(all="ignore"):
+                now = ~(self.ground.flat.value(x) == self.ground.y)
+            if np.any(now & ~half):
+                return False
+            moved |= now
+        return bool(np.any(moved))
+
+    def _halves(self) -> Iterator[np.ndarray]:
+        """Halves of the elements, such that any two are apart in one of them.
+
+        Of many elements, one random half is unlikely to miss anything.
+        """
+        n = self.part.size
+        if n > FEW:
+            yield self.random.integers(0, 2, n, dtype=bool)
+            return
+        for bit in range((n - 1).bit_length()):
+            half = (np.arange(n) >> bit & 1).astype(bool)
+            yield half
+            yield ~half
 
     @cached_property
     def evidence(self) -> Evidence:
