@@ -14,7 +14,7 @@ from gradsmith._check.diagnosis import Explanation, explain
 from gradsmith._check.first import Ground
 from gradsmith._check.flat import flat
 from gradsmith._check.kits import kit_for
-from gradsmith._check.problem import problem_of
+from gradsmith._check.making import problem_of
 from gradsmith._check.session import Session
 from gradsmith._subject import subject_of
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .problem import Arrays, Problem
+from .linear import Arrays
+from .problem import Problem
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from .flat import EPS, Layout, layout_of
+from .linear import Arrays, wide
 from .native import context, jittered, signed
-from .problem import Arrays, Problem, wide
+from .problem import Problem
 from .rounding import LARGEST, TINY, rounded
 from .scales import norm
 

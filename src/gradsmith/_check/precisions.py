@@ -11,10 +11,11 @@ from __future__ import annotations
 import numpy as np
 
 from .flat import EPS
+from .linear import Arrays
 from .model import Finding, Verdict
 from .native import reason
 from .pairs import LOST, Pair, Runs, pair_of
-from .problem import Arrays, Problem
+from .problem import Problem
 from .rounding import precision_of
 from .session import Session
 

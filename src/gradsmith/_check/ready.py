@@ -11,8 +11,9 @@ import numpy as np
 
 from .._errors import GradientContractError, NotDifferentiableError, annotate
 from . import raw
+from .linear import Arrays
 from .model import Finding
-from .problem import Arrays, Problem
+from .problem import Problem
 from .session import GIVEN, Session
 from .triangles import halves
 

@@ -9,6 +9,7 @@ import numpy as np
 from .._survival.quiet import Progress, quiet
 from . import forward, layouts, precisions, purity, raw, second, upstream
 from . import thorough as modes
+from .beginning import smaller
 from .comparison import Test
 from .confirm import confirmed
 from .constants import constants_of
@@ -22,7 +23,7 @@ from .problem import Problem
 from .ready import ready
 from .scenarios import Scenario, scenarios
 from .session import GIVEN, PART, Session
-from .sizes import emptied, smaller
+from .sizes import emptied
 
 
 def run(session: Session, *, thorough: bool) -> None:

@@ -18,7 +18,6 @@ from .problem import Problem
 
 MANY = 4200  # elements: past blocks of 1024 and of 4096
 LONG = 1100
-FEW = 1024
 LARGEST = 2 * 10**5
 
 
@@ -26,7 +25,7 @@ def resized(
     problem: Problem, random: np.random.Generator
 ) -> Iterator[tuple[str, Problem]]:
     """Problems of other sizes, with a name each."""
-    shapes = [x.shape for x in _tree.leaves(problem.inputs) if _is_array(x)]
+    shapes = [x.shape for x in _tree.leaves(problem.inputs) if is_array(x)]
     lengths = sorted({n for shape in shapes for n in shape if n > 0})
     if not lengths:
         return
@@ -54,7 +53,7 @@ def _enlarged(
     moved = dict(zip(problem.moved, (x.shape for x in problem.xs), strict=True))
 
     def large(new: Lengths) -> set[str]:
-        return {name for name, shape in moved.items() if _size(shape, new) > LONG}
+        return {name for name, shape in moved.items() if size(shape, new) > LONG}
 
     ways = [_many(shape, lengths) for shape in moved.values()]
     ways.sort(key=lambda new: -len(large(new)))
@@ -63,7 +62,7 @@ def _enlarged(
     seen: set[str] = set()
     for new in ways:
         more = large(new) - seen
-        if not more or sum(_size(shape, new) for shape in shapes) > LARGEST:
+        if not more or sum(size(shape, new) for shape in shapes) > LARGEST:
             continue  # a matrix, since it shares a length with a vector
         larger = _with_lengths(problem, new, random)
         if _is_taken(larger):
@@ -76,7 +75,7 @@ def _alone(shape: Shape, shapes: list[Shape], lengths: list[int]) -> Iterator[Le
     """Many elements by one axis whose length no other array has."""
     for n in shape:
         if sum(other.count(n) for other in shapes) == 1:
-            rest = _size(shape, {m: m for m in lengths}) // n
+            rest = size(shape, {m: m for m in lengths}) // n
             yield {**{m: m for m in lengths}, n: ceil(MANY / rest)}
 
 
@@ -95,41 +94,13 @@ def _is_taken(problem: Problem) -> bool:
     return True
 
 
-def smaller(problem: Problem) -> Problem | None:
-    """The beginning of large inputs, with a thousand elements or so.
-
-    None if the operation does not take it.
-    """
-    arrays = [x for x in _tree.leaves(problem.inputs) if _is_array(x)]
-    lengths = {n: n for x in arrays for n in x.shape}
-    while max(_size(x.shape, lengths) for x in arrays) > FEW:
-        longest = max(lengths, key=lambda n: lengths[n])
-        lengths[longest] //= 2
-    cut = problem.with_inputs(_tree.map(lambda x: _cut(x, lengths), problem.inputs))
-    try:
-        found = cut.linear(cut.xs)
-        found.pull([np.ones_like(y) for y in found.ys])
-    except Exception:
-        return None
-    return cut if all(np.all(np.isfinite(y)) for y in found.ys) else None
-
-
-def _size(shape: Shape, lengths: Lengths) -> int:
+def size(shape: Shape, lengths: Lengths) -> int:
     return int(np.prod([lengths[n] for n in shape], dtype=int))
-
-
-def _cut(x: Any, lengths: dict[int, int]) -> Any:
-    if not _is_array(x):
-        return x
-    x = x[tuple(slice(lengths[n]) for n in x.shape)].copy()
-    if x.dtype.kind not in "iu":
-        return x
-    return np.minimum(x, min(lengths.values()) - 1)  # indices stay valid
 
 
 def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:
     """Problems without elements."""
-    shapes = [x.shape for x in _tree.leaves(problem.inputs) if _is_array(x)]
+    shapes = [x.shape for x in _tree.leaves(problem.inputs) if is_array(x)]
     lengths = sorted({n for shape in shapes for n in shape if n > 0})
     for n in lengths[-1:]:
         none = {m: 0 if m == n else m for m in lengths}
@@ -162,7 +133,7 @@ def _with_lengths(
     shortest = max(min(shorter, default=2**31) - 1, 0)
 
     def leaf(x: Any) -> Any:
-        if not _is_array(x):
+        if not is_array(x):
             return x
         shape: Any = tuple(lengths.get(n, n) for n in x.shape)
         if shape == x.shape and x.dtype.kind not in "iu":
@@ -180,5 +151,5 @@ def _with_lengths(
     return problem.with_inputs(_tree.map(leaf, problem.inputs))
 
 
-def _is_array(x: Any) -> bool:
+def is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray)

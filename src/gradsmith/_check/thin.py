@@ -17,7 +17,7 @@ from .differences import Slope, slope
 from .flat import Flat, Point
 
 if TYPE_CHECKING:
-    from .first import Ground
+    from .surroundings import Surroundings
 
 FEWER = 16  # times fewer elements are few
 ALIKE = 4.0  # roundings
@@ -53,7 +53,7 @@ class Thin:
         return Slope(low, high, np.where(still, noise / steps["step"], error), bend)
 
 
-def thin(ground: Ground, v: np.ndarray) -> Thin | None:
+def thin(ground: Surroundings, v: np.ndarray) -> Thin | None:
     """The operation on the elements that move along v; None if they are not few."""
     moved = np.flatnonzero(v)
     if FEWER * moved.size > v.size or not moved.size or not ground.is_local:

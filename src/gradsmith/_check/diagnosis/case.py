@@ -11,10 +11,11 @@ import numpy as np
 
 from ..first import Ground
 from ..flat import Part
+from .elementwise import FEW, is_elementwise
 from .evidence import Evidence
 from .gather import gather
 
-FEWER, FEW = 8, 200  # elements that are looked at one by one
+FEWER = 8  # elements that tell something
 OUTPUTS = 2000
 
 
@@ -37,35 +38,7 @@ class Case:
         """Whether each output depends on its own element of the argument alone."""
         if self.separate is not None:
             return self.separate
-        outputs = self.ground.point.outputs.parts
-        if len(outputs) != 1 or outputs[0].shape != self.part.shape:
-            return False
-        if self.part.is_complex or self.part.size < 2:
-            return False
-        moved = np.zeros(self.part.size, bool)
-        for half in self._halves():
-            x = self.ground.x.copy()
-            x[self.part.slice] += 2.0**-7 * self.ground.scale[self.part.slice] * half
-            with np.errstate(all="ignore"):
-                now = ~(self.ground.flat.value(x) == self.ground.y)
-            if np.any(now & ~half):
-                return False
-            moved |= now
-        return bool(np.any(moved))
-
-    def _halves(self) -> Iterator[np.ndarray]:
-        """Halves of the elements, such that any two are apart in one of them.
-
-        Of many elements, one random half is unlikely to miss anything.
-        """
-        n = self.part.size
-        if n > FEW:
-            yield self.random.integers(0, 2, n, dtype=bool)
-            return
-        for bit in range((n - 1).bit_length()):
-            half = (np.arange(n) >> bit & 1).astype(bool)
-            yield half
-            yield ~half
+        return is_elementwise(self.ground, self.part, self.random)
 
     @cached_property
     def evidence(self) -> Evidence:

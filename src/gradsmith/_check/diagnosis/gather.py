@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 
 from ..differences import Slope, slope
-from ..first import SETTLED, Ground
+from ..first import Ground
 from ..flat import Part
+from ..surroundings import SETTLED
 from .evidence import Evidence
 
 USUAL, SHARP = (2.0**-6, 3), (2.0**-4, 5)  # the first step, and how many
