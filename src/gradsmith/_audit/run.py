@@ -59,8 +59,8 @@ def audit_unary(
     parts = [*(map if executor is None else executor.map)(task, chunks)]
     value, gradient = (_gathered([part[i] for part in parts], form) for i in (0, 1))
     return Audit(
-        name_of(op), form.name, domain, exhaustive, len(x), value, gradient, seed,
-        perf_counter() - started,
+        name_of(op), "NumPy", np.__version__, form.name, domain, ("x",), exhaustive,
+        len(x), value, gradient, {"x": gradient}, (), seed, perf_counter() - started,
     )  # fmt: skip
 
 
@@ -119,8 +119,10 @@ def _gathered(parts: Sequence[_Errors], form: Format) -> Accuracy:
     judged = ~np.isnan(ulp)
     if not judged.any():
         none = float("nan")
-        counts = [int(np.sum(status == s)) for s in (UNDECIDED, KINK, OUTSIDE)]
-        return Accuracy(none, none, none, none, none, (), 0, *counts)
+        open_, kinks, outside = (
+            int(np.sum(status == s)) for s in (UNDECIDED, KINK, OUTSIDE)
+        )
+        return Accuracy(none, none, none, none, none, (), 0, open_, kinks, outside)
     order = np.argsort(np.where(judged, -ulp, np.inf), kind="stable")[:WORST]
     return Accuracy(
         max_ulp=float(ulp[judged].max()),
