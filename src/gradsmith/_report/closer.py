@@ -1,0 +1,80 @@
+"""What the page shows of an operation beside its check, each part by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .._check.inputs import Given
+from .._check.kits import kit_for
+from .._check.problem import Problem, as_array, problem_of
+from .._subject import framework_for, prepared, subject_of
+from .samples import is_elementwise, samples
+from .timing import timing
+
+Look = Callable[[], dict[str, Any]]
+
+
+def looks(
+    op: Any, given: Given, *, framework: str | None, seed: int, thorough: bool
+) -> dict[str, Look]:
+    """What is to be looked at, by the names of the parts.
+
+    A part that can't be had gives `{"skipped": reason}`: none stands in the way of
+    another, and the verdict of the check stands in any case.
+    """
+
+    def problem() -> Problem:
+        return problem_for(op, given, framework)
+
+    found: dict[str, Look] = {
+        "audit": lambda: audited(op, problem(), seed),
+        "samples": lambda: samples(problem(), seed),
+        "timing": lambda: timing(problem()),
+    }
+    if thorough:
+        found["survival"] = lambda: survived(op, given, framework)
+    return {name: _guarded(look) for name, look in found.items()}
+
+
+def _guarded(look: Look) -> Look:
+    def guarded() -> dict[str, Any]:
+        try:
+            return look()
+        except Exception as error:
+            words = str(error).strip().partition("\n")[0]
+            return {"skipped": f"{type(error).__name__}: {words}".rstrip(": ")}
+
+    return guarded
+
+
+def problem_for(op: Any, given: Given, framework: str | None) -> Problem:
+    """The operation on the arrays that it is looked at with."""
+    inputs = given.args, given.kwargs
+    name = framework_for(op, inputs, framework, caller="report")
+    kit, subject = kit_for(name), subject_of(op, name)
+    inputs = given.args, {**(subject.captured or {}), **given.kwargs}
+    args, kwargs = prepared(inputs, as_array, caller=f"report on {subject.name}")
+    return problem_of(subject, kit, name, args, kwargs, bounds=given.bounds)
+
+
+def survived(op: Any, given: Given, framework: str | None) -> dict[str, Any]:
+    from .._survival import survives
+
+    return survives(op, *given.args, framework=framework, **given.kwargs).as_dict()
+
+
+def audited(op: Any, problem: Problem, seed: int) -> dict[str, Any]:
+    """Over the whole domain: that of the example, or all numbers."""
+    from .._audit.run import audit_unary
+
+    if not is_elementwise(problem) or problem.framework != "numpy":
+        return {"skipped": "only for elementwise operations of one argument in NumPy"}
+    low, high = problem.bounds[0] if problem.bounds else (None, None)
+    domain = None
+    if low is not None or high is not None:
+        domain = (
+            float("-inf") if low is None else low,
+            float("inf") if high is None else high,
+        )
+    return audit_unary(op, domain, seed=seed).as_dict()
