@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from textwrap import shorten
 from typing import Any
 
 from .scales import linear_for, log_for, number, symlog_for
@@ -10,6 +11,7 @@ from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, image, tag, wor
 from .words import seconds, ulps
 
 LIMIT = 4.0  # ULP
+ROOM = 50  # letters beside which there is no room in a drawing
 MARKS = 4  # arguments that have colours of their own
 
 
@@ -165,7 +167,15 @@ def time_plot(name: str, timing: dict[str, Any]) -> str:
         if inputs != said:
             y += 18
             said = inputs
-            parts.append(tag("text", words(inputs), x=0, y=y - 3, class_="axis"))
+            parts.append(
+                tag(
+                    "text",
+                    words(shorten(inputs, ROOM, placeholder=" ...")),
+                    x=0,
+                    y=y - 3,
+                    class_="axis",
+                )
+            )
         width = max(2.0, (WIDTH - 150) * value / longest)
         parts.append(tag("text", kind, x=0, y=y + 13, class_="tick"))
         parts.append(tag("rect", x=62, y=y + 3, width=width, height=13, rx=2,
