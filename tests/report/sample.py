@@ -95,7 +95,8 @@ def evil() -> dict[str, Any]:
         "findings": [{**finding, "error": 1.0, "noise": "inf", "diagnosis": None}],
     }  # fmt: skip
     outcome = {"transformation": EVIL, "verdict": "dropped", "detail": EVIL}
-    points = dict.fromkeys(("analytic", "low", "high", "gap", "error"), [1.0, "nan"])
+    columns = ("analytic", "low", "high", "gap", "error")
+    points = {name: [1.0, "nan"] for name in columns}
     more = {
         "survival": {"outcomes": [outcome], "note": EVIL},
         "audit": audit(EVIL, operation=EVIL, gradients={EVIL: accuracy()}),

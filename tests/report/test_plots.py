@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradsmith._report.plots import deviation_plot, gradient_plot, time_plot, ulp_plot
-from gradsmith._report.scales import Linear, Log, Symlog, log_for, symlog_for
+from gradsmith._report.scales import MINUS, Linear, Log, Symlog, log_for, symlog_for
 from gradsmith._report.svg import HEIGHT, WIDTH
 from tests.report.sample import accuracy, curve
 
@@ -35,7 +35,7 @@ def test_a_symmetric_logarithm_mirrors():
     for x in (1e-30, 1.0, 1e30, math.inf):
         assert scale(x) + scale(-x) == pytest.approx(1.0)
     assert scale(0.0) == 0.5
-    assert {"0", "1", "−1"} <= {label for _, label in scale.ticks}
+    assert {"0", "1", f"{MINUS}1"} <= {label for _, label in scale.ticks}
     assert len(scale.ticks) <= 9
 
 
@@ -48,7 +48,7 @@ def test_infinity_is_above_all_numbers():
 
 
 def test_linear_ticks_are_round():
-    assert [label for _, label in Linear(-1.3, 1.3).ticks] == ["−1", "0", "1"]
+    assert [label for _, label in Linear(-1.3, 1.3).ticks] == [f"{MINUS}1", "0", "1"]
 
 
 def test_one_sided_inputs_have_one_side():
