@@ -126,7 +126,7 @@ def test_a_link_opens_its_operation(page, address):
     top = page.execute_script(
         "return arguments[0].getBoundingClientRect().top", details
     )
-    assert 0 <= top < 800
+    assert 0 <= top < 60
 
 
 def opened(page: Any) -> None:

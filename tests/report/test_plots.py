@@ -11,7 +11,7 @@ import pytest
 from gradsmith._report.plots import deviation_plot, gradient_plot, time_plot, ulp_plot
 from gradsmith._report.scales import MINUS, Linear, Log, Symlog, log_for, symlog_for
 from gradsmith._report.svg import HEIGHT, WIDTH
-from tests.report.sample import accuracy, curve
+from tests.report.sample import accuracy, audit, curve
 
 
 @pytest.mark.parametrize("negative", [True, False])
@@ -63,7 +63,8 @@ def numbers_in(svg: str) -> list[float]:
 
 def test_an_error_plot_draws_the_limit_the_regions_and_what_is_beyond():
     region = {"low": 100.0, "high": 1e30}
-    svg = ulp_plot("a", "value", accuracy(regions=[region]), "float32")
+    found = audit(value=accuracy(regions=[region]))
+    svg = ulp_plot("a", "value", found)
     assert svg.count('class="band"') == 1
     assert "4 ULP" in svg
     beyond = re.search(r'<path d="([^"]*)" class="dots bad"', svg)

@@ -15,12 +15,17 @@ ROOM = 50  # letters beside which there is no room in a drawing
 MARKS = 4  # arguments that have colours of their own
 
 
-def ulp_plot(name: str, what: str, accuracy: dict[str, Any], dtype: str) -> str:
-    """Error in ULP against the input, logarithmic on both sides of zero."""
-    curve = accuracy["curve"]
-    xs, most, mean = _torn(curve)
+def ulp_plot(name: str, what: str, audit: dict[str, Any]) -> str:
+    """Error in ULP against the input, logarithmic on both sides of zero.
+
+    `what` is "value" or "gradient"; both have the same axis, to be compared.
+    """
+    accuracy = audit[what]
+    curves = [audit[each]["curve"] for each in ("value", "gradient")]
+    inputs = [x for curve in curves if curve for x in curve["x"]]
+    xs, most, mean = _torn(accuracy["curve"])
     up = log_for([*most, 10.0], low=-1, high=1, floor=-1)
-    frame = Frame(symlog_for(xs), up)
+    frame = Frame(symlog_for(inputs), up)
     beyond = [(x, y) for x, y in zip(xs, most, strict=True) if number(y) > LIMIT]
     y = frame.y(LIMIT)
     limit = tag("path", d=f"M{LEFT} {y:.1f}H{WIDTH - RIGHT}", class_="limit")
@@ -29,7 +34,7 @@ def ulp_plot(name: str, what: str, accuracy: dict[str, Any], dtype: str) -> str:
     return image(
         name,
         f"Error of the {what} in ULP against the input",
-        f"{dtype}; largest error {ulps(accuracy['max_ulp'])}, mean "
+        f"{audit['dtype']}; largest error {ulps(accuracy['max_ulp'])}, mean "
         f"{ulps(accuracy['mean_ulp'])}. Logarithmic axes, the input on both sides of "
         f"zero. {len(beyond)} of {len(xs) - 1} groups of inputs are beyond 4 ULP.",
         *[_band(frame, region) for region in accuracy.get("regions") or []],

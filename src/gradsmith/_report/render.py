@@ -54,12 +54,20 @@ def render(page: Page) -> str:
     return environment.get_template("page.html").render(
         page=page,
         problems=views.problems(page),
-        data=[asdict(entry) for entry in page.entries],
+        data=[_without_curves(asdict(entry)) for entry in page.entries],
         style=style,
         script=script,
         style_hash=_hash(style),
         script_hash=_hash(script),
     )
+
+
+def _without_curves(tree: Any) -> Any:
+    """What was drawn need not stand in the page twice."""
+    if isinstance(tree, Mapping):
+        shown = {key: value for key, value in tree.items() if key != "curve"}
+        return {key: _without_curves(value) for key, value in shown.items()}
+    return tree
 
 
 def _environment() -> Any:

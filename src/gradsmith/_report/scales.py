@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+ROOM = 0.1  # of an axis, that the words at zero need
 MINUS = "\N{MINUS SIGN}"
 GAP = 0.08  # of an axis: around zero between two logarithms, and below infinity
 
@@ -118,7 +119,8 @@ class Symlog:
         exponents = range(_up(self.low, step), self.high + 1, step)
         signs = [s for s, there in ((-1, self.negative), (1, self.positive)) if there]
         marks = [(s * 10.0**k, power(k, s)) for s in signs for k in exponents]
-        return sorted([*marks, (0.0, "0")])
+        far = [mark for mark in marks if abs(self(mark[0]) - self._zero) > ROOM]
+        return sorted([*far, (0.0, "0")])
 
 
 def linear_for(values: Iterable[Any]) -> Linear:

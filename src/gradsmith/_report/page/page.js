@@ -7,18 +7,18 @@
   for (const tools of all(".tools")) tools.hidden = false;
 
   // --- a link to an operation opens it
-  const openTarget = () => {
+  const openTarget = (behavior) => {
     const target = byId(decodeURIComponent(location.hash.slice(1)));
     if (!target) return;
     const folded = target.closest("details");
     if (folded) {
       folded.hidden = false;
       folded.open = true;
-      target.scrollIntoView();
+      target.scrollIntoView({ behavior });
     }
   };
-  addEventListener("hashchange", openTarget);
-  openTarget();
+  addEventListener("hashchange", () => openTarget("auto"));
+  openTarget("instant");
 
   byId("save")?.addEventListener("click", () => {
     const text = byId("results").textContent;
