@@ -2,63 +2,69 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor
-from time import perf_counter
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from .._errors import GradsmithError
-from .._subject.subject import name_of
 from . import sampling
-from .formats import format_of
-from .model import Audit
-from .runs import Run
-from .tally import merged
+from .formats import Format
+from .judged import Judged, joined
+from .model import Accuracy, Domain
+from .regions import in_order, regions
 from .task import Task
 
 CHUNK = 4096  # points at a time: what they need stays in the cache
 
+# Called with how many points are done, and of how many
+Progress = Callable[[int, int], None]
 
-def audit_unary(
-    op: Callable[..., Any],
-    domain: tuple[float, float] | None = None,
-    *,
-    dtype: Any = "float32",
-    reference: Callable[..., Any] | None = None,
-    points: int = 20_000,
-    exhaustive: bool | None = None,
-    seed: int = 0,
-    executor: Executor | None = None,
-) -> Audit:
-    """Compare value and gradient of a unary elementwise operation with the truth.
 
-    `reference` is the true function, if it is not the definition itself. 16-bit formats
-    are audited exhaustively unless told otherwise. With an executor of processes `op`
-    and `reference` are pickled.
-
-    >>> audit_unary(np.tanh, (-1, 1), dtype="float32", points=100).value.undecided
-    0
-    """
-    started, form = perf_counter(), format_of(dtype)
-    exhaustive = form.bits == 16 if exhaustive is None else exhaustive
-    if exhaustive and form.bits > 16:
-        raise GradsmithError(
-            f"all numbers of {form.name} are too many for now; leave exhaustive= away"
-        )
+def inputs_of(
+    domain: Domain | None, form: Format, *, points: int, exhaustive: bool, seed: int
+) -> Any:
+    """The numbers at which a unary operation is looked at."""
     if exhaustive:
-        x = sampling.all_of(domain, form)
-    else:
-        x = sampling.sampled(domain, form, points, seed=seed)
+        return sampling.all_of(domain, form)
+    return sampling.sampled(domain, form, points, seed=seed)
+
+
+def judged(
+    task: Any, x: Any, *, executor: Executor | None, progress: Progress | None
+) -> list[Judged]:
+    """The errors of the value and of the gradients at all inputs."""
     chunks = [x[i : i + CHUNK] for i in range(0, len(x), CHUNK)]
-    run = Run(op, "numpy", name_of(op))
-    task = Task(run, reference or op, form.name, sampling.ends(domain, form))
-    parts = [*(map if executor is None else executor.map)(task, chunks)]
-    value, gradient = (
-        merged([part[i] for part in parts]).accuracy(form.numbers) for i in (0, 1)
-    )
-    return Audit(
-        name_of(op), "NumPy", np.__version__, form.name, domain, ("x",), exhaustive,
-        len(x), value, gradient, {"x": gradient}, (), seed, perf_counter() - started,
-    )  # fmt: skip
+    parts = (map if executor is None else executor.map)(task.judged, chunks)
+    parts = [*_told(parts, len(x), progress)]
+    return [joined(each) for each in zip(*parts, strict=True)]
+
+
+def _told(parts: Iterable[Any], n: int, progress: Progress | None) -> Iterable[Any]:
+    done = 0
+    for part in parts:
+        done += len(part[0].ulp)
+        if progress is not None:
+            progress(done, n)
+        yield part
+
+
+def unary(task: Task, x: Any, errors: list[Judged], name: str) -> list[Accuracy]:
+    """The accuracy of the value and of the gradient, with what fails where."""
+    return [
+        replace(
+            task.tally(x, each).accuracy(task.form.numbers),
+            regions=tuple(regions_in(task, i, x, each, name)),
+        )
+        for i, each in enumerate(errors)
+    ]
+
+
+def regions_in(task: Task, i: int, x: Any, errors: Judged, name: str) -> list[Any]:
+    """The failing regions of the value (i = 0) or of the gradient (i = 1)."""
+    form, what = task.form, ("value", "gradient")[i]
+
+    def probe(codes: Any) -> Judged:
+        return task.judged(form.numbers(codes))[i]
+
+    points = in_order(form.codes(x), errors, probe, form, what, name)
+    return [found.region for found in regions(points)]

@@ -35,7 +35,7 @@ def errors(results: Any, truth: Truth, form: Format) -> Errors:
     A NaN where a number is true is infinitely far off. Where the true number may be
     anything in a ball (a kink), the error is the distance from that ball.
     """
-    results = np.asarray(results)
+    results, truth = np.asarray(results), _within_reach(truth, form)
     known = (truth.status == DECIDED) | (truth.status == KINK)
     got = results.astype(np.float64)
     top = np.ldexp(1.0, np.minimum(form.most - truth.scale, 1023))
@@ -54,6 +54,17 @@ def errors(results: Any, truth: Truth, form: Format) -> Errors:
     ulp = np.where(np.isnan(got), np.inf, np.maximum(ulp, 0))
     ulp = np.where(known, ulp, np.nan)
     return Errors(ulp, slack, _bits(results, truth, ulp, form))
+
+
+def _within_reach(truth: Truth, form: Format) -> Truth:
+    """What is far beyond all numbers of the format as infinity, far below as 0."""
+    huge, tiny = truth.scale > form.most + 99, truth.scale < form.least - 99
+    if not (huge.any() or tiny.any()):
+        return truth
+    hi = np.where(huge, np.copysign(np.inf, truth.hi), np.where(tiny, 0, truth.hi))
+    near = ~(huge | tiny)
+    lo, rad = np.where(near, truth.lo, 0), np.where(near, truth.rad, 0)
+    return Truth(hi, lo, rad, np.where(near, truth.scale, 0), truth.status)
 
 
 def _bits(results: Any, truth: Truth, ulp: Any, form: Format) -> Any:
