@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import inf
 from typing import Any
 
 from .._check.inputs import Given
 from .._check.kits import kit_for
 from .._check.problem import Problem, as_array, problem_of
+from .._errors import GradsmithError
 from .._subject import framework_for, prepared, subject_of
 from .samples import is_elementwise, samples
 from .timing import timing
@@ -41,6 +43,8 @@ def _guarded(look: Look) -> Look:
     def guarded() -> dict[str, Any]:
         try:
             return look()
+        except GradsmithError as error:
+            return {"skipped": str(error).partition("\n")[0]}
         except Exception as error:
             words = str(error).strip().partition("\n")[0]
             return {"skipped": f"{type(error).__name__}: {words}".rstrip(": ")}
@@ -65,16 +69,12 @@ def survived(op: Any, given: Given, framework: str | None) -> dict[str, Any]:
 
 
 def audited(op: Any, problem: Problem, seed: int) -> dict[str, Any]:
-    """Over the whole domain: that of the example, or all numbers."""
-    from .._audit.run import audit_unary
+    """Over the whole domain: within the bounds of the example, or all numbers."""
+    from .._audit.door import audit
 
-    if not is_elementwise(problem) or problem.framework != "numpy":
-        return {"skipped": "only for elementwise operations of one argument in NumPy"}
+    if not is_elementwise(problem):
+        return {"skipped": "it is for elementwise operations of one argument"}
     low, high = problem.bounds[0] if problem.bounds else (None, None)
-    domain = None
-    if low is not None or high is not None:
-        domain = (
-            float("-inf") if low is None else low,
-            float("inf") if high is None else high,
-        )
-    return audit_unary(op, domain, seed=seed).as_dict()
+    ends = (-inf if low is None else low, inf if high is None else high)
+    domain = None if ends == (-inf, inf) else ends
+    return audit(op, domain, framework=problem.framework, seed=seed).as_dict()

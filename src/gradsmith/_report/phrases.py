@@ -72,14 +72,10 @@ def within(domain: Any) -> str:
     return f" in [{number(domain[0]):g}, {number(domain[1]):g}]"
 
 
-def regions(audit: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def regions(audit: Mapping[str, Any]) -> list[Any]:
     """Where it fails, of the value and of each gradient."""
-    found = [("value", region) for region in audit["value"]["regions"]]
-    gradients = audit["gradients"] or {"": audit["gradient"]}
-    for name, one in gradients.items():
-        what = f"gradient of {name}" if len(gradients) > 1 else "gradient"
-        found += [(what, region) for region in one["regions"]]
-    return found
+    gradients = audit["gradients"].values() or [audit["gradient"]]
+    return [region for one in (audit["value"], *gradients) for region in one["regions"]]
 
 
 def agreement(samples: Mapping[str, Any]) -> str:

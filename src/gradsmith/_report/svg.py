@@ -75,7 +75,7 @@ class Frame:
             parts.append(_tick(label, LEFT - 6, y + 4, "end"))
         middle = (LEFT + right) / 2
         parts.append(_tick(across, middle, HEIGHT - 6, "middle", "axis"))
-        parts.append(_tick(up, 4, 10, "start", "axis"))
+        parts.append(_tick(up, 4, 13, "start", "axis"))
         return tag("g", *parts)
 
     def line(self, xs: Sequence[Any], ys: Sequence[Any], class_: str) -> str:

@@ -113,14 +113,16 @@ def _inaccuracies(entry: Entry) -> Iterator[Problem]:
     if audit is None:
         return
     found = []
-    for what in ("value", "gradient"):
+    # Of a gradient that is wrong there is nothing to be said in ULP
+    for what in ("value",) if entry.status == "wrong" else ("value", "gradient"):
         accuracy = audit[what]
         if not accuracy["judged"] or not is_off(accuracy):
             continue
         regions = accuracy["regions"]
         at = f" at {accuracy['worst_inputs'][0]}" if accuracy["worst_inputs"] else ""
         words = f"the {what} is up to {ulps(accuracy['max_ulp'])} ULP off{at}"
-        found.append(regions[0]["text"] if regions else words)
+        widest = max(regions, key=lambda region: number(region["share"]), default=None)
+        found.append(widest["text"] if widest else words)
     if found:
         yield Problem(entry, "accuracy", "; ".join(found))
 
