@@ -138,6 +138,9 @@ def test_a_page_of_audits_alone(tmp_path):
     assert "Gradient check" not in tree.text
     rows = [a["data-for"] for a in tree.all("tr") if "data-for" in a]
     assert rows == ["op-cube-NumPy", "op-fine-NumPy"]
+    data = next(w for tag, w in tree.words if tag == "script" and w.startswith("["))
+    assert "Infinity" not in data  # which is no JSON
+    assert json.loads(data)[0]["audit"]["gradient"]["max_ulp"] == "inf"
     assert "2 operations are accurate to 4 ULP" in render(page_of_audits([good, good]))
 
 

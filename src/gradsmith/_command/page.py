@@ -37,5 +37,8 @@ def write_page(file: str, run: Run, seconds: float) -> None:
         seed=run.options.seed,
         took=f"{seconds:.1f} s",
     )
-    path = write(file, page)
-    click.echo(f"the page is {path} ({path.stat().st_size / 1000:,.0f} kB)")
+    say_where(write(file, page))
+
+
+def say_where(page: Path) -> None:
+    click.echo(f"the page is {page} ({page.stat().st_size / 1000:,.0f} kB)")

@@ -12,6 +12,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from hashlib import sha256
 from importlib.resources import files
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ def render(page: Page) -> str:
     return environment.get_template("page.html").render(
         page=page,
         problems=views.problems(page),
-        data=[_without_curves(asdict(entry)) for entry in page.entries],
+        data=[_for_json(asdict(entry)) for entry in page.entries],
         style=style,
         script=script,
         style_hash=_hash(style),
@@ -62,12 +63,14 @@ def render(page: Page) -> str:
     )
 
 
-def _without_curves(tree: Any) -> Any:
-    """What was drawn need not stand in the page twice."""
+def _for_json(tree: Any) -> Any:
+    """Without curves, which are drawn already; NaN and inf are words in JSON."""
     if isinstance(tree, Mapping):
         shown = {key: value for key, value in tree.items() if key != "curve"}
-        return {key: _without_curves(value) for key, value in shown.items()}
-    return tree
+        return {key: _for_json(value) for key, value in shown.items()}
+    if isinstance(tree, list | tuple):
+        return [_for_json(value) for value in tree]
+    return str(tree) if isinstance(tree, float) and not isfinite(tree) else tree
 
 
 def _environment() -> Any:
