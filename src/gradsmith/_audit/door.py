@@ -59,7 +59,7 @@ def audit(
     x = run.inputs_of(one, form, points=points, exhaustive=exhaustive, seed=seed)
     task = Task(how, target.reference, form.name, ends(one, form))
     errors = run.judged(task, x, executor=executor, progress=progress)
-    value, gradient = run.unary(task, x, errors, target.arguments[0])
+    value, gradient = run.unary(task, target, x, errors)
     return report(
         target, form, domain, exhaustive, len(x), value,
         {target.arguments[0]: gradient}, seed, started,

@@ -56,12 +56,11 @@ def figures(one: Accuracy) -> tuple[str, ...]:
     if not one.judged:
         return ("-", "-", "-", "-", "not compared")
     worst = one.worst_inputs[0] if one.worst_inputs and one.max_ulp > 0 else ""
-    beyond = "0 %" if one.beyond == 0 else f"{100 * one.beyond:.2g} %"
     return (
         number(one.max_ulp),
         number(one.mean_ulp),
         f"{one.mean_bits:.2f}",
-        beyond,
+        f"{float(f'{100 * one.beyond:.2g}'):g} %",
         worst,
     )
 
