@@ -130,10 +130,13 @@ def error(x: Beside) -> float:
     return float(np.max(np.asarray(_off(got, value), np.float64), initial=0.0))
 
 
+ENDS: set[Any] = set()  # the code of what runs a definition: beyond is no part of it
+
+
 def segment() -> tuple[str, int]:
     """The text of the user's operation that is running, and its line."""
     frame = sys._getframe(1)
-    while frame is not None:
+    while frame is not None and frame.f_code not in ENDS:
         if is_users(frame.f_code.co_filename):
             return _text(frame)
         frame = frame.f_back

@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._operation import Operation
+from .._subject import is_floating
 from .arb import balls_of, precision
 from .balls import Balls
-from .beside import Beside, Step
+from .beside import ENDS, Beside, Step
 from .formats import Format
 from .state import noting
 
@@ -27,8 +28,10 @@ def value_steps(fn: Any, xs: Sequence[Any], form: Format) -> list[Step]:
     return steps
 
 
-def gradient_steps(fn: Any, xs: Sequence[Any], form: Format) -> list[Step]:
-    """The steps of a rule of ours at some inputs, for an upstream gradient of ones."""
+def gradient_steps(
+    fn: Any, xs: Sequence[Any], form: Format, *, dy: Any = None
+) -> list[Step]:
+    """The steps of a rule of ours at some inputs, for an upstream gradient or ones."""
     operation = operation_of(fn)
     if operation is None:
         return []
@@ -37,10 +40,13 @@ def gradient_steps(fn: Any, xs: Sequence[Any], form: Format) -> list[Step]:
         given = _both(xs, form, steps)
         pull, y = rule_at(operation, given)
         forward = len(steps)
-        ones = np.ones(y.shape, y.dtype)
-        pull(Beside(ones, Balls(balls_of(ones), y.dtype), steps))
+        dy = np.ones(y.shape) if dy is None else np.asarray(dy, np.float64)
+        pull(Beside(dy.astype(y.dtype), Balls(balls_of(dy), y.dtype), steps))
     # Where the error is born may be in the body, whose results the rule has kept
     return [*steps[forward:], *steps[:forward]]
+
+
+ENDS.update({value_steps.__code__, gradient_steps.__code__})
 
 
 def rule_at(operation: Operation, xs: Sequence[Any]) -> tuple[Any, Any]:
@@ -59,11 +65,14 @@ def operation_of(fn: Any) -> Operation | None:
     return fn if isinstance(fn, Operation) else None
 
 
-def _both(xs: Sequence[Any], form: Format, steps: list[Step]) -> list[Beside]:
+def _both(xs: Sequence[Any], form: Format, steps: list[Step]) -> list[Any]:
+    """Floating arrays with their true values beside them; others as they are."""
     dtype = np.dtype(np.float32 if form.name == "bfloat16" else form.name)
     return [
         Beside(x.astype(dtype), Balls(balls_of(x), dtype), steps)
-        for x in map(np.asarray, xs)
+        if is_floating(x) and hasattr(x, "astype")
+        else x
+        for x in xs
     ]
 
 

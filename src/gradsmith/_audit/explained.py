@@ -39,9 +39,15 @@ def _wrong(found: Found, target: Target, task: Task) -> Region | None:
     share = off_by_formula(task.run, target.op, task.reference, x, form)
     if np.mean(share > 0) < 0.5:
         return None
+    return wrong_words(region, "gradient", share)
+
+
+def wrong_words(region: Region, what: str, share: Any) -> Region:
+    """A region whose formula is off by these shares."""
     off = float(np.nanmedian(share))
-    at = region.where if region.where == "everywhere" else f"for {region.where}"
-    text = f"gradient is wrong {at}: the formula itself is off by {_percent(off)}"
+    clear = region.where in ("everywhere", "here and there")
+    at = region.where if clear else f"for {region.where}"
+    text = f"{what} is wrong {at}: the formula itself is off by {_percent(off)}"
     return replace(region, kind="wrong", text=f"{text}, however exactly it is computed")
 
 

@@ -41,7 +41,7 @@ def said(kind: str, errors: Judged, form: Format) -> str:
 def _up_to(errors: Judged, form: Format) -> str:
     size = np.abs(errors.true)
     most, least = float(size.max()), float(size.min())
-    if least >= 2.0 ** (form.most - 1) * (2 - 2.0**-form.digits):
+    if least >= form.overflow:
         return f"larger than any {form.name}"
     return f"{most:.3g}" if least > most / 2 else f"up to {most:.3g}"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -38,8 +38,16 @@ def judged(
 ) -> list[Judged]:
     """The errors of the value and of the gradients at all inputs."""
     chunks = [x[i : i + CHUNK] for i in range(0, len(x), CHUNK)]
+    return in_chunks(task, chunks, len(x), executor=executor, progress=progress)
+
+
+def in_chunks(
+    task: Any, chunks: Sequence[Any], n: int, *,
+    executor: Executor | None, progress: Progress | None,
+) -> list[Judged]:  # fmt: skip
+    """The errors of all chunks, of n points together, in their order."""
     parts = (map if executor is None else executor.map)(task.judged, chunks)
-    parts = [*_told(parts, len(x), progress)]
+    parts = [*_told(parts, n, progress)]
     return [joined(each) for each in zip(*parts, strict=True)]
 
 
