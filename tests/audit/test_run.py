@@ -90,8 +90,3 @@ def test_the_result_is_json():
     found = json.loads(audit_unary(np.exp, (0, 1), points=50).to_json())
     assert found["operation"] == "exp"
     assert found["value"]["undecided"] == 0
-
-
-def test_what_is_not_elementwise_is_refused():
-    with pytest.raises(gs.GradsmithError, match="elementwise"):
-        audit_unary(np.sum, (0, 1), points=50)

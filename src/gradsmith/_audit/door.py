@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
-from numbers import Integral, Real
+from dataclasses import replace
 from time import perf_counter
 from typing import Any
 
@@ -12,14 +12,23 @@ from .._arrays import NAMES
 from .._check.kits import kit_for
 from .._errors import GradsmithError
 from . import run
-from .formats import Format, format_of
+from .asked import Asked, require
+from .formats import format_of
 from .model import Accuracy, Audit, Domain
+from .notes import notes_of
+from .rows import Rows
 from .runs import Run, flushes
+from .samples import samples
 from .sampling import ends
+from .several import Several
+from .shapes import With, arguments_of, constants, on_rows, require_vectors
+from .tally import NOTHING
 from .targets import Target, target_of
 from .task import Task
 
 POINTS = 20_000
+VECTORS = 5_000
+ALONE = 500  # vectors that are given one by one
 
 
 def audit(
@@ -29,7 +38,8 @@ def audit(
     *,
     reference: Callable[..., Any] | None = None,
     framework: str | None = None,
-    points: int = POINTS,
+    inputs: Any = None,
+    points: int | None = None,
     exhaustive: bool | None = None,
     seed: int = 0,
     executor: Executor | None = None,
@@ -42,63 +52,110 @@ def audit(
     >>> report = gs.audit(np.tanh, domain=(-1, 1), points=1000)
     >>> report.value.max_ulp < 4, report.undecided
     (True, 0)
+
+    The operation is one of ours, a function of NumPy's calls, or of scipy.special; or a
+    framework's own, whose true function is found by its name or given as `reference`.
+    Value and gradient are computed in `dtype` and compared with certified ones.
+
+    Parameters
+    ----------
+    op
+        What is audited.
+    domain
+        `(low, high)`, for each argument by name if there are several; all numbers of
+        the dtype if not given.
+    dtype
+        float16, bfloat16, float32 or float64.
+    reference
+        The true function, in calls of NumPy or scipy.special.
+    framework
+        Where an operation of ours is run, if not in NumPy: "torch".
+    inputs
+        Examples of the arguments, for functions of vectors: `gs.spec((10,))`, arrays,
+        and constants; several are a tuple.
+    points
+        How many inputs are sampled.
+    exhaustive
+        Whether all inputs are taken; those of 16 bits are, unless told otherwise.
+    seed
+        Of the sampling.
+    executor
+        Any of `concurrent.futures`; what is pickled for processes is the operation.
+    progress
+        Called with how many points are done, and of how many.
     """
-    started, form = perf_counter(), format_of(dtype)
-    _require(points, seed)
+    form = format_of(dtype)
+    require(domain, points, seed)
     names = tuple(domain) if isinstance(domain, dict) else ()
     target = target_of(op, framework=framework, reference=reference, names=names)
-    domains = _domains(domain, target.arguments, form)
-    exhaustive = form.bits == 16 if exhaustive is None else exhaustive
+    arguments = arguments_of(target, inputs)
+    target = target.having(arguments=tuple(a.name for a in arguments if a.varies))
+    asked = Asked(target, form, domain, points, exhaustive, seed, executor, progress)
+    several = len(arguments) > 1 or bool(arguments[0].shape)
+    return _several(asked, arguments) if several else _unary(asked)
+
+
+def _unary(asked: Asked) -> Audit:
+    started, target, form = perf_counter(), asked.target, asked.form
+    exhaustive = form.bits == 16 if asked.exhaustive is None else asked.exhaustive
     if exhaustive and form.bits > 16:
         raise GradsmithError(
             f"all numbers of {form.name} are too many for now; leave exhaustive= away"
         )
-    flushed = flushes(target.framework, form.name)
-    how = Run(target.call, target.framework, target.name, flushes=flushed)
-    one = domains[target.arguments[0]]
-    x = run.inputs_of(one, form, points=points, exhaustive=exhaustive, seed=seed)
-    task = Task(how, target.reference, form.name, ends(one, form))
-    errors = run.judged(task, x, executor=executor, progress=progress)
-    value, gradient = run.unary(task, x, errors, target.arguments[0])
-    return report(
-        target, form, domain, exhaustive, len(x), value,
-        {target.arguments[0]: gradient}, seed, started,
+    (name,) = target.arguments
+    domain = asked.domain_of(name)
+    x = run.inputs_of(
+        domain, form, points=asked.points or POINTS, exhaustive=exhaustive,
+        seed=asked.seed,
+    )  # fmt: skip
+    how = _run(target, target.call, form.name, elementwise=True)
+    task = Task(how, target.reference, form.name, ends(domain, form))
+    errors = run.judged(task, x, executor=asked.executor, progress=asked.progress)
+    target = target.having(notes=(*target.notes, *notes_of(how, target, form, errors)))
+    asked = replace(asked, target=target)
+    value, gradient = run.unary(task, target, x, errors)
+    return _report(asked, exhaustive, len(x), value, {name: gradient}, started)
+
+
+def _several(asked: Asked, arguments: Any) -> Audit:
+    """The audit of several arguments, or of vectors."""
+    started, target, form = perf_counter(), asked.target, asked.form
+    require_vectors(arguments, asked.exhaustive)
+    call, true, alone = on_rows(target, arguments)
+    vectors = any(a.shape for a in arguments)
+    n = asked.points or (ALONE if alone else VECTORS if vectors else POINTS)
+    how = _run(target, call, form.name, elementwise=False)
+    task = Rows(how, true, form.name, target.arguments)
+    domains = {name: asked.domain_of(name) for name in target.arguments}
+    xs = samples(arguments, domains, form, n, seed=asked.seed)
+    held, dy = With(target.op, constants(arguments)), task.upstream(xs, seed=asked.seed)
+    points = Several(task, target, held, xs, dy, alone)
+    errors = points.errors(executor=asked.executor, progress=asked.progress)
+    target = target.having(notes=(*target.notes, *notes_of(how, target, form, errors)))
+    value, *found = points.accuracies(errors)
+    gradients = dict(zip(target.arguments, found, strict=True))
+    return _report(replace(asked, target=target), False, n, value, gradients, started)
+
+
+def _run(target: Target, call: Any, dtype: str, *, elementwise: bool) -> Run:
+    return Run(
+        call, target.framework, target.name, elementwise=elementwise,
+        flushes=flushes(target.framework, dtype),
     )  # fmt: skip
 
 
-def _require(points: Any, seed: Any) -> None:
-    if not isinstance(points, Integral) or points < 1:
-        raise GradsmithError(f"points={points!r}: how many, 1 or more")
-    if not isinstance(seed, Integral) or seed < 0:
-        raise GradsmithError(f"seed={seed!r}: it is a number, 0 or 1 or 2 ...")
-
-
-def _domains(domain: Any, names: Any, form: Format) -> dict[str, Domain | None]:
-    """The domain of each argument."""
-    given = domain if isinstance(domain, dict) else dict.fromkeys(names, domain)
-    for name, one in given.items():
-        if one is not None:
-            _require_pair(one, name, several=isinstance(domain, dict))
-            ends(one, form)
-    return given
-
-
-def _require_pair(one: Any, name: str, *, several: bool) -> None:
-    pair = isinstance(one, (tuple, list)) and len(one) == 2
-    if not pair or not all(isinstance(end, Real) for end in one):
-        shown = f"domain={{{name!r}: {one!r}}}" if several else f"domain={one!r}"
-        raise GradsmithError(f"{shown}: give (low, high), such as (-10, 10)")
-
-
-def report(
-    target: Target, form: Format, domain: Any, exhaustive: bool, n: int,
-    value: Accuracy, gradients: dict[str, Accuracy], seed: int, started: float,
+def _report(
+    asked: Asked, exhaustive: bool, n: int, value: Accuracy,
+    gradients: dict[str, Accuracy], started: float,
 ) -> Audit:  # fmt: skip
+    target = asked.target
+    if target.surrogate:
+        gradients = dict.fromkeys(gradients, NOTHING.accuracy())
     worst = max(gradients.values(), key=_badness)
     return Audit(
         target.name, NAMES[target.framework], kit_for(target.framework).version,
-        form.name, domain, target.arguments, exhaustive, n, value, worst, gradients,
-        target.notes, seed, perf_counter() - started,
+        asked.form.name, asked.domain, target.arguments, exhaustive, n, value, worst,
+        gradients, target.notes, asked.seed, perf_counter() - started,
     )  # fmt: skip
 
 

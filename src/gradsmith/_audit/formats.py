@@ -43,6 +43,11 @@ class Format:
         """The code of the largest finite number."""
         return ((1 << (self.bits - 1)) - (1 << (self.digits - 1))) - 1
 
+    @property
+    def overflow(self) -> float:
+        """From here on numbers are rounded to infinity."""
+        return 2.0 ** (self.most - 1) * (2 - 2.0**-self.digits)
+
     def codes(self, x: Any) -> Any:
         """The codes of numbers; both zeros have 0, infinities the ones beyond."""
         raw = np.asarray(x, self.dtype).view(f"u{self.bits // 8}")

@@ -40,6 +40,16 @@ class Judged:
         return Judged(*[getattr(self, name)[index] for name in _FIELDS])
 
 
+def declared(dx: Any, truth: Truth, form: Format) -> Any:
+    """Where a gradient of the engine is 0, for the true one is larger than any number.
+
+    That is its declared choice: see "an infinite slope" in its table of edges.
+    """
+    with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+        true = np.ldexp(truth.hi, truth.scale)
+    return (np.asarray(dx) == 0) & (np.abs(true) >= form.overflow)
+
+
 _FIELDS = ("ulp", "slack", "bits", "kind", "status", "true")
 
 
@@ -49,12 +59,17 @@ def joined(parts: Sequence[Judged]) -> Judged:
     )
 
 
-def judge(results: Any, truth: Truth, form: Format, *, skip: Any = None) -> Judged:
-    """Compare results of a format with certified numbers; not those to be skipped."""
+def judge(
+    results: Any, truth: Truth, form: Format, *, skip: Any = None, size: Any = None
+) -> Judged:
+    """Compare results of a format with certified numbers; not those to be skipped.
+
+    With `size`, the unit is that of these sizes where they are larger than the numbers.
+    """
     if skip is not None and np.any(skip):
         status = np.where(skip, OUTSIDE, truth.status)
         truth = Truth(truth.hi, truth.lo, truth.rad, truth.scale, status)
-    found = errors(results, truth, form)
+    found = errors(results, truth, form, size=size)
     with np.errstate(over="ignore", under="ignore", invalid="ignore"):
         true = np.ldexp(truth.hi, truth.scale)
     kind = _kinds(np.asarray(results).astype(np.float64), true, found.ulp)

@@ -41,7 +41,7 @@ def said(kind: str, errors: Judged, form: Format) -> str:
 def _up_to(errors: Judged, form: Format) -> str:
     size = np.abs(errors.true)
     most, least = float(size.max()), float(size.min())
-    if least >= 2.0 ** (form.most - 1) * (2 - 2.0**-form.digits):
+    if least >= form.overflow:
         return f"larger than any {form.name}"
     return f"{most:.3g}" if least > most / 2 else f"up to {most:.3g}"
 
@@ -55,12 +55,18 @@ def bounds(points: Any, one: Range) -> str:
     before = one.before
     if points.folded and before is not None and before < points.binade:
         before = None  # from the subnormal numbers on
-    low = None if before is None else points.number(before)
-    high = None if one.after is None else points.number(one.after)
-    low, high = distinct(low, high, 6 if one.sharp else 2)
-    if not high:
-        return f"{x} > {low}" if low else "everywhere"
-    return f"{low} < {x} < {high}" if low else f"{x} < {high}"
+    low, high = _shown(points, before), _shown(points, one.after)
+    below, above = distinct(low, high, 6 if one.sharp else 2)
+    if high is None:
+        return "everywhere" if low is None else f"{x} > {below}"
+    return f"{x} < {above}" if low is None else f"{below} < {x} < {above}"
+
+
+def _shown(points: Any, code: int | None) -> float | None:
+    """The number of a bound; some subnormal numbers from 0 on it is 0."""
+    if code is None:
+        return None
+    return points.number(code) if abs(code) > 8 else 0.0
 
 
 def distinct(low: Any, high: Any, digits: int) -> tuple[str, str]:
@@ -88,4 +94,9 @@ def between(name: str, x: Any) -> str:
 
 
 def percent(share: float) -> str:
-    return f"{100 * share:.2g} %"
+    """A share, with two digits.
+
+    >>> percent(1), percent(0.0012), percent(2.5), percent(0)
+    ('100 %', '0.12 %', '250 %', '0 %')
+    """
+    return f"{float(f'{100 * share:.2g}'):g} %"

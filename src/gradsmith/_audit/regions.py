@@ -37,6 +37,7 @@ class Points:
     """
 
     codes: Any
+    inputs: Any  # the codes with their signs
     errors: Judged
     probe: Callable[[Any], Judged]
     form: Format
@@ -59,8 +60,10 @@ class Points:
     def fold(self) -> Points:
         sizes = np.abs(self.codes)
         order = np.argsort(sizes, kind="stable")
-        errors = self.errors.at(order)
-        return replace(self, codes=sizes[order], errors=errors, folded=True)
+        return replace(
+            self, codes=sizes[order], inputs=self.inputs[order],
+            errors=self.errors.at(order), folded=True,
+        )  # fmt: skip
 
 
 def in_order(
@@ -69,7 +72,7 @@ def in_order(
     """The judged points, in order."""
     at = np.flatnonzero(errors.known)
     at = at[np.argsort(codes[at], kind="stable")]
-    return Points(codes[at], errors.at(at), probe, form, what, name)
+    return Points(codes[at], codes[at], errors.at(at), probe, form, what, name)
 
 
 def regions(points: Points) -> list[Found]:
@@ -148,7 +151,7 @@ def _some(points: Points, at: Any) -> Any:
     ulp = points.errors.ulp[at]
     worst = at[np.argsort(-ulp, kind="stable")[:8]]
     spread = at[np.linspace(0, len(at) - 1, SOME).astype(np.int64)]
-    return points.codes[np.concatenate([worst, spread])]
+    return points.inputs[np.concatenate([worst, spread])]
 
 
 def _scattered(points: Points, kind: int, at: Any) -> Found:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from . import sampling
+from .explained import explained
 from .formats import Format
-from .judged import Judged, joined
+from .judged import LOST, UNDERFLOW, Judged, joined
 from .model import Accuracy, Domain
-from .regions import in_order, regions
+from .regions import Found, in_order, regions
+from .targets import Target
 from .task import Task
 
 CHUNK = 4096  # points at a time: what they need stays in the cache
@@ -34,8 +38,16 @@ def judged(
 ) -> list[Judged]:
     """The errors of the value and of the gradients at all inputs."""
     chunks = [x[i : i + CHUNK] for i in range(0, len(x), CHUNK)]
+    return in_chunks(task, chunks, len(x), executor=executor, progress=progress)
+
+
+def in_chunks(
+    task: Any, chunks: Sequence[Any], n: int, *,
+    executor: Executor | None, progress: Progress | None,
+) -> list[Judged]:  # fmt: skip
+    """The errors of all chunks, of n points together, in their order."""
     parts = (map if executor is None else executor.map)(task.judged, chunks)
-    parts = [*_told(parts, len(x), progress)]
+    parts = [*_told(parts, n, progress)]
     return [joined(each) for each in zip(*parts, strict=True)]
 
 
@@ -48,23 +60,37 @@ def _told(parts: Iterable[Any], n: int, progress: Progress | None) -> Iterable[A
         yield part
 
 
-def unary(task: Task, x: Any, errors: list[Judged], name: str) -> list[Accuracy]:
+def unary(task: Task, target: Target, x: Any, errors: list[Judged]) -> list[Accuracy]:
     """The accuracy of the value and of the gradient, with what fails where."""
-    return [
-        replace(
-            task.tally(x, each).accuracy(task.form.numbers),
-            regions=tuple(regions_in(task, i, x, each, name)),
-        )
-        for i, each in enumerate(errors)
-    ]
+    found = []
+    for what, each in zip(("value", "gradient"), errors, strict=True):
+        said = explained(regions_in(task, what, x, each, target), what, target, task)
+        wrong = any(region.kind == "wrong" for region in said)
+        if wrong:  # in whichever way it shows, it is the same
+            plain = replace(
+                each, kind=np.where(each.kind == UNDERFLOW, LOST, each.kind)
+            )
+            said = explained(
+                regions_in(task, what, x, plain, target), what, target, task
+            )
+        accuracy = task.tally(x, each).accuracy(task.form.numbers)
+        found.append(replace(accuracy, regions=said, wrong=wrong))
+    return found
 
 
-def regions_in(task: Task, i: int, x: Any, errors: Judged, name: str) -> list[Any]:
-    """The failing regions of the value (i = 0) or of the gradient (i = 1)."""
-    form, what = task.form, ("value", "gradient")[i]
+def _said(task: Task, target: Target, x: Any, errors: Judged, what: str) -> Any:
+    found = regions_in(task, what, x, errors, target)
+    return explained(found, what, target, task)
+
+
+def regions_in(
+    task: Task, what: str, x: Any, errors: Judged, target: Target
+) -> list[Found]:
+    """The failing regions of the value or of the gradient."""
+    form, i = task.form, int(what == "gradient")
 
     def probe(codes: Any) -> Judged:
         return task.judged(form.numbers(codes))[i]
 
-    points = in_order(form.codes(x), errors, probe, form, what, name)
-    return [found.region for found in regions(points)]
+    name = target.arguments[0]
+    return regions(in_order(form.codes(x), errors, probe, form, what, name))

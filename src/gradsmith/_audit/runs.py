@@ -17,6 +17,8 @@ from .._errors import GradsmithError, annotate
 from .._subject import module_for
 from .._transforms import vjp
 from .formats import Format
+from .judged import declared
+from .truth import Truth
 
 
 @dataclass(frozen=True)
@@ -47,18 +49,27 @@ class Run:
             _require_elementwise(y, np.broadcast_shapes(*[tuple(x.shape) for x in xs]))
         return y
 
-    def skips(self, xs: Sequence[Any], form: Format) -> Callable[[Any], Any]:
-        """Where nothing is judged: numbers that the framework makes 0 on purpose."""
+    def skip(
+        self, xs: Sequence[Any], truth: Truth, form: Format, dx: Any = None
+    ) -> Any:
+        """Where nothing is judged, or None: results that are 0 on purpose.
+
+        They are subnormal numbers in some frameworks, and gradients of the engine.
+        """
+        if self.framework == "numpy":
+            return None if dx is None else declared(dx, truth, form)
         if not self.flushes:
-            return lambda truth: None
+            return None
         least = 2.0 ** (form.least + form.digits - 1)
-        given = [np.abs(x.astype(np.float64)) for x in xs]
-        subnormal = np.any([(x > 0) & (x < least) for x in given], axis=0)
-
-        def skip(truth: Any) -> Any:
-            size = np.abs(np.ldexp(truth.hi, np.clip(truth.scale, -2000, 2000)))
-            return subnormal | ((truth.hi != 0) & (size < least))
-
+        size = np.abs(np.ldexp(truth.hi, np.clip(truth.scale, -2000, 2000)))
+        skip = (truth.hi != 0) & (size < least)
+        for x in xs:
+            x = np.abs(x.astype(np.float64))
+            small = (x > 0) & (x < least)
+            if small.shape != skip.shape:  # any element of a row
+                small = small.reshape(len(x), -1).any(axis=1)
+                small = small.reshape(-1, *[1] * (skip.ndim - 1))
+            skip = skip | small
         return skip
 
 

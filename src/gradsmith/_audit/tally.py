@@ -82,6 +82,9 @@ class Tally:
         )
 
 
+NOTHING = Tally(0, 0, 0, 0, 0, 0.0, 0.0, (0,) * 5, ())
+
+
 def tally(
     errors: Judged,
     codes: Any,

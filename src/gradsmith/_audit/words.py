@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from .model import Accuracy, Audit
 
 WIDTH = 88
+LONG = 32  # of an input that is shown in the table
 COLUMNS = ("", "max ULP", "mean ULP", "mean bits", "> 4 ULP", "worst input")
 
 
@@ -56,12 +57,12 @@ def figures(one: Accuracy) -> tuple[str, ...]:
     if not one.judged:
         return ("-", "-", "-", "-", "not compared")
     worst = one.worst_inputs[0] if one.worst_inputs and one.max_ulp > 0 else ""
-    beyond = "0 %" if one.beyond == 0 else f"{100 * one.beyond:.2g} %"
+    worst = worst if len(worst) <= LONG else worst[: LONG - 1] + "…"
     return (
         number(one.max_ulp),
         number(one.mean_ulp),
         f"{one.mean_bits:.2f}",
-        beyond,
+        f"{float(f'{100 * one.beyond:.2g}'):g} %",
         worst,
     )
 
