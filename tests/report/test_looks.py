@@ -153,3 +153,29 @@ def test_one_part_that_fails_is_left_out_with_its_reason(monkeypatch):
     assert todo["timing"]() == {"skipped": "ValueError: no luck"}
     assert todo["samples"]()["beyond"] == 0
     assert "survival" not in todo
+
+
+def test_the_audit_is_of_numbers_within_the_bounds_of_the_example():
+    pytest.importorskip("flint")
+
+    @gs.custom_gradient
+    def logit(p):
+        return np.log(p / (1 - p)), lambda dy: dy / (p * (1 - p))
+
+    examples = gs.spec("n", low=0.0, high=1.0)
+    found = looked(logit, examples)["audit"]()
+    assert found["domain"] == (0.0, 1.0)
+    assert found["arguments"] == ("p",)
+    assert found["value"]["max_ulp"] > 1000  # at 1/2
+    assert len(found["value"]["curve"]["x"]) > 100
+
+    @gs.custom_gradient
+    def times(a, b):
+        return a * b, lambda dy: (dy * b, dy * a)
+
+    assert looked(times, X, X)["audit"]()["arguments"] == ("a", "b")
+
+
+def looked(op, *args):
+    chosen = given(op, args, {}, seed=0)[0]
+    return looks(op, chosen, framework=None, seed=0, thorough=False)

@@ -8,7 +8,7 @@ from typing import Any
 
 from .._check.inputs import Given
 from .._check.kits import kit_for
-from .._check.problem import Problem, as_array, problem_of
+from .._check.problem import Problem, as_array, is_moved, problem_of
 from .._errors import GradsmithError
 from .._subject import framework_for, prepared, subject_of
 from .samples import is_elementwise, samples
@@ -30,7 +30,7 @@ def looks(
         return problem_for(op, given, framework)
 
     found: dict[str, Look] = {
-        "audit": lambda: audited(op, problem(), seed),
+        "audit": lambda: audited(op, given, problem(), seed),
         "samples": lambda: samples(problem(), seed),
         "timing": lambda: timing(problem()),
     }
@@ -68,13 +68,29 @@ def survived(op: Any, given: Given, framework: str | None) -> dict[str, Any]:
     return survives(op, *given.args, framework=framework, **given.kwargs).as_dict()
 
 
-def audited(op: Any, problem: Problem, seed: int) -> dict[str, Any]:
-    """Over the whole domain: within the bounds of the example, or all numbers."""
+def audited(op: Any, given: Given, problem: Problem, seed: int) -> dict[str, Any]:
+    """Over the whole domain: within the bounds of the example, or all numbers.
+
+    An elementwise operation is one of numbers, whatever the shape of its example.
+    """
     from .._audit.door import audit
 
-    if not is_elementwise(problem):
-        return {"skipped": "it is for elementwise operations of one argument"}
-    low, high = problem.bounds[0] if problem.bounds else (None, None)
-    ends = (-inf if low is None else low, inf if high is None else high)
-    domain = None if ends == (-inf, inf) else ends
-    return audit(op, domain, framework=problem.framework, seed=seed).as_dict()
+    if given.kwargs:
+        return {"skipped": "its inputs are given by name, which an audit does not take"}
+    numbers = is_elementwise(problem)
+    inputs = tuple(0.5 if numbers and is_moved(x) else x for x in given.args)
+    domain = _domain(problem)
+    options: Any = {"framework": problem.framework, "seed": seed}
+    return audit(op, domain, inputs=inputs, **options).as_dict()
+
+
+def _domain(problem: Problem) -> Any:
+    """The bounds of the arguments by name; None if there are none."""
+    ends = [
+        (-inf if low is None else low, inf if high is None else high)
+        for low, high in problem.bounds
+    ]
+    if all(pair == (-inf, inf) for pair in ends):
+        return None
+    named = dict(zip(problem.names, ends, strict=True))
+    return ends[0] if len(ends) == 1 else named
