@@ -13,7 +13,10 @@ from gradsmith._check.inputs import given
 from gradsmith._command.results import plain
 from gradsmith._report.closer import looks
 
-EVIL = "</script><script>hacked=1</script><img src=x onerror=hacked=1>\"'&{{ 7*7 }}"
+EVIL = (
+    "</script><script>hacked=1</script><img src=x onerror=hacked=1>"
+    "\"'&{{ 7*7 }}`<b>`{0}"
+)
 
 
 @gs.custom_gradient

@@ -52,7 +52,7 @@ def test_everything_there_is_stands_in_the_details(tree):
         "value and gradient, eager; median of at least",
         "What was looked at",
         "Survival: 2 honoured",
-        "The audit left out: for a reason",
+        "The audit was left out: for a reason",
         "It was here:",
         "Error of the gradient in ULP against the input",
     ):
@@ -106,7 +106,9 @@ def test_user_text_is_escaped_everywhere():
     assert tree.all("img") == []
     assert rendered.count("<script>hacked") == 0
     assert "49" not in re.findall(r"\{\{ 7\*7 \}\}|&(\d+)", tree.text)
-    assert tree.text.count(EVIL) > 25
+    assert ("code", "<b>") in tree.words
+    assert tree.text.count(EVIL) > 20
+    assert tree.text.count(EVIL.replace("`", "")) >= 5  # as code
     data = next(w for tag, w in tree.words if tag == "script" and w.startswith("["))
     entries = json.loads(data)
     assert entries[0]["label"] == f"{EVIL}.py:{EVIL}"
@@ -165,3 +167,20 @@ def test_the_same_operation_twice_has_two_anchors():
     tree = Tree(render(page_of([failed(), failed()])))
     rows = [a["data-for"] for a in tree.all("tr") if "data-for" in a]
     assert rows == ["op-broken.py", "op-broken.py-2"]
+
+
+def test_code_in_words_is_shown_as_code():
+    found = audit("loses bits (cancellation in `a - b`, line 12)")
+    tree = Tree(render(page_of_audits([found])))
+    assert ("code", "a - b") in tree.words
+    assert "in a - b, line 12" in tree.text
+    odd = Tree(render(page_of_audits([audit("one ` alone")])))
+    assert "one ` alone" in odd.text
+
+
+def test_many_inaccurate_ones_don_t_hide_the_table():
+    cube, wrong = results()[0], results()[3]
+    tree = Tree(render(page_of([wrong, *[cube] * 4])))
+    assert "Accuracy: 4 operations lose digits" in tree.text
+    tree = Tree(render(page_of([wrong, *[cube] * 3])))
+    assert "lose digits" not in tree.text

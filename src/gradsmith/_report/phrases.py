@@ -14,7 +14,7 @@ __all__ = ["is_off"]  # for the template, with all below
 
 PARTS = {
     "audit": "The audit",
-    "samples": "Differences",
+    "samples": "The comparison with differences",
     "timing": "Timing",
     "survival": "Survival",
 }

@@ -54,7 +54,7 @@ def render(page: Page) -> str:
     style, script = _text("page.css"), _text("page.js")
     return environment.get_template("page.html").render(
         page=page,
-        problems=views.problems(page),
+        problems=views.summary(page),
         data=[_for_json(asdict(entry)) for entry in page.entries],
         style=style,
         script=script,
@@ -83,6 +83,7 @@ def _environment() -> Any:
         lstrip_blocks=True,
     )
     safe: Any = jinja2.utils.markupsafe.Markup
+    environment.filters["coded"] = lambda text: coded(text, safe)
     for plot in ("ulp_plot", "gradient_plot", "deviation_plot", "time_plot"):
         environment.globals[plot] = _marked(getattr(plots, plot), safe)
     environment.globals.update(views=views, phrases=phrases, words=words)
@@ -99,6 +100,18 @@ def require_jinja2() -> Any:
             'gradsmith[report]"'
         ) from error
     return jinja2
+
+
+def coded(text: Any, safe: Any) -> Any:
+    """Escaped, with what stands between backticks as code."""
+    parts = str(text).split("`")
+    if len(parts) % 2 == 0:  # one of them has no other
+        return safe.escape(text)
+    marked = [
+        safe("<code>{}</code>").format(part) if i % 2 else safe.escape(part)
+        for i, part in enumerate(parts)
+    ]
+    return safe("").join(marked)
 
 
 def _marked(plot: Any, safe: Any) -> Any:

@@ -11,6 +11,8 @@ from .model import LIMIT, Entry, Page, is_off
 from .scales import number
 from .words import NONE, plural, scientific, times, ulps
 
+FEW = 3  # inaccurate operations
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -86,6 +88,22 @@ class Problem:
     what: str  # "gradient", "survival", "accuracy"
     words: str
     repair: str = ""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What is said at once, and what is folded so that it does not hide the table."""
+
+    first: list[Problem]
+    more: list[Problem]
+
+
+def summary(page: Page) -> Summary:
+    """Of gradients all; of accuracy what there is room for beside them."""
+    found = problems(page)
+    rest = [problem for problem in found if problem.what == "accuracy"]
+    first = [problem for problem in found if problem.what != "accuracy"]
+    return Summary(first, rest) if first and len(rest) > FEW else Summary(found, [])
 
 
 def problems(page: Page) -> list[Problem]:
