@@ -12,10 +12,10 @@ import numpy as np
 from .causes import cause_of, gradient_steps, value_steps
 from .explained import wrong_words
 from .judged import LOST, UNDERFLOW, Judged
-from .model import Accuracy, Region
+from .model import Accuracy, Progress, Region
 from .projections import Told, regions
 from .rows import Rows
-from .run import Progress, in_chunks
+from .run import in_chunks
 from .shapes import With
 from .targets import Target
 
