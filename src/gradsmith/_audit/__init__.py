@@ -3,7 +3,7 @@
 `balls` run a definition on arrays of Arb balls with its true derivative, `certify`
 raises their precision until each number is known, `ulp` measures how far results are
 from it. A `task` does that for a chunk of inputs, `regions` say what fails where, and
-`door` is what users call.
+`door` is what users call; nothing that it needs is imported before.
 """
 
 from .door import audit

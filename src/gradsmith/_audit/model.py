@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from . import words
 
 Domain = tuple[float, float]
+Progress = Callable[[int, int], None]  # how many points are done, and of how many
 LIMIT = 4.0  # ULP; what is further off is counted, and told apart in regions
 KINDS = ("nan", "overflow", "infinite", "underflow", "lost", "wrong")
 

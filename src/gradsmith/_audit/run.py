@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
 from dataclasses import replace
 from typing import Any
@@ -13,15 +13,12 @@ from . import sampling
 from .explained import explained
 from .formats import Format
 from .judged import LOST, UNDERFLOW, Judged, joined
-from .model import Accuracy, Domain
+from .model import Accuracy, Domain, Progress
 from .regions import Found, in_order, regions
 from .targets import Target
 from .task import Task
 
 CHUNK = 4096  # points at a time: what they need stays in the cache
-
-# Called with how many points are done, and of how many
-Progress = Callable[[int, int], None]
 
 
 def inputs_of(

@@ -12,10 +12,10 @@ import numpy as np
 from .causes import cause_of, gradient_steps, value_steps
 from .explained import wrong_words
 from .judged import LOST, UNDERFLOW, Judged
-from .model import Accuracy, Region
+from .model import Accuracy, Progress, Region
 from .projections import Told, regions
 from .rows import Rows
-from .run import Progress, in_chunks
+from .run import in_chunks
 from .shapes import With
 from .targets import Target
 
@@ -94,4 +94,5 @@ class Several:
                 seen = value_steps(self.target.op, point, self.task.form)
         except Exception:  # a cause is a help: without it the region stands
             return None
-        return cause_of(told.region.kind, seen, self.task.form)
+        region = told.region
+        return cause_of(region.kind, seen, self.task.form, region.bits)

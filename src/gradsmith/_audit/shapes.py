@@ -102,7 +102,7 @@ class EachRow:
     def __call__(self, *xs: Any) -> Any:
         rows = [self.fn(*[x[i] for x in xs]) for i in range(len(xs[0]))]
         if isinstance(xs[0], Balls):
-            return np.concatenate([np.reshape(y, (1, *y.shape)) for y in rows])
+            return np.concatenate([y[None] for y in rows])
         return portable.stack(rows)
 
 
