@@ -115,18 +115,21 @@ def test_verdicts_filter(page):
 
 
 def test_a_link_opens_its_operation(page, address):
+    from selenium.webdriver.support.ui import WebDriverWait
+
     details = page.find_element("id", CUBE)
     assert details.get_attribute("open") is None
     page.find_element("css selector", f'#overview a[href="#{CUBE}"]').click()
-    assert details.get_attribute("open") is not None
+    # The event of another hash comes when the browser has time for it
+    WebDriverWait(page, 20).until(lambda _: details.get_attribute("open") is not None)
     page.get("about:blank")
     page.get(f"{address}#{CUBE}")
     details = page.find_element("id", CUBE)
     assert details.get_attribute("open") is not None
-    top = page.execute_script(
-        "return arguments[0].getBoundingClientRect().top", details
+    place = "return arguments[0].getBoundingClientRect().top"
+    WebDriverWait(page, 20).until(
+        lambda _: 0 <= page.execute_script(place, details) < 60
     )
-    assert 0 <= top < 60
 
 
 def opened(page: Any) -> None:

@@ -11,7 +11,7 @@ from .model import LIMIT, Entry, Page, is_off
 from .scales import number
 from .words import NONE, plural, scientific, times, ulps
 
-FEW = 3  # inaccurate operations
+FEW = 2  # inaccurate operations
 
 
 @dataclass(frozen=True)
