@@ -4,7 +4,7 @@ PYTHON ?= python3
 ENVS := .venvs
 JOBS ?= 2
 
-.PHONY: demo test lint format bench docs clean
+.PHONY: demo test lint format bench docs browser screenshot clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -30,6 +30,20 @@ bench: $(ENVS)/bench/made
 docs: $(ENVS)/docs/made
 	$(ENVS)/docs/bin/mkdocs build --strict --quiet
 	@echo "site/index.html"
+
+# The page is tested in Chromium; where there is none and it can't be installed, those
+# tests are skipped and say so.
+CHROMIUM := chromium chromium-driver
+ROOT := $(shell [ "$$(id -u)" = 0 ] || echo sudo -n)
+
+browser:
+	@{ command -v chromium && command -v chromedriver; } > /dev/null \
+	|| { $(ROOT) apt-get install -qq --yes $(CHROMIUM) > /dev/null; } \
+	|| { $(ROOT) apt-get update -qq && $(ROOT) apt-get install -qq --yes $(CHROMIUM) > /dev/null; } \
+	|| echo "no Chromium, and it can't be installed: its tests will be skipped"
+
+screenshot: $(ENVS)/test/made browser
+	$(ENVS)/test/bin/python -m tests.report.screenshot docs/report.png
 
 clean:
 	rm -rf $(ENVS) site

@@ -39,6 +39,7 @@ __version__ = "0.1.0"
 _scipy_hook.install()
 
 if TYPE_CHECKING:
+    from ._audit import audit
     from ._check import assert_gradients, check
     from ._examples import example
     from ._nan import find_nan
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
 # Loaded when they are first asked for.
 _LAZY = {
     "assert_gradients": "_check",
+    "audit": "_audit",
     "check": "_check",
     "example": "_examples",
     "find_nan": "_nan",
@@ -83,6 +85,7 @@ __all__ = [
     "UnsupportedOperationError",
     "Variable",
     "assert_gradients",
+    "audit",
     "check",
     "constant",
     "custom_gradient",

@@ -22,7 +22,7 @@ from ..rules.indexing import index
 from .arb import arb, balls_of, each, ones, zeros
 from .balls import CALLS, OTHERS, Balls, call, constant, made, value_of
 
-_EXACT = (np.sum, np.prod, np.cumsum, np.cumprod)  # neither linear nor by definition
+_EXACT = (np.sum, np.prod, np.cumsum, np.cumprod, np.reshape)  # by their own rules
 _ROUNDED = ("fft", "interpolation", "polynomials", "quantiles", "statistics")
 _as_ball = each(lambda x: x if x.__class__ is arb else arb(x))
 

@@ -119,6 +119,7 @@ def made(value: Any, inputs: Sequence[Any], pulls: Any) -> Balls:
         return Balls(value, dtype)
 
     def pull(dy: Any, needs: Any) -> list[Any]:
+        dy = dy if dy.__class__ is np.ndarray else balls_of(dy)  # of one element
         return [pulls[i](dy) for i in at]
 
     return Balls(value, dtype, Node(None, [inputs[i].node for i in at], pull))

@@ -43,6 +43,11 @@ class Format:
         """The code of the largest finite number."""
         return ((1 << (self.bits - 1)) - (1 << (self.digits - 1))) - 1
 
+    @property
+    def overflow(self) -> float:
+        """From here on numbers are rounded to infinity."""
+        return 2.0 ** (self.most - 1) * (2 - 2.0**-self.digits)
+
     def codes(self, x: Any) -> Any:
         """The codes of numbers; both zeros have 0, infinities the ones beyond."""
         raw = np.asarray(x, self.dtype).view(f"u{self.bits // 8}")
@@ -85,13 +90,20 @@ FORMATS = {
 
 
 def format_of(dtype: Any) -> Format:
-    """The format of a dtype or of its name."""
-    name = dtype if isinstance(dtype, str) else np.dtype(dtype).name
+    """The format of a dtype, NumPy's or a framework's, or of its name."""
+    name = dtype if isinstance(dtype, str) else _name_of(dtype)
     if name not in FORMATS:
         raise GradsmithError(
             f"dtype={name!r} can't be audited: it is one of {', '.join(FORMATS)}"
         )
     return FORMATS[name]
+
+
+def _name_of(dtype: Any) -> str:
+    try:
+        return np.dtype(dtype).name
+    except TypeError:  # torch.float32 and tf.float32 go by the same name
+        return getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
 
 
 def literal(x: Any, form: Format) -> str:

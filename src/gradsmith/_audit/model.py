@@ -1,10 +1,47 @@
-"""What an audit found: errors of the value and of the gradient."""
+"""What an audit found: errors of the value and of the gradient, and where they are."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field
 from typing import Any
+
+from . import words
+
+Domain = tuple[float, float]
+Progress = Callable[[int, int], None]  # how many points are done, and of how many
+LIMIT = 4.0  # ULP; what is further off is counted, and told apart in regions
+KINDS = ("nan", "overflow", "infinite", "underflow", "lost", "wrong")
+
+
+@dataclass(frozen=True)
+class Region:
+    """Inputs that fail in one way: `text` says it, `where` is its bound ("x > 88.7").
+
+    `low` and `high` are the least and the greatest such input, `points` how many were
+    seen, `share` that of the judged ones, and `bits` the most that are lost. `cause` is
+    the operation to blame, with its line, if it is known.
+    """
+
+    kind: str  # one of KINDS
+    where: str
+    text: str
+    low: float | None  # none in several arguments, or in vectors
+    high: float | None
+    points: int
+    share: float
+    bits: float
+    cause: str | None = None
+
+
+@dataclass(frozen=True)
+class Curve:
+    """The errors over the inputs in order: of each bin its worst input and errors."""
+
+    x: tuple[float, ...]
+    max_ulp: tuple[float, ...]
+    mean_ulp: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -14,7 +51,8 @@ class Accuracy:
     `max_ulp` is the largest error in units in the last place; it may be `slack` more,
     which is what is not known of the true values. `beyond` is the share of points that
     are more than 4 ULP off. Points at kinks are judged by the subgradients between
-    both sides; those outside of the domain are not judged.
+    both sides; those outside of the domain are not judged. `wrong` says that a formula
+    is not the derivative, however exactly it is computed.
     """
 
     max_ulp: float
@@ -27,26 +65,47 @@ class Accuracy:
     undecided: int
     kinks: int
     outside: int
+    regions: tuple[Region, ...] = ()
+    curve: Curve | None = None
+    wrong: bool = False
+
+    @property
+    def ok(self) -> bool:
+        """Whether nothing is further off than 4 ULP, and something was judged."""
+        return not self.wrong and self.max_ulp <= LIMIT
 
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of an audit of a unary operation."""
+    """The result of an audit. `gradient` is the worst of `gradients`, by arguments."""
 
     operation: str
+    framework: str
+    version: str
     dtype: str
-    domain: tuple[float, float] | None
+    domain: Domain | dict[str, Domain] | None
+    arguments: tuple[str, ...]
     exhaustive: bool
     points: int
     value: Accuracy
     gradient: Accuracy
-    seed: int
+    gradients: dict[str, Accuracy] = field(default_factory=dict)
+    notes: tuple[str, ...] = ()
+    seed: int = 0
     seconds: float = 0.0
 
     @property
     def undecided(self) -> int:
         """How many points are open after all, of the value or of the gradient."""
         return max(self.value.undecided, self.gradient.undecided)
+
+    @property
+    def ok(self) -> bool:
+        """Whether value and gradient are at most 4 ULP off wherever they were judged.
+
+        A gradient that was not compared, as a declared surrogate, does not count.
+        """
+        return self.value.ok and (self.gradient.ok or not self.gradient.judged)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in dicts, lists, strings and numbers."""
@@ -55,6 +114,12 @@ class Audit:
     def to_json(self) -> str:
         """`as_dict` as a JSON text; what is infinite is null."""
         return json.dumps(_finite(self.as_dict()), indent=2, ensure_ascii=False)
+
+    def __str__(self) -> str:
+        return words.text(self)
+
+    def _repr_html_(self) -> str:
+        return words.html(self)
 
 
 def _finite(x: Any) -> Any:

@@ -2,135 +2,92 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Executor
-from dataclasses import dataclass
-from time import perf_counter
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from .._errors import GradsmithError
-from .._subject.subject import name_of
-from .._transforms import vjp
 from . import sampling
-from .certify import certify
-from .formats import Format, format_of, literal
-from .model import Accuracy, Audit
-from .truth import KINK, OUTSIDE, UNDECIDED, Truth
-from .ulp import errors
+from .explained import explained
+from .formats import Format
+from .judged import LOST, UNDERFLOW, Judged, joined
+from .model import Accuracy, Domain, Progress
+from .regions import Found, in_order, regions
+from .targets import Target
+from .task import Task
 
 CHUNK = 4096  # points at a time: what they need stays in the cache
-WORST = 5  # inputs that are shown
 
 
-def audit_unary(
-    op: Callable[..., Any],
-    domain: tuple[float, float] | None = None,
-    *,
-    dtype: Any = "float32",
-    reference: Callable[..., Any] | None = None,
-    points: int = 20_000,
-    exhaustive: bool | None = None,
-    seed: int = 0,
-    executor: Executor | None = None,
-) -> Audit:
-    """Compare value and gradient of a unary elementwise operation with the truth.
-
-    `reference` is the true function, if it is not the definition itself. 16-bit formats
-    are audited exhaustively unless told otherwise. With an executor of processes `op`
-    and `reference` are pickled.
-
-    >>> audit_unary(np.tanh, (-1, 1), dtype="float32", points=100).value.undecided
-    0
-    """
-    started, form = perf_counter(), format_of(dtype)
-    exhaustive = form.bits == 16 if exhaustive is None else exhaustive
-    if exhaustive and form.bits > 16:
-        raise GradsmithError(
-            f"all numbers of {form.name} are too many for now; leave exhaustive= away"
-        )
+def inputs_of(
+    domain: Domain | None, form: Format, *, points: int, exhaustive: bool, seed: int
+) -> Any:
+    """The numbers at which a unary operation is looked at."""
     if exhaustive:
-        x = sampling.all_of(domain, form)
-    else:
-        x = sampling.sampled(domain, form, points, seed=seed)
+        return sampling.all_of(domain, form)
+    return sampling.sampled(domain, form, points, seed=seed)
+
+
+def judged(
+    task: Any, x: Any, *, executor: Executor | None, progress: Progress | None
+) -> list[Judged]:
+    """The errors of the value and of the gradients at all inputs."""
     chunks = [x[i : i + CHUNK] for i in range(0, len(x), CHUNK)]
-    task = _Task(op, reference or op, form.name)
-    parts = [*(map if executor is None else executor.map)(task, chunks)]
-    value, gradient = (_gathered([part[i] for part in parts], form) for i in (0, 1))
-    return Audit(
-        name_of(op), form.name, domain, exhaustive, len(x), value, gradient, seed,
-        perf_counter() - started,
-    )  # fmt: skip
+    return in_chunks(task, chunks, len(x), executor=executor, progress=progress)
 
 
-@dataclass
-class _Errors:
-    """The errors of a chunk, and what it takes to name the worst inputs."""
-
-    inputs: Any
-    ulp: Any
-    slack: Any
-    bits: Any
-    status: Any
-
-
-@dataclass(frozen=True)
-class _Task:
-    op: Callable[..., Any]
-    reference: Callable[..., Any]
-    format: str
-
-    def __call__(self, x: Any) -> tuple[_Errors, _Errors]:
-        form = format_of(self.format)
-        y, dx = computed(self.op, x)
-        value, (gradient,) = certify(self.reference, [x.astype(np.float64)], form)
-        return _judged(x, y, value, form), _judged(x, dx, gradient, form)
+def in_chunks(
+    task: Any, chunks: Sequence[Any], n: int, *,
+    executor: Executor | None, progress: Progress | None,
+) -> list[Judged]:  # fmt: skip
+    """The errors of all chunks, of n points together, in their order."""
+    parts = (map if executor is None else executor.map)(task.judged, chunks)
+    parts = [*_told(parts, n, progress)]
+    return [joined(each) for each in zip(*parts, strict=True)]
 
 
-def computed(op: Callable[..., Any], x: Any) -> tuple[Any, Any]:
-    """The operation's own value and gradient, in the format of x.
+def _told(parts: Iterable[Any], n: int, progress: Progress | None) -> Iterable[Any]:
+    done = 0
+    for part in parts:
+        done += len(part[0].ulp)
+        if progress is not None:
+            progress(done, n)
+        yield part
 
-    NumPy computes nothing in bfloat16: that is done in float32 and rounded.
-    """
-    own, x = x.dtype, x if x.dtype.kind == "f" else x.astype(np.float32)
-    with np.errstate(all="ignore"):
-        y, pull = vjp(op, x)
-        y = np.asarray(y)
-        if y.shape != x.shape:
-            raise GradsmithError(
-                f"an audit of points wants an elementwise function: of an input of "
-                f"shape {x.shape} it made {y.shape}"
+
+def unary(task: Task, target: Target, x: Any, errors: list[Judged]) -> list[Accuracy]:
+    """The accuracy of the value and of the gradient, with what fails where."""
+    found = []
+    for what, each in zip(("value", "gradient"), errors, strict=True):
+        said = explained(regions_in(task, what, x, each, target), what, target, task)
+        wrong = any(region.kind == "wrong" for region in said)
+        if wrong:  # in whichever way it shows, it is the same
+            plain = replace(
+                each, kind=np.where(each.kind == UNDERFLOW, LOST, each.kind)
             )
-        (dx,) = pull(np.ones(y.shape, y.dtype))
-        return y.astype(own), np.asarray(dx).astype(own)
+            said = explained(
+                regions_in(task, what, x, plain, target), what, target, task
+            )
+        accuracy = task.tally(x, each).accuracy(task.form.numbers)
+        found.append(replace(accuracy, regions=said, wrong=wrong))
+    return found
 
 
-def _judged(x: Any, results: Any, truth: Truth, form: Format) -> _Errors:
-    found = errors(results, truth, form)
-    return _Errors(x, found.ulp, found.slack, found.bits, truth.status)
+def _said(task: Task, target: Target, x: Any, errors: Judged, what: str) -> Any:
+    found = regions_in(task, what, x, errors, target)
+    return explained(found, what, target, task)
 
 
-def _gathered(parts: Sequence[_Errors], form: Format) -> Accuracy:
-    x, ulp, slack, bits, status = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("inputs", "ulp", "slack", "bits", "status")
-    )
-    judged = ~np.isnan(ulp)
-    if not judged.any():
-        none = float("nan")
-        counts = [int(np.sum(status == s)) for s in (UNDECIDED, KINK, OUTSIDE)]
-        return Accuracy(none, none, none, none, none, (), 0, *counts)
-    order = np.argsort(np.where(judged, -ulp, np.inf), kind="stable")[:WORST]
-    return Accuracy(
-        max_ulp=float(ulp[judged].max()),
-        slack=float(slack[order[0]]),
-        mean_ulp=float(ulp[judged].mean()),
-        mean_bits=float(bits[judged].mean()),
-        beyond=float((ulp[judged] > 4).mean()),
-        worst_inputs=tuple(literal(x[i], form) for i in order if judged[i]),
-        judged=int(judged.sum()),
-        undecided=int(np.sum(status == UNDECIDED)),
-        kinks=int(np.sum(status == KINK)),
-        outside=int(np.sum(status == OUTSIDE)),
-    )
+def regions_in(
+    task: Task, what: str, x: Any, errors: Judged, target: Target
+) -> list[Found]:
+    """The failing regions of the value or of the gradient."""
+    form, i = task.form, int(what == "gradient")
+
+    def probe(codes: Any) -> Judged:
+        return task.judged(form.numbers(codes))[i]
+
+    name = target.arguments[0]
+    return regions(in_order(form.codes(x), errors, probe, form, what, name))

@@ -29,13 +29,15 @@ class Errors:
         return ~np.isnan(self.ulp)
 
 
-def errors(results: Any, truth: Truth, form: Format) -> Errors:
+def errors(results: Any, truth: Truth, form: Format, *, size: Any = None) -> Errors:
     """Compare results of a format with certified numbers.
 
     A NaN where a number is true is infinitely far off. Where the true number may be
-    anything in a ball (a kink), the error is the distance from that ball.
+    anything in a ball (a kink), the error is the distance from that ball. With `size`
+    the unit is that around the larger of the true value and this.
     """
-    results = np.asarray(results)
+    larger = size
+    results, truth = np.asarray(results), _within_reach(truth, form)
     known = (truth.status == DECIDED) | (truth.status == KINK)
     got = results.astype(np.float64)
     top = np.ldexp(1.0, np.minimum(form.most - truth.scale, 1023))
@@ -46,14 +48,31 @@ def errors(results: Any, truth: Truth, form: Format) -> Errors:
         off = np.where(
             np.isinf(got), np.copysign(top, got), np.ldexp(got, -truth.scale)
         )
-        unit = form.ulp_exponent(size, truth.scale)
+        around = size if larger is None else np.maximum(
+            size, np.minimum(np.ldexp(larger, -truth.scale), top)
+        )  # fmt: skip
+        unit = form.ulp_exponent(around, truth.scale)
         far = np.abs((off - hi) - lo)
         rad = np.where(size < top, truth.rad, 0)
         ulp = np.ldexp(np.where(truth.status == KINK, far - rad, far), -unit)
         slack = np.where(truth.status == KINK, 0, np.ldexp(rad, -unit))
     ulp = np.where(np.isnan(got), np.inf, np.maximum(ulp, 0))
     ulp = np.where(known, ulp, np.nan)
-    return Errors(ulp, slack, _bits(results, truth, ulp, form))
+    bits = _bits(results, truth, ulp, form)
+    if larger is not None:
+        bits = np.where(np.isfinite(ulp), np.minimum(bits, np.log2(1 + ulp)), bits)
+    return Errors(ulp, slack, bits)
+
+
+def _within_reach(truth: Truth, form: Format) -> Truth:
+    """What is far beyond all numbers of the format as infinity, far below as 0."""
+    huge, tiny = truth.scale > form.most + 99, truth.scale < form.least - 99
+    if not (huge.any() or tiny.any()):
+        return truth
+    hi = np.where(huge, np.copysign(np.inf, truth.hi), np.where(tiny, 0, truth.hi))
+    near = ~(huge | tiny)
+    lo, rad = np.where(near, truth.lo, 0), np.where(near, truth.rad, 0)
+    return Truth(hi, lo, rad, np.where(near, truth.scale, 0), truth.status)
 
 
 def _bits(results: Any, truth: Truth, ulp: Any, form: Format) -> Any:

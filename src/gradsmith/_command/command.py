@@ -11,26 +11,14 @@ from typing import Any
 import click
 from rich.console import Console
 
-from .. import __version__, _arrays
-from .._errors import GradsmithError
-from .display import Watch, show_results
-from .limits import default_jobs, default_memory, size_of
-from .results import Journal, exit_status
-from .run import Options, Run
-
-INTERRUPTED = 130  # as shells say it of Ctrl-C
-
-
-class Size(click.ParamType):
-    """An amount of memory."""
-
-    name = "size"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
-        size = value if isinstance(value, int) else size_of(value)
-        if size is None:
-            self.fail(f"{value!r} is no size, such as 4GB or 500MB", param, ctx)
-        return size
+from .. import __version__
+from .display import show_results
+from .following import INTERRUPTED, followed, stopped
+from .options import require_file, run_of, run_options
+from .page import ready_for, write_page
+from .report import report
+from .results import exit_status
+from .run import Run
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -40,34 +28,7 @@ def gradsmith() -> None:
 
 
 @gradsmith.command()
-@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
-@click.option(
-    "--framework",
-    type=click.Choice([*_arrays.NAMES, "all"]),
-    help="Where operations of ours are run; those of another framework are left out.",
-)
-@click.option("-k", "--select", multiple=True, help="Only names that contain this.")
-@click.option("--quick", is_flag=True, help="Leave out compilers, vmap and survival.")
-@click.option("--seed", type=int, default=0, show_default=True)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Worker processes.  [default: one for each processor, at most 4]",
-)
-@click.option(
-    "--time-limit",
-    type=click.FloatRange(0, min_open=True),
-    default=60.0,
-    show_default=True,
-    metavar="SECONDS",
-    help="For each operation.",
-)
-@click.option(
-    "--memory-limit",
-    type=Size(),
-    help="For each worker, such as 4GB.  [default: its part of 3/4 of the memory]",
-)
+@run_options
 @click.option(
     "--json",
     "json_file",
@@ -76,17 +37,13 @@ def gradsmith() -> None:
     metavar="[FILE]",
     help="All results as JSON, in place of the table unless a file is given.",
 )
-@click.option(
-    "--resume",
-    type=click.Path(dir_okay=False, path_type=Path),
-    metavar="FILE",
-    help="Keep results here as they come; skip what is done and unchanged.",
-)
-@click.option(
-    "--allow-inconclusive", is_flag=True, help="They count as right for the status."
-)
+@click.option("--html", "html_file", metavar="FILE", help="All results as a page.")
 def check(
-    json_file: str | None, resume: Path | None, allow_inconclusive: bool, **given: Any
+    json_file: str | None,
+    html_file: str | None,
+    resume: Path | None,
+    allow_inconclusive: bool,
+    **given: Any,
 ) -> None:
     """Check the gradients of all operations in files, folders and modules.
 
@@ -95,13 +52,11 @@ def check(
 
     Exit status: 0 all right, 1 something is wrong, 2 something could not be judged.
     """
-    _require_json_file(json_file)
+    require_file("--json", json_file)
+    ready_for("--html", html_file)
     start = time.perf_counter()
-    try:
-        run = Run(_options(**given), Journal(resume))
-    except GradsmithError as error:
-        raise click.UsageError(str(error)) from None
-    is_whole = _followed(run)
+    run = run_of(resume, **given)
+    is_whole = followed(run)
     seconds = time.perf_counter() - start
     status = exit_status(run.results, allow_inconclusive=allow_inconclusive)
     status = status if is_whole else INTERRUPTED
@@ -109,41 +64,11 @@ def check(
         _write_json(json_file, run, seconds, status)
     if json_file != "-":
         show_results(run.results, seconds, Console())
+    if html_file is not None:
+        write_page(html_file, run, seconds)
     if not is_whole:
-        click.echo(_stopped(resume), err=True)
+        click.echo(stopped(resume), err=True)
     sys.exit(status)
-
-
-def _options(
-    quick: bool, jobs: int | None, memory_limit: int | None, **given: Any
-) -> Options:
-    jobs = jobs or default_jobs()
-    memory = memory_limit or default_memory(jobs)
-    return Options(thorough=not quick, jobs=jobs, memory_limit=memory, **given)
-
-
-def _followed(run: Run) -> bool:
-    """Show the run while it goes on; False if it was interrupted."""
-    try:
-        with Watch(Console(stderr=True)) as watch:
-            for event in run.events():
-                watch.show(event)
-    except KeyboardInterrupt:
-        return False
-    return True
-
-
-def _stopped(resume: Path | None) -> str:
-    if resume is None:
-        return "stopped; with --resume FILE a run can be continued"
-    return f"stopped; continue with --resume {resume}"
-
-
-def _require_json_file(file: str | None) -> None:
-    if file and file != "-" and (Path(file).is_dir() or Path(file).suffix == ".py"):
-        raise click.UsageError(
-            f"--json would write to {file}: put the targets first, or say --json=-"
-        )
 
 
 def _write_json(file: str, run: Run, seconds: float, status: int) -> None:
@@ -158,3 +83,6 @@ def _write_json(file: str, run: Run, seconds: float, status: int) -> None:
         click.echo(text, nl=False)
     else:
         Path(file).write_text(text, encoding="utf-8")
+
+
+gradsmith.add_command(report)

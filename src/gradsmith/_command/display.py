@@ -68,11 +68,16 @@ class Watch:
 
 def show_results(results: Sequence[Result], seconds: float, console: Console) -> None:
     """The table, what is to be said of those that are not right, and the summary."""
-    if results:
-        _show_table(results, console)
+    _show_table(results, console)
     for result in results:
         if result.status in (Status.WRONG, Status.FAILED, Status.INCONCLUSIVE):
             _show_report(result, console)
+    console.print(Text(summary(results, seconds), style="bold"))
+
+
+def show_overview(results: Sequence[Result], seconds: float, console: Console) -> None:
+    """The table and the summary; the rest stands elsewhere."""
+    _show_table(results, console)
     console.print(Text(summary(results, seconds), style="bold"))
 
 
@@ -85,6 +90,8 @@ def summary(results: Sequence[Result], seconds: float) -> str:
 
 
 def _show_table(results: Sequence[Result], console: Console) -> None:
+    if not results:
+        return
     rows = [(_verdict(r), *_cells(r)) for r in results]
     if not console.is_terminal:
         for line in _plain([COLUMNS, *rows]):

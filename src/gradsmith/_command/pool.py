@@ -124,7 +124,11 @@ class Pool:
         details = places_in(worker.trace, task.source.root)
         if worker.phase == "imported":
             words += ", while the file was imported"
-        result = _with(task.failed(words, details=details), worker)
+        result = task.failed(words, details=details)
+        if worker.sofar is not None:
+            lost = f"{worker.phase} {words}".strip()
+            result = replace(worker.sofar, more={**worker.sofar.more, "lost": lost})
+        result = _with(result, worker)
         worker.clean()
         return result
 

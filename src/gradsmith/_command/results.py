@@ -43,6 +43,7 @@ class Result:
     output: str = ""
     text: str = ""
     report: dict[str, Any] | None = None
+    more: dict[str, Any] | None = None  # what a page shows beside the check
     seconds: float = 0.0
     key: str = ""  # changes if the file or an option does
 

@@ -27,6 +27,7 @@ class Options:
     time_limit: float = 60.0
     memory_limit: int | None = None
     select: tuple[str, ...] = ()
+    closely: bool = False  # with what a page shows beside the check
 
 
 @dataclass(frozen=True)
@@ -84,11 +85,13 @@ class Run:
         self, pool: Pool, source: Source, operations: list[list[str]]
     ) -> Iterator[Event]:
         """Ask for what is selected, but what was done before."""
+        options = self.options
+        asked = options.seed, options.thorough, options.closely
         tasks = [
-            Task(source, name, framework, self.options.seed, self.options.thorough)
+            Task(source, name, framework, *asked)
             for name, native in operations
-            if _is_selected(name, self.options.select)
-            for framework in _frameworks(native, self.options.framework)
+            if _is_selected(name, options.select)
+            for framework in _frameworks(native, options.framework)
         ]
         yield Event(found=len(tasks))
         for i, task in enumerate(tasks):
@@ -103,7 +106,8 @@ class Run:
         """Changes if the file does, or what is asked for."""
         options = self.options
         asked = (__version__, task.framework, task.source.name, options.seed)
-        words = repr((*asked, options.thorough)).encode()
+        closely = ("closely",) if options.closely else ()
+        words = repr((*asked, options.thorough, *closely)).encode()
         return f"{task.source.digest}-{sha256(words).hexdigest()[:16]}"
 
     def _place(self, task: Task, i: int) -> None:

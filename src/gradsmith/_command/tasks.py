@@ -8,12 +8,13 @@ from typing import Any
 
 from .._arrays import NAMES
 from .._check import check
+from .._check.inputs import given
 from .._check.model import Report
 from .._errors import GradientContractError, GradsmithError
 from .._examples import examples_of
 from .._subject import framework_of_native, of_operation
 from .discovery import operations_in
-from .guess import NoGuessError, guess
+from .guess import Guess, NoGuessError, guess
 from .loading import load, named, own_traceback
 from .results import Result, Status, plain
 from .sources import Source
@@ -28,6 +29,7 @@ class Task:
     framework: str = ""  # as the arrays are, if none is asked for
     seed: int = 0
     thorough: bool = True
+    closely: bool = False  # with what a page shows beside the check
 
     @property
     def doing(self) -> str:
@@ -47,7 +49,14 @@ class Listing:
     operations: list[list[str]]
 
 
-def perform(task: Task, tell: Callable[[str], None]) -> Listing | Result:
+@dataclass(frozen=True)
+class Sofar:
+    """A result to which more may come; it stands if nothing does."""
+
+    result: Result
+
+
+def perform(task: Task, tell: Callable[[str | Sofar], None]) -> Listing | Result:
     """Do what a task asks for, and say what is going on."""
     tell("imported")
     try:
@@ -58,7 +67,8 @@ def perform(task: Task, tell: Callable[[str], None]) -> Listing | Result:
         if not task.name:
             return Listing(_listed(module, task.source.name))
         tell("checked")
-        return _checked(task, module)
+        checked = _checked(task, module)
+        return _closely(task, module, checked, tell) if task.closely else checked
     except NoGuessError as error:
         details = own_traceback(error.first, task.source.root)
         return task.failed(str(error), details=details)
@@ -103,13 +113,43 @@ def _checked(task: Task, module: Any) -> Result:
     }
     if examples_of(op):
         return _result(task, check(op, **options))
-    owner, _, _ = task.name.rpartition(".")
-    guessed = guess(
-        op, options["framework"], task.seed, named(module, owner) if owner else None
-    )
+    guessed = _guessed(task, module)
     report = check(op, *guessed.args, **options)
     note = f"without an example; inputs were guessed: {guessed.words}"
     return _result(task, replace(report, notes=(*report.notes, note)))
+
+
+def _guessed(task: Task, module: Any) -> Guess:
+    owner, _, _ = task.name.rpartition(".")
+    return guess(
+        named(module, task.name),
+        task.framework or None,
+        task.seed,
+        named(module, owner) if owner else None,
+    )
+
+
+def _closely(
+    task: Task, module: Any, checked: Result, tell: Callable[[str | Sofar], None]
+) -> Result:
+    """A result with more to it, on the inputs of the check (its first example)."""
+    from .._report.closer import looks
+
+    op = named(module, task.name)
+    args = () if examples_of(op) else _guessed(task, module).args
+    todo = looks(
+        op,
+        given(op, args, {}, seed=task.seed)[0],
+        framework=task.framework or None,
+        seed=task.seed,
+        thorough=task.thorough,
+    )
+    more: dict[str, Any] = {}
+    for name, look in todo.items():
+        tell(Sofar(replace(checked, more=dict(more))))
+        tell(name)
+        more[name] = plain(look())
+    return replace(checked, more=more)
 
 
 def _result(task: Task, report: Report) -> Result:

@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from .tasks import Listing, Task, perform
+from .tasks import Listing, Sofar, Task, perform
 
 GRACE = 0.5  # seconds beyond the limit in which it can still say where it was
 
@@ -32,7 +32,7 @@ def serve(connection: Any, log: str, trace: str, limit: float) -> None:
     with Path(trace).open("w") as places:
         faulthandler.enable(places)
 
-        def tell(phase: str) -> None:
+        def tell(phase: str | Sofar) -> None:
             faulthandler.dump_traceback_later(limit, file=places)
             connection.send(phase)
 
@@ -81,6 +81,7 @@ class Worker:
         self.limit = limit
         self.task: Task | None = None
         self.phase = "imported"
+        self.sofar: Any = None  # the result, if only more to it is missing
         self.since = 0.0
         self.began = 0.0
         self.loaded = ""
@@ -100,6 +101,7 @@ class Worker:
 
     def give(self, task: Task) -> None:
         self.task, self.phase, self.loaded = task, "imported", task.source.file
+        self.sofar = None
         self.began = self.since = time.monotonic()
         # One that has just died is found dead when its answer is asked for
         with suppress(OSError):
@@ -113,6 +115,9 @@ class Worker:
             raise EOFError from None
         if isinstance(message, str):
             self.phase, self.since = message, time.monotonic()
+            return None
+        if isinstance(message, Sofar):
+            self.sofar = message.result
             return None
         self.task = None
         return message

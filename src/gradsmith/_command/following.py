@@ -1,0 +1,29 @@
+"""A run that is shown while it goes on, and may be interrupted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from rich.console import Console
+
+from .display import Watch
+from .run import Run
+
+INTERRUPTED = 130  # as shells say it of Ctrl-C
+
+
+def followed(run: Run) -> bool:
+    """Show the run while it goes on; False if it was interrupted."""
+    try:
+        with Watch(Console(stderr=True)) as watch:
+            for event in run.events():
+                watch.show(event)
+    except KeyboardInterrupt:
+        return False
+    return True
+
+
+def stopped(resume: Path | None) -> str:
+    if resume is None:
+        return "stopped; with --resume FILE a run can be continued"
+    return f"stopped; continue with --resume {resume}"

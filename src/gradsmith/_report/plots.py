@@ -1,0 +1,193 @@
+"""The plots of an operation, as SVG; each has its words beside it in the page."""
+
+from __future__ import annotations
+
+import math
+from textwrap import shorten
+from typing import Any
+
+from .scales import linear_for, log_for, number, symlog_for
+from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, image, tag, words
+from .words import seconds, ulps
+
+LIMIT = 4.0  # ULP
+ROOM = 50  # letters beside which there is no room in a drawing
+MARKS = 4  # arguments that have colours of their own
+
+
+def ulp_plot(name: str, what: str, audit: dict[str, Any]) -> str:
+    """Error in ULP against the input, logarithmic on both sides of zero.
+
+    `what` is "value" or "gradient"; both have the same axis, to be compared.
+    """
+    accuracy = audit[what]
+    curves = [audit[each]["curve"] for each in ("value", "gradient")]
+    inputs = [x for curve in curves if curve for x in curve["x"]]
+    xs, most, mean = _torn(accuracy["curve"])
+    up = log_for([*most, 10.0], low=-1, high=1, floor=-1)
+    frame = Frame(symlog_for(inputs), up)
+    beyond = [(x, y) for x, y in zip(xs, most, strict=True) if number(y) > LIMIT]
+    y = frame.y(LIMIT)
+    limit = tag("path", d=f"M{LEFT} {y:.1f}H{WIDTH - RIGHT}", class_="limit")
+    label = tag("text", "4 ULP", x=WIDTH - RIGHT, y=y - 4, text_anchor="end",
+                class_="limit-word")  # fmt: skip
+    return image(
+        name,
+        f"Error of the {what} in ULP against the input",
+        f"{audit['dtype']}; largest error {ulps(accuracy['max_ulp'])}, mean "
+        f"{ulps(accuracy['mean_ulp'])}. Logarithmic axes, the input on both sides of "
+        f"zero. {len(beyond)} of {len(xs) - 1} groups of inputs are beyond 4 ULP.",
+        *[_band(frame, region) for region in accuracy.get("regions") or []],
+        frame.axes("input", f"ULP, {what}"),
+        frame.area(xs, most, "area"),
+        frame.line(xs, mean, "line mean"),
+        frame.line(xs, most, "line"),
+        frame.dots(beyond, "bad"),
+        limit,
+        label,
+    )
+
+
+def _torn(curve: dict[str, Any]) -> list[list[float]]:
+    """The columns of a curve, interrupted at zero: there is no way across it."""
+    rows = list(zip(curve["x"], curve["max_ulp"], curve["mean_ulp"], strict=True))
+    after = next((i for i, row in enumerate(rows) if number(row[0]) >= 0), 0)
+    rows.insert(after, (0.0, math.nan, math.nan))
+    return [[number(x) for x in column] for column in zip(*rows, strict=True)]
+
+
+def _band(frame: Frame, region: dict[str, Any]) -> str:
+    """Where a region is, behind everything else."""
+    low, high = frame.x(region["low"]), frame.x(region["high"])
+    if not low <= high:
+        return ""
+    return tag("rect", x=low - 1, y=TOP, width=high - low + 2,
+               height=HEIGHT - TOP - BOTTOM, class_="band")  # fmt: skip
+
+
+# --- gradient against differences
+
+
+def gradient_plot(name: str, samples: dict[str, Any]) -> str:
+    """The gradient by the rule and by differences."""
+    if samples["kind"] == "curve":
+        return _curve(name, samples)
+    return _scatter(name, samples)
+
+
+def _middle(samples: dict[str, Any]) -> list[float]:
+    pairs = zip(samples["low"], samples["high"], strict=True)
+    return [(number(a) + number(b)) / 2 for a, b in pairs]
+
+
+def _curve(name: str, samples: dict[str, Any]) -> str:
+    xs, analytic, slopes = samples["x"], samples["analytic"], _middle(samples)
+    frame = Frame(linear_for(xs), linear_for([*analytic, *slopes]))
+    given = [x for x, own in zip(xs, samples["given"], strict=True) if own]
+    return image(
+        name,
+        "Gradient by the rule and by differences, against the input",
+        f"{_beyond(samples)}. {len(given)} of the {len(xs)} inputs are those that were "
+        "checked, the others lie between them.",
+        frame.axes(samples["argument"], "gradient"),
+        frame.dots(zip(xs, slopes, strict=True), "other", 3.4),
+        frame.line(xs, analytic, "line"),
+        *[_rug(frame, x) for x in given],
+    )
+
+
+def _rug(frame: Frame, x: Any) -> str:
+    path = f"M{frame.x(x):.1f} {HEIGHT - BOTTOM}v-6"
+    return tag("path", d=path, class_="rug")
+
+
+def _scatter(name: str, samples: dict[str, Any]) -> str:
+    slopes, analytic = _middle(samples), samples["analytic"]
+    scale = linear_for([*slopes, *analytic])
+    frame = Frame(scale, scale)
+    ends = [scale.low, scale.high]
+    names = list(dict.fromkeys(samples["argument"]))
+    rows = list(zip(samples["argument"], slopes, analytic, strict=True))
+    return image(
+        name,
+        "Gradient by the rule against differences, one dot for each element",
+        f"{_beyond(samples)}. Right ones lie on the diagonal.",
+        frame.axes("by differences", "by the rule"),
+        frame.line(ends, ends, "diagonal"),
+        *[
+            frame.dots([(x, y) for n, x, y in rows if n == each], f"m{i % MARKS}", 3)
+            for i, each in enumerate(names)
+        ],
+    )
+
+
+def deviation_plot(name: str, samples: dict[str, Any]) -> str:
+    """How far they are apart, over what the differences can't tell."""
+    gap, error = samples["gap"], samples["error"]
+    is_curve = samples["kind"] == "curve"
+    xs = samples["x"] if is_curve else list(range(1, len(gap) + 1))
+    pairs = list(zip(xs, gap, error, strict=True))
+    across_is = samples["argument"] if is_curve else "element"
+    frame = Frame(linear_for(xs), log_for([*gap, *error], low=-16, high=0, floor=-17))
+    return image(
+        name,
+        "Deviation of the rule from differences",
+        f"{_beyond(samples)}. Relative, logarithmic; the shaded area is what the "
+        "differences can't tell.",
+        frame.axes(across_is, "relative deviation"),
+        frame.area(xs, error, "area"),
+        frame.line(xs, error, "line mean"),
+        frame.dots([(x, g) for x, g, e in pairs if number(g) <= number(e)], "good"),
+        frame.dots([(x, _shown(g)) for x, g, e in pairs if not number(g) <= number(e)],
+                   "bad", 3),
+    )  # fmt: skip
+
+
+def _shown(x: Any) -> float:
+    """One that is no number is as far off as can be."""
+    return math.inf if math.isnan(number(x)) else number(x)
+
+
+def _beyond(samples: dict[str, Any]) -> str:
+    n, many = samples["beyond"], len(samples["gap"])
+    if not n:
+        return f"The rule agrees with the differences at all {many} points"
+    return f"The rule is off at {n} of {many} points"
+
+
+# --- time
+
+
+def time_plot(name: str, timing: dict[str, Any]) -> str:
+    """Two bars for each size: the rule, and autodiff of the body."""
+    bars = [
+        (kind, row[key], row["inputs"])
+        for row in timing["rows"]
+        for key, kind in (("rule", "rule"), ("autodiff", "autodiff"))
+        if row[key] is not None
+    ]
+    longest = max(value for _, value, _ in bars)
+    parts, y, said = [], 0, ""
+    for kind, value, inputs in bars:
+        if inputs != said:
+            y += 18
+            said = inputs
+            parts.append(
+                tag(
+                    "text",
+                    words(shorten(inputs, ROOM, placeholder=" ...")),
+                    x=0,
+                    y=y - 3,
+                    class_="axis",
+                )
+            )
+        width = max(2.0, (WIDTH - 150) * value / longest)
+        parts.append(tag("text", kind, x=0, y=y + 13, class_="tick"))
+        parts.append(tag("rect", x=62, y=y + 3, width=width, height=13, rx=2,
+                         class_=f"bar {kind}"))  # fmt: skip
+        parts.append(
+            tag("text", seconds(value), x=68 + width, y=y + 13, class_="figure")
+        )
+        y += 20
+    spoken = "; ".join(f"{k} {seconds(v)} for {i}" for k, v, i in bars)
+    return image(name, "Time of value and gradient", spoken, *parts, height=y + 6)
