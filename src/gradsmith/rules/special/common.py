@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -49,10 +50,13 @@ def like(fn: Any, other: Any) -> None:
 def precise(y: Any, fn: Any, *xs: Any) -> Any:
     """y = fn(*xs) with all its digits, for a partial in float64: anew if it needs be.
 
-    A y that came from float32 is rounded, which is no harm unless it is subnormal.
+    A y that came from float32 is rounded, which is no harm unless it is subnormal or
+    has overflown.
     """
-    if type(y) is np.ndarray and np.min(np.abs(y), initial=1) >= 2.0**-126:
-        return y
+    if type(y) is np.ndarray and y.size:
+        size = np.abs(y)
+        if np.min(size) >= 2.0**-126 and np.max(size) < inf:
+            return y
     return fn(*xs)
 
 

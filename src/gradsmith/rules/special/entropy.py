@@ -25,14 +25,13 @@ special(sp.sindg, lambda x: pi / 180 * sp.cosdg(x))
 special(sp.cosdg, lambda x: -pi / 180 * sp.sindg(x))
 
 
-# Both are 0 at their poles as SciPy counts them, where y is infinite.
-def _slope_of_tangent(y: Any) -> Any:
-    y = guard(y, np.isfinite(y))
-    return pi / 180 * (1 + y * y)
+# Both are 0 at their poles. SciPy's cotdg has lost its digits near them.
+def _slope_of_tangent(cosine: Any) -> Any:
+    return pi / 180 * over(1, cosine * cosine)
 
 
-special(sp.tandg, lambda y: _slope_of_tangent(y))
-special(sp.cotdg, lambda y: -_slope_of_tangent(y))
+special(sp.tandg, lambda x: _slope_of_tangent(sp.cosdg(x)))
+special(sp.cotdg, lambda x: -_slope_of_tangent(sp.sindg(x)))
 special(
     sp.powm1,
     lambda x1, x2: power_dx1(x1**x2, x1, x2),
