@@ -70,7 +70,7 @@ def figure(
     There the engine's gradient is 0 by declaration and the frameworks' is infinite.
     """
     with np.errstate(all="ignore"):
-        ulp = errors(np.asarray(results), truth, form).ulp
+        ulp = errors(form.rounded(results), truth, form).ulp
     ulp = np.where(overflows(truth, form) | without, np.nan, ulp)
     undecided = int(np.sum(truth.status == UNDECIDED))
     if np.isnan(ulp).all():

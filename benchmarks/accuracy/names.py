@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+# A - stands where there is none, or none that ends (JAX' expi and exp1, on some of the
+# points). tnp is TensorFlow's experimental.numpy.
 _TABLE = """
 name         torch                     jax                     tensorflow
 sinc         sinc                      numpy.sinc              tnp.sinc
@@ -71,15 +73,14 @@ gamma        -                         scipy.special.gamma     -
 digamma      special.digamma           scipy.special.digamma   math.digamma
 beta         -                         scipy.special.beta      -
 betaln       -                         scipy.special.betaln    -
-expi         -                         scipy.special.expi      math.special.expint
-exp1         -                         scipy.special.exp1      -
+expi         -                         -                       math.special.expint
 spence       -                         scipy.special.spence    math.special.spence
 entr         special.entr              scipy.special.entr      -
 xlogy        special.xlogy             scipy.special.xlogy     math.xlogy
 xlog1py      special.xlog1py           scipy.special.xlog1py   math.xlog1py
 rel_entr     -                         scipy.special.rel_entr  -
 kl_div       -                         scipy.special.kl_div    -
-"""  # - where there is none; tnp is TensorFlow's experimental.numpy
+"""
 
 
 def _read(table: str) -> dict[str, tuple[str, ...]]:

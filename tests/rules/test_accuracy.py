@@ -1,5 +1,8 @@
 """Gradients in float32 are right to 4 units in the last place, all over the domain."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,7 +12,9 @@ pytest.importorskip("scipy")
 import scipy.special as sp
 
 import gradsmith as gs
-from benchmarks.accuracy import points
+from benchmarks import __main__ as command
+from benchmarks._documents import region
+from benchmarks.accuracy import points, report
 from benchmarks.accuracy.audit import audited, inputs
 from benchmarks.accuracy.judge import LIMIT, figure, truths
 from benchmarks.accuracy.points import FLOAT32
@@ -125,3 +130,46 @@ def test_second_derivatives_agree_with_float64(fn):
     got, true = gs.grad(along)(x), gs.grad(along)(x.astype(float))
     assert got.dtype == np.float32
     np.testing.assert_allclose(got, true, rtol=2e-5, atol=1e-5)
+
+
+def test_the_command(monkeypatch, capsys):
+    monkeypatch.setattr(report, "PROMISED", PROMISED[:1])
+    monkeypatch.setattr(report, "OTHERS", [row for row in OTHERS if row.note])
+    arguments = ["accuracy", "--quick", "--peers", "none"]
+    assert command.main([*arguments, "--json", "--check"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["ok"]
+    names = [(row["function"], row["promised"]) for row in found["rows"]]
+    assert names == [("sinc", True), ("tan", False)]
+    assert found["rows"][0]["figures"]["gradsmith"]["gradient"]["max_ulp"] <= LIMIT
+    assert command.main([*arguments, "--markdown"]) == 0
+    shown = capsys.readouterr().out
+    assert "| `sinc` | all |" in shown
+    assert "- `tan`: NumPy's" in shown
+
+
+def test_a_gradient_beyond_the_limit_fails_the_check(monkeypatch, capsys):
+    def lossy(x):
+        y = np.tanh(x)
+        return y, lambda dy: dy * (1 - y * y)
+
+    row = Row("lossy", gs.custom_gradient(lossy), reference=np.tanh)
+    monkeypatch.setattr(report, "PROMISED", [row])
+    monkeypatch.setattr(report, "OTHERS", [])
+    assert command.main(["accuracy", "--quick", "--peers", "none", "--check"]) == 1
+
+
+def test_a_function_that_a_peer_does_not_have_is_refused():
+    pytest.importorskip("jax")
+    row = Row("tanh", np.tanh, peers=("jax.numpy.no_such_function",))
+    found = audited(row, ["jax"], n=60)
+    assert "no_such_function" in found.refused["jax"]
+
+
+def test_the_page_has_every_row():
+    page = Path(__file__).parents[2] / "docs" / "accuracy.md"
+    shown = region(page.read_text(), "accuracy") or ""
+    for row in [*PROMISED, *OTHERS]:
+        assert f"| `{row.name}` |" in shown, (
+            "run python -m benchmarks accuracy --update docs/accuracy.md"
+        )

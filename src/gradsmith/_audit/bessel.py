@@ -168,7 +168,7 @@ row(
 )
 row(
     sp.betaincc,
-    each(lambda a, b, x: (1 - x).beta_lower(b, a, regularized=1), 3),
+    each(lambda a, b, x: 1 - x.beta_lower(a, b, regularized=1), 3),
     None,
     None,
     lambda x1, x2, x3: -each(_beta_density, 3)(x1, x2, x3),

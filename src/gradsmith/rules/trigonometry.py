@@ -18,7 +18,7 @@ from .wide import BLOCK, NARROW, in_float64, is_narrow
 
 # Trigonometry
 
-elementwise(np.sin, lambda x: np.cos(x))
+elementwise(np.sin, np.cos)
 elementwise(np.cos, lambda x: -np.sin(x))
 elementwise(np.tan, lambda y: finite(1 + y * y) if is_half(y) else 1 + y * y)
 
@@ -141,34 +141,39 @@ elementwise(np.sinc, _sinc, note="0 where x is infinite")
 # Hyperbolic functions
 
 
+# In float32 cosh is 1.5 ULP off, so that its inverse square is 7; formulas by exp are
+# 5. In float64 1e6 elements take 2 ms instead of 0.8. Of 10 elements every call counts:
+# names looked up once and outputs by position take 1.3 us, else 1.8.
 def sech2(x: Any) -> Any:
     """1 / cosh(x)**2."""
-    return _sech2(x) if type(x) is np.ndarray else _sech2_of_any(x)
+    if type(x) is not np.ndarray:
+        return _sech2_of_any(x)
+    dtype = x.dtype
+    if dtype is not _FLOAT32 or x.ndim == 0 or x.size > BLOCK:
+        return _sech2(x)
+    y = _cosh(x.astype(_FLOAT64))
+    _reciprocal(y, y)
+    return _square(y, y).astype(dtype)
 
 
-# In float32 cosh is 1.5 ULP off, so that its inverse square is 7; formulas by exp are
-# 5. In float64 10 elements take as long, 1e6 take 2 ms instead of 0.8.
+_cosh, _reciprocal, _square = np.cosh, np.reciprocal, np.square
+_FLOAT32, _FLOAT64 = np.dtype(np.float32), np.dtype(np.float64)
+
+
 def _sech2(x: Any) -> Any:
     if is_complex(x):  # cosh overflows to values whose inverse is NaN
         y = np.tanh(x)
         return 1 - y * y
-    if x.dtype.char not in NARROW:
-        return _inverse_square(np.cosh(x))
-    if x.size > BLOCK:
-        return _sech2_by_blocks(x)
-    return _inverse_square(np.cosh(x, dtype=float)).astype(x.dtype)
-
-
-_sech2_by_blocks = in_float64(_sech2)
-
-
-def _inverse_square(y: Any) -> Any:
+    if x.dtype.char in NARROW:
+        return _sech2_in_float64(x)
+    y = np.cosh(x)
     if type(y) is not np.ndarray:
         return np.square(np.reciprocal(y))
     np.reciprocal(y, out=y)  # plain arrays: no more memory than the result's
     return np.square(y, out=y)
 
 
+_sech2_in_float64 = in_float64(_sech2)
 _sech2_of_any = primitive(_sech2)
 elementwise(_sech2_of_any, lambda y, x: -2 * (y * np.tanh(x)))
 
