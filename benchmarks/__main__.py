@@ -1,7 +1,7 @@
 """The command line: `python -m benchmarks NAME [--json] [--check] [--quick]`.
 
-`survival` also takes `--markdown`, and `--update FILE` for the tables in documents;
-`mutants` takes what part of its corpus is asked for.
+`survival` and `accuracy` also take `--markdown`, and `--update FILE` for the tables in
+documents; `mutants` takes what part of its corpus is asked for.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
+from benchmarks._documents import update
 from benchmarks._peers import PEERS
 from benchmarks._report import Options, Report
 from benchmarks._selection import add_selection, selection
@@ -25,8 +26,10 @@ BENCHMARKS = {
     "wrap": ("wrap", "an operation of ours beside each framework's own mechanism"),
     "survival": ("survival", "where each framework honours or drops a rule"),
     "check": ("check", "time and memory of gs.check, on small and large inputs"),
+    "accuracy": ("accuracy.report", "right digits of values and gradients in float32"),
     "mutants": ("mutants.benchmark", "wrong gradients found, right ones rejected"),
 }
+WITH_TABLES = ("survival", "accuracy")  # which stand in documents
 
 
 def parser() -> argparse.ArgumentParser:
@@ -46,13 +49,13 @@ def parser() -> argparse.ArgumentParser:
         "--quick", action="store_true", help="try it out: the figures mean nothing"
     )
     parser.add_argument(
-        "--markdown", action="store_true", help="survival: its tables in Markdown"
+        "--markdown", action="store_true", help="its tables in Markdown"
     )
     parser.add_argument(
         "--update",
         action="append",
         metavar="FILE",
-        help="survival: put its tables between the marks in a document",
+        help="put its tables between the marks in a document",
     )
     parser.add_argument(
         "--peers",
@@ -82,8 +85,8 @@ def main(argv: list[str] | None = None) -> int:
         command.print_help()
         return 0
     tables = arguments.markdown or arguments.update
-    if tables and arguments.name != "survival":
-        command.error("--markdown and --update are for survival")
+    if tables and arguments.name not in WITH_TABLES:
+        command.error(f"--markdown and --update are for {' and '.join(WITH_TABLES)}")
     names = list(BENCHMARKS) if arguments.name == "all" else [arguments.name]
     options = Options(arguments.quick, arguments.peers, selection(command, arguments))
     reports = []
@@ -101,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
 
 def _as_markdown(report: Any, paths: Iterable[str]) -> None:
     content = report.markdown()
-    import_module("benchmarks.survival").update(paths, content)
+    update(paths, content, report.name)
     if not paths:
         print(content)
 

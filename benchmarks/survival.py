@@ -6,10 +6,9 @@ fully as that allows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,6 @@ from benchmarks._peers import PEERS, load
 from benchmarks._report import Options, Report, machine
 
 X = np.array([0.5, 1.5, -2.0], np.float32)
-BEGIN, END = "<!-- survival: begin -->", "<!-- survival: end -->"
 
 
 def ours() -> Any:
@@ -216,20 +214,3 @@ def markdown(table: Any) -> str:
 def _title(table: Any) -> str:
     survival = table.columns[0][1]
     return f"{survival.framework} {survival.version}"
-
-
-def region(text: str) -> str | None:
-    """What stands between the marks in a document; None if it has none."""
-    if BEGIN not in text or END not in text:
-        return None
-    return text.partition(BEGIN)[2].partition(END)[0].strip()
-
-
-def update(paths: Iterable[str], content: str) -> None:
-    """Put the tables between the marks of documents."""
-    for path in map(Path, paths):
-        text = path.read_text()
-        if region(text) is None:
-            raise SystemExit(f"{path} has no lines {BEGIN} and {END}")
-        head, tail = text.partition(BEGIN)[0], text.partition(END)[2]
-        path.write_text(f"{head}{BEGIN}\n{content}\n{END}{tail}")

@@ -181,6 +181,8 @@ def fit(dy: Any, y: Any) -> Any:
 def _wanted(partial: Any) -> list[int]:
     if not callable(partial):
         return []
+    if isinstance(partial, np.ufunc):  # of x, without a frame of Python: 0.1 us less
+        return [0]
     code = getattr(partial, "__wrapped__", partial).__code__
     names = code.co_varnames[: code.co_argcount]
     return [-1 if n == "y" else int(n[1:] or 1) - 1 for n in names]

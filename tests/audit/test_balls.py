@@ -16,11 +16,23 @@ UNARY = [
     np.arcsinh, np.arctanh, np.sinc, np.square, np.reciprocal, np.deg2rad, np.rad2deg,
     sp.erf, sp.erfc, sp.erfcx, sp.erfi, sp.dawsn, sp.ndtr, sp.ndtri, sp.log_ndtr,
     sp.erfinv, sp.erfcinv, sp.expit, sp.log_expit, sp.logit, sp.gamma, sp.rgamma,
-    sp.gammaln, sp.digamma, sp.entr,
+    sp.gammaln, sp.digamma, sp.entr, sp.exp10, sp.sindg, sp.cosdg, sp.tandg, sp.cotdg,
+    sp.cosm1, sp.exprel, sp.j0, sp.j1, sp.y0, sp.y1, sp.i0, sp.i1, sp.k0, sp.k1, np.i0,
+    sp.i0e, sp.i1e, sp.k0e, sp.k1e, sp.expi, sp.exp1, sp.loggamma, sp.spence,
+    sp.wrightomega,
 ]  # fmt: skip
 BINARY = [
     np.add, np.subtract, np.multiply, np.true_divide, np.power, np.hypot, np.arctan2,
     np.logaddexp, np.maximum, np.minimum, sp.xlogy, sp.xlog1py, sp.betaln,
+    np.logaddexp2, sp.rel_entr, sp.kl_div, sp.huber, sp.pseudo_huber, sp.powm1,
+    sp.boxcox, sp.boxcox1p, sp.inv_boxcox, sp.inv_boxcox1p, sp.beta,
+]  # fmt: skip
+OF_LAST = [
+    lambda x: sp.jv(1.5, x), lambda x: sp.yv(1.5, x), lambda x: sp.iv(1.5, x),
+    lambda x: sp.kv(1.5, x), lambda x: sp.ive(1.5, x), lambda x: sp.kve(1.5, x),
+    lambda x: sp.gammainc(1.5, x), lambda x: sp.gammaincc(1.5, x),
+    lambda x: sp.betainc(1.5, 2.5, x), lambda x: sp.betaincc(1.5, 2.5, x),
+    lambda x: sp.hyp0f1(1.5, x), lambda x: sp.hyp1f1(1.5, 2.5, x),
 ]  # fmt: skip
 
 
@@ -41,7 +53,7 @@ def slope(fn, x, h="1e-30"):
         return np.array([float(q) for q in (up - down) / (2 * h)])
 
 
-@pytest.mark.parametrize("fn", UNARY, ids=lambda fn: fn.__name__)
+@pytest.mark.parametrize("fn", [*UNARY, *OF_LAST], ids=lambda fn: fn.__name__)
 def test_values_are_numpys_and_slopes_those_of_the_values(fn):
     x = np.array([0.0625, 0.3, 0.8125])
     y, dx = truth_of(fn, x)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import _report, survival
+from benchmarks import _documents, _report, survival
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "survival.md"]
@@ -17,7 +17,7 @@ DOCUMENTS = [ROOT / "README.md", ROOT / "docs" / "survival.md"]
 
 @pytest.mark.parametrize("framework", survival.MECHANISMS)
 def test_the_documents_show_the_tables_of_the_command(framework):
-    regions = [survival.region(path.read_text()) for path in DOCUMENTS]
+    regions = [_documents.region(path.read_text(), "survival") for path in DOCUMENTS]
     regions = [region for region in regions if region is not None]
     if not regions or find_spec(framework) is None:
         pytest.skip(f"no table to compare, or no {framework}")
@@ -31,18 +31,19 @@ def test_the_documents_show_the_tables_of_the_command(framework):
 
 def test_tables_are_put_between_the_marks(tmp_path):
     path = tmp_path / "a.md"
-    path.write_text(f"before\n{survival.BEGIN}\nold\n{survival.END}\nafter\n")
-    survival.update([str(path)], "new\nlines")
+    begin, end = _documents.marks("survival")
+    path.write_text(f"before\n{begin}\nold\n{end}\nafter\n")
+    _documents.update([str(path)], "new\nlines", "survival")
     text = path.read_text()
-    assert text == f"before\n{survival.BEGIN}\nnew\nlines\n{survival.END}\nafter\n"
-    assert survival.region(text) == "new\nlines"
+    assert text == f"before\n{begin}\nnew\nlines\n{end}\nafter\n"
+    assert _documents.region(text, "survival") == "new\nlines"
 
 
 def test_a_document_without_marks_is_refused(tmp_path):
     path = tmp_path / "a.md"
     path.write_text("text")
     with pytest.raises(SystemExit, match="has no lines"):
-        survival.update([str(path)], "new")
+        _documents.update([str(path)], "new", "survival")
 
 
 def test_markdown_is_for_survival_alone(capsys):

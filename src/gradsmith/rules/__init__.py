@@ -15,7 +15,13 @@ import numpy as np
 
 from .._errors import UnsupportedOperationError
 from .._rule import RULES, Rule, name_of
-from . import arithmetic, elementwise, indexing, shaping  # noqa: F401  (they register)
+from . import (  # noqa: F401  (they register)
+    arithmetic,
+    elementwise,
+    indexing,
+    shaping,
+    trigonometry,
+)
 
 _LATE = {
     "numpy": [

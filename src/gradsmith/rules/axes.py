@@ -9,6 +9,7 @@ import numpy as np
 
 from .._errors import UnsupportedOperationError
 from .._rule import differentiable, name_of, primitive
+from .wide import BLOCK, widen
 
 NoValue = np._NoValue  # NumPy's mark of an option that was not given
 
@@ -50,6 +51,23 @@ def put_back(lines: Any, shape: tuple[int, ...], axis: Any) -> Any:
     order = [*(i for i in range(len(shape)) if i not in axes), *axes]
     moved = np.reshape(lines, tuple(shape[i] for i in order))
     return np.transpose(moved, tuple(order.index(i) for i in range(len(shape))))
+
+
+def by_lines(fn: Any, axis: Any, *xs: Any) -> Any:
+    """fn along the merged last axis, computed in float64, in the dtype and shape of x.
+
+    x is the last of xs; the others have its shape, or 1 along the axis.
+    """
+    shape, dtype = xs[-1].shape, xs[-1].dtype
+    lines = [lined_up(x, axis) for x in xs]
+    if not all(type(x) is np.ndarray for x in lines) or not prod(shape):
+        return put_back(fn(*map(widen, lines)).astype(dtype), shape, axis)
+    flat = [np.reshape(x, (-1, x.shape[-1])) for x in lines]
+    y = np.empty(flat[-1].shape, dtype)
+    step = max(BLOCK // y.shape[1], 1)
+    for i in range(0, len(y), step):
+        y[i : i + step] = fn(*[widen(x[i : i + step]) for x in flat])
+    return put_back(y, shape, axis)
 
 
 def swapped(x: Any, axis: Any) -> Any:

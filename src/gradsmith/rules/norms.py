@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from .._rule import composite, differentiable
+from .axes import by_lines
 from .linalg import inverse, scalars
 from .products import h, row
 from .spectral import orthogonal_factor
+from .wide import is_coarse, is_narrow
 
 
 def direction(x: Any) -> Any:
@@ -36,6 +38,8 @@ def chosen(x: Any, y: Any, axis: Any) -> Any:
 
 
 def vector_norm_dx(dy: Any, y: Any, x: Any, p: Any, axes: tuple[int, ...]) -> Any:
+    if p not in (0, 1, inf, -inf) and is_narrow(x) and not _is_easy(p, dy, y):
+        return by_lines(lambda dy, x: _precise_dx(dy, x, p), axes, dy, x)
     if p is None or p == 2:
         return x * (dy / np.where(y > 0, y, inf))
     if p == 0 or not x.size:
@@ -49,6 +53,23 @@ def vector_norm_dx(dy: Any, y: Any, x: Any, p: Any, axes: tuple[int, ...]) -> An
     if p < 1:
         share = np.where(share > 0, share, inf)
     return direction(x) * (dy * share ** (float(p) - 1))
+
+
+# In float32 squares overflow from 1e19 on, and have lost digits below 1e-18; other
+# powers magnify the rounding of y.
+def _is_easy(p: Any, dy: Any, y: Any) -> bool:
+    if p not in (None, 2) or type(y) is not np.ndarray or not y.size:
+        return False
+    usual = _LEAST[y.dtype.char] <= np.min(y) and np.max(y) < inf
+    return bool(usual) and not is_coarse(dy / y)
+
+
+_LEAST = {"e": 0.125, "f": 1e-15}  # whose square has all its digits
+
+
+def _precise_dx(dy: Any, x: Any, p: Any) -> Any:
+    y = np.linalg.norm(x, p, axis=-1, keepdims=True)
+    return vector_norm_dx(dy, y, x, p, (-1,))
 
 
 # For a matrix as the last two axes

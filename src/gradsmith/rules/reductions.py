@@ -21,6 +21,7 @@ from .axes import (
     spread,
 )
 from .running import delayed
+from .wide import is_narrow, widen
 
 # Sums
 
@@ -155,18 +156,27 @@ def hypot_reduce(x: Any, axis: Any = 0, **options: Any) -> Any:
 
 
 def reduction(fn: Any, partials: Any, **facts: Any) -> None:
-    """Declare a reduction by its partial derivatives, given x and y spread to x."""
+    """Declare a reduction by its partial derivatives, given x and y spread to x.
+
+    They magnify the rounding of y, so that in float32 it is computed anew in float64.
+    """
+
+    def slopes_of(y: Any, x: Any, axis: Any, **options: Any) -> Any:
+        if is_narrow(x):
+            x = widen(x)
+            y = fn(x, axis, **options)
+        return partials(x, spread(y, x.shape, axis))
 
     def vjp(
         dy: Any, y: Any, x: Any, axis: Any = 0, where: Any = True, **options: Any
     ) -> Any:
-        slopes = partials(x, spread(y, x.shape, axis))
+        slopes = slopes_of(y, x, axis, where=where, **options)
         return masked(spread(dy, x.shape, axis) * slopes, where)
 
     def jvp(
         dx: Any, y: Any, x: Any, axis: Any = 0, where: Any = True, **options: Any
     ) -> Any:
-        slopes = partials(x, spread(y, x.shape, axis))
+        slopes = slopes_of(y, x, axis, where=where, **options)
         return np.reshape(np.sum(slopes * dx, axis=axis, where=where), y.shape)
 
     differentiable(fn, vjp, jvp, saves="x y", **facts)

@@ -43,20 +43,22 @@ special(
 
 # The same times exp(-|x|) or, for k, exp(x)
 
-special(sp.i0e, lambda y, x: sp.i1e(x) - np.sign(x) * y, kinks=(0.0,), note="0 at 0")
+special(
+    sp.i0e, lambda x: sp.i1e(x) - np.sign(x) * sp.i0e(x), kinks=(0.0,), note="0 at 0"
+)
 special(
     sp.i1e,
-    lambda y, x: 0.5 * (sp.i0e(x) + sp.ive(2.0, x)) - np.sign(x) * y,
+    lambda x: 0.5 * (sp.i0e(x) + sp.ive(2.0, x)) - np.sign(x) * sp.i1e(x),
 )
 special(
     sp.k0e,
-    lambda y, x: finite(y - sp.k1e(x)),
+    lambda x: finite(sp.k0e(x) - sp.k1e(x)),
     domain=(0, inf),
     note="0 from 0 down",
 )
 special(
     sp.k1e,
-    lambda y, x: finite(y - 0.5 * (sp.k0e(x) + sp.kve(2.0, x))),
+    lambda x: finite(sp.k1e(x) - 0.5 * (sp.k0e(x) + sp.kve(2.0, x))),
     domain=(0, inf),
     note="0 from 0 down",
 )
@@ -83,17 +85,19 @@ for _fn, _order in ((sp.kv, "v"), (sp.kn, "n")):
     special(_fn, refused(_fn, _order), _half_sum(_fn, -1), domain=(0, inf), note=_EDGE)
 
 
-def _ive(y: Any, x1: Any, x2: Any) -> Any:
+def _ive(x1: Any, x2: Any) -> Any:
     if is_complex(x2):
         raise UnsupportedOperationError(
             "scipy.special.ive of a complex argument has no gradient rule: it is not "
             "analytic, being scaled by exp(-|x.real|)."
         )
-    return finite(0.5 * (sp.ive(x1 - 1, x2) + sp.ive(x1 + 1, x2)) - np.sign(x2) * y)
+    mean = 0.5 * (sp.ive(x1 - 1, x2) + sp.ive(x1 + 1, x2))
+    return finite(mean - np.sign(x2) * sp.ive(x1, x2))
 
 
-def _kve(y: Any, x1: Any, x2: Any) -> Any:
-    return finite(y - 0.5 * (sp.kve(x1 - 1, x2) + sp.kve(x1 + 1, x2)))
+def _kve(x1: Any, x2: Any) -> Any:
+    mean = 0.5 * (sp.kve(x1 - 1, x2) + sp.kve(x1 + 1, x2))
+    return finite(sp.kve(x1, x2) - mean)
 
 
 special(sp.ive, refused(sp.ive, "v"), _ive, note=_EDGE)

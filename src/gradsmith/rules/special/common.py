@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from ..._errors import UnsupportedOperationError
 from ..._rule import RULES, elementwise, name_of
 from ..arithmetic import finite
+from ..wide import in_float64
 
 
 def refused(fn: Any, argument: str) -> Any:
@@ -31,8 +33,10 @@ def refused(fn: Any, argument: str) -> Any:
 def special(fn: Any, *partials: Any, **facts: Any) -> None:
     """Declare a function of corresponding elements as `elementwise` does.
 
-    Its partials see arrays only, of the precision in which SciPy computes. Where they
-    are infinite or undefined they count as 0.
+    Its partials see arrays only, in float64 if they are given in less: SciPy computes
+    in float64 anyway, and many partials cancel or magnify the rounding of an argument.
+    For the same reason they take y, which is rounded, only if their error is not more
+    than its. Where they are infinite or undefined they count as 0.
     """
     elementwise(fn, *[_tamed(p) if callable(p) else p for p in partials], **facts)
 
@@ -43,19 +47,34 @@ def like(fn: Any, other: Any) -> None:
     special(fn, *rule.partials, domain=rule.domain, kinks=rule.kinks, note=rule.note)
 
 
+def precise(y: Any, fn: Any, *xs: Any) -> Any:
+    """y = fn(*xs) with all its digits, for a partial in float64: anew if it needs be.
+
+    A y that came from float32 is rounded, which is no harm unless it is subnormal or
+    has overflown.
+    """
+    if type(y) is np.ndarray and y.size:
+        size = np.abs(y)
+        if np.min(size) >= 2.0**-126 and np.max(size) < inf:
+            return y
+    return fn(*xs)
+
+
 def _tamed(partial: Callable[..., Any]) -> Callable[..., Any]:
+    wide = in_float64(partial)
+
     @wraps(partial)
     def tamed(*args: Any) -> Any:
         dtypes = [x.dtype for x in args if hasattr(x, "dtype")]
-        p = partial(*[_as_array(x, dtypes) for x in args])
+        p = wide(*[_as_array(x, dtypes) for x in args])
         return finite(p) if dtypes else np.nan_to_num(p, posinf=0, neginf=0).item()
 
     return tamed
 
 
 def _as_array(x: Any, dtypes: list[Any]) -> Any:
-    """Return an array of float32 at least; a number does not promote the others."""
+    """Return an array; a number does not promote the others."""
     if hasattr(x, "dtype"):
-        return x.astype(np.float32) if x.dtype.char == "e" else x
+        return x
     real = [np.dtype(d.char.lower()) if d.kind == "c" else d for d in dtypes]
-    return np.asarray(x, np.result_type(*(real or [float]), np.float32, x))
+    return np.asarray(x, np.result_type(*(real or [float]), x))

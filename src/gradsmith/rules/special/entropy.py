@@ -9,7 +9,8 @@ import numpy as np
 import scipy.special as sp
 
 from ..arithmetic import finite, guard, inside, over, power_dx1, power_dx2
-from ..elementwise import is_complex, polynomial
+from ..elementwise import is_complex, logistic
+from ..trigonometry import polynomial, sech2
 from .common import like, special
 
 # Exponentials, logarithms and trigonometry that NumPy has too, or nearly
@@ -24,25 +25,25 @@ special(sp.sindg, lambda x: pi / 180 * sp.cosdg(x))
 special(sp.cosdg, lambda x: -pi / 180 * sp.sindg(x))
 
 
-# Both are 0 at their poles as SciPy counts them, where y is infinite.
-def _slope_of_tangent(y: Any) -> Any:
-    y = guard(y, np.isfinite(y))
-    return pi / 180 * (1 + y * y)
+# Both are 0 at their poles. SciPy's cotdg has lost its digits near them.
+def _slope_of_tangent(cosine: Any) -> Any:
+    return pi / 180 * over(1, cosine * cosine)
 
 
-special(sp.tandg, lambda y: _slope_of_tangent(y))
-special(sp.cotdg, lambda y: -_slope_of_tangent(y))
+special(sp.tandg, lambda x: _slope_of_tangent(sp.cosdg(x)))
+special(sp.cotdg, lambda x: -_slope_of_tangent(sp.sindg(x)))
 special(
     sp.powm1,
-    power_dx1,
-    lambda x1, x2: power_dx2(x1**x2, x1),
+    lambda x1, x2: power_dx1(x1**x2, x1, x2),
+    lambda x1, x2: power_dx2(x1**x2, x1, x2),
     note="0 where 0 meets a power below 1, and where there is no real power",
 )
 
 # Logistic functions
 
-special(sp.expit, lambda y, x: y * sp.expit(-x))
-special(sp.log_expit, lambda x: sp.expit(-x))
+# y' = expit(x)*expit(-x) = (1/cosh(x/2)/2)**2
+special(sp.expit, lambda x: 0.25 * sech2(0.5 * x))
+special(sp.log_expit, lambda x: logistic(-x))
 
 
 def _logit(x: Any) -> Any:
@@ -74,7 +75,7 @@ def exprel_dx(y: Any, x: Any) -> Any:
     return np.where(near, series, np.where(left, below, above))
 
 
-special(sp.exprel, exprel_dx)
+special(sp.exprel, lambda x: exprel_dx(sp.exprel(x), x))
 
 # Entropies. At x1 = 0 their slope is infinite, which counts as 0.
 
@@ -115,7 +116,8 @@ special(
 
 
 # y = x1*log(x1/x2): the logarithm is taken from y, since the quotient may overflow.
-def _rel_entr_dx1(y: Any, x1: Any) -> Any:
+def _rel_entr_dx1(x1: Any, x2: Any) -> Any:
+    y = sp.rel_entr(x1, x2)
     return guard(y / x1 + 1, (x1 > 0) & (y < inf))
 
 

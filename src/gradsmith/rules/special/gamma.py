@@ -13,7 +13,7 @@ from ..._errors import UnsupportedOperationError
 from ..._rule import differentiable
 from ..arithmetic import finite, guard, over
 from ..elementwise import is_complex
-from .common import refused, special
+from .common import precise, refused, special
 
 _AT_POLES = "0 at the poles 0, -1, -2, ..."
 
@@ -51,7 +51,11 @@ def _loggamma(x: Any) -> Any:
 special(sp.psi, trigamma, note=_AT_POLES)
 special(sp.gammaln, lambda x: digamma(x), note=_AT_POLES)
 special(sp.loggamma, _loggamma, domain=(0, inf), note="0 from 0 down, if real")
-special(sp.gamma, lambda y, x: finite(y) * digamma(x), note=_AT_POLES)
+special(
+    sp.gamma,
+    lambda y, x: finite(precise(y, sp.gamma, x)) * digamma(x),
+    note=_AT_POLES,
+)
 
 
 # y = 1/gamma(x). dy/dx = -y*psi(x), which on the left is 0 times infinity at the poles;
@@ -69,7 +73,11 @@ def _rgamma(y: Any, x: Any) -> Any:
 
 _LARGEST = {"e": 35.0, "f": 35.0, "d": 171.0, "g": 171.0}  # whose gamma is finite
 
-special(sp.rgamma, _rgamma, note="0 where gamma(1 - x) overflows")
+special(
+    sp.rgamma,
+    lambda y, x: _rgamma(precise(y, sp.rgamma, x), x),
+    note="0 where gamma(1 - x) overflows",
+)
 
 
 # zeta(s, q) = the sum of 1/(q + k)**s. For q < 0 it exists if s is whole.
@@ -151,10 +159,16 @@ special(
     domain=(0, inf),
     note="0 at the poles, also of x1 + x2",
 )
+
+
+def _beta_dx1(y: Any, x1: Any, x2: Any) -> Any:
+    return finite(precise(y, sp.beta, x1, x2)) * digamma_difference(x1, x2)
+
+
 special(
     sp.beta,
-    lambda y, x1, x2: finite(y) * digamma_difference(x1, x2),
-    lambda y, x1, x2: finite(y) * digamma_difference(x2, x1),
+    lambda y, x1, x2: _beta_dx1(y, x1, x2),
+    lambda y, x1, x2: _beta_dx1(y, x2, x1),
     domain=(0, inf),
     note="0 at the poles, also of x1 + x2",
 )
@@ -196,19 +210,28 @@ special(
 special(
     sp.gammaincinv,
     refused(sp.gammaincinv, "a"),
-    lambda y, x1: over(1, finite(gamma_density(x1, y))),
+    lambda x1, x2: over(1, finite(gamma_density(x1, sp.gammaincinv(x1, x2)))),
     domain=(0, 1),
 )
 special(
     sp.gammainccinv,
     refused(sp.gammainccinv, "a"),
-    lambda y, x1: -over(1, finite(gamma_density(x1, y))),
+    lambda x1, x2: -over(1, finite(gamma_density(x1, sp.gammainccinv(x1, x2)))),
     domain=(0, 1),
 )
+
+
+def _betaincinv(fn: Any, sign: int) -> Any:
+    def partial(x1: Any, x2: Any, x3: Any) -> Any:
+        return over(sign, finite(beta_density(x1, x2, fn(x1, x2, x3))))
+
+    return partial
+
+
 for _fn, _partial in (
     (sp.betainc, lambda x1, x2, x3: beta_density(x1, x2, x3)),
     (sp.betaincc, lambda x1, x2, x3: -beta_density(x1, x2, x3)),
-    (sp.betaincinv, lambda y, x1, x2: over(1, finite(beta_density(x1, x2, y)))),
-    (sp.betainccinv, lambda y, x1, x2: -over(1, finite(beta_density(x1, x2, y)))),
+    (sp.betaincinv, _betaincinv(sp.betaincinv, 1)),
+    (sp.betainccinv, _betaincinv(sp.betainccinv, -1)),
 ):
     special(_fn, refused(_fn, "a"), refused(_fn, "b"), _partial, domain=(0, 1))

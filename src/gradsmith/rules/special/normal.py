@@ -10,7 +10,8 @@ import scipy.special as sp
 
 from ..._rule import elementwise, primitive
 from ..arithmetic import finite, guard, over
-from ..elementwise import is_complex, polynomial
+from ..elementwise import is_complex
+from ..trigonometry import polynomial
 from .common import special
 
 
@@ -68,12 +69,13 @@ def _dawsn(y: Any, x: Any) -> Any:
     return np.where(far, 0.5 * _tail(_ODD, np.where(far, x, 10)), direct)
 
 
-special(sp.erfcx, erfcx_dx)
-special(sp.dawsn, _dawsn)
+special(sp.erfcx, lambda x: erfcx_dx(sp.erfcx(x), x))
+special(sp.dawsn, lambda x: _dawsn(sp.dawsn(x), x))
 special(sp.wofz, lambda y, x: 2j / sqrt(pi) - 2 * (x * y))
 
 
-# The inverse functions: 1/f'(y), which is infinite at the ends, where y is.
+# The inverse functions: 1/f'(y), which is infinite at the ends, where y is. It
+# magnifies the rounding of y by y**2, so y is computed anew.
 def _inverse(y: Any, slope: Any) -> Any:
     ok = np.abs(y) < inf
     return guard(slope(guard(y, ok)), ok)
@@ -81,19 +83,19 @@ def _inverse(y: Any, slope: Any) -> Any:
 
 special(
     sp.erfinv,
-    lambda y: _inverse(y, lambda y: sqrt(pi) / 2 * np.exp(y * y)),
+    lambda x: _inverse(sp.erfinv(x), lambda y: sqrt(pi) / 2 * np.exp(y * y)),
     domain=(-1, 1),
     note="0 at -1 and 1, where the slope is infinite, and beyond",
 )
 special(
     sp.erfcinv,
-    lambda y: _inverse(y, lambda y: -sqrt(pi) / 2 * np.exp(y * y)),
+    lambda x: _inverse(sp.erfcinv(x), lambda y: -sqrt(pi) / 2 * np.exp(y * y)),
     domain=(0, 2),
     note="0 at 0 and 2, where the slope is infinite, and beyond",
 )
 special(
     sp.ndtri,
-    lambda y: _inverse(y, lambda y: sqrt(2 * pi) * np.exp(0.5 * (y * y))),
+    lambda x: _inverse(sp.ndtri(x), lambda y: sqrt(2 * pi) * np.exp(0.5 * (y * y))),
     domain=(0, 1),
     note="0 at 0 and 1, where the slope is infinite, and beyond",
 )
@@ -118,7 +120,7 @@ elementwise(hazard, _hazard)
 special(sp.log_ndtr, lambda x: density(x) / sp.ndtr(x) if is_complex(x) else hazard(x))
 special(
     sp.ndtri_exp,
-    lambda y: _inverse(y, lambda y: over(1, hazard(y))),
+    lambda x: _inverse(sp.ndtri_exp(x), lambda y: over(1, hazard(y))),
     domain=(-inf, 0),
     note="0 at 0, where the slope is infinite, and beyond",
 )
