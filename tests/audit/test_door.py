@@ -84,6 +84,14 @@ def test_true_values_beyond_the_format():
     assert "larger than any float32" in report.notes[0]
 
 
+def test_zeros_in_place_of_huge_values_are_far_off():
+    found = gs.audit(lambda x: 0 * x, (900, 1e6), reference=np.exp, points=200).value
+    assert found.beyond == 1
+    assert found.regions[0].text == (
+        "value is 0 everywhere, where the true value is larger than any float32"
+    )
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
 def test_every_format(dtype):
     report = gs.audit(np.sqrt, (0, 100), dtype, points=500)
