@@ -8,7 +8,8 @@ from typing import Any
 
 from .._check.inputs import Given
 from .._check.kits import kit_for
-from .._check.problem import Problem, as_array, is_moved, problem_of
+from .._check.making import as_array, is_moved, problem_of
+from .._check.problem import Problem
 from .._errors import GradsmithError
 from .._subject import framework_for, prepared, subject_of
 from .samples import is_elementwise, samples

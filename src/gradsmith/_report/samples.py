@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
+from .._check.beginning import smaller
 from .._check.differences import Slope
 from .._check.first import MANY, Ground
 from .._check.flat import flat
 from .._check.problem import Problem
 from .._check.ready import ready
 from .._check.session import Session
-from .._check.sizes import smaller
 from .._check.triangles import mirrored
 from .._survival.quiet import quiet
 
