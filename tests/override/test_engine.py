@@ -149,9 +149,9 @@ def test_a_second_derivative_is_that_of_the_rule():
 
 
 def test_forward_mode_is_refused_unless_the_rule_is_linear():
-    with gs.override({np.tanh: tenfold}):
-        with pytest.raises(gs.NotDifferentiableError, match="linear"):
-            gs.jvp(np.tanh, (X,), (X,))
+    refused = pytest.raises(gs.NotDifferentiableError, match="linear")
+    with gs.override({np.tanh: tenfold}), refused:
+        gs.jvp(np.tanh, (X,), (X,))
     with gs.override({np.tanh: tenfold}, linear=True):
         assert gs.jvp(np.tanh, (X,), (X,))[1].tolist() == [-10, 20]
 
@@ -159,7 +159,7 @@ def test_forward_mode_is_refused_unless_the_rule_is_linear():
 def test_arguments_that_matter_must_be_taken():
     total = lambda x: np.sum(np.sum(x, axis=1))
     x = np.ones((2, 3))
-    with pytest.raises(gs.GradsmithError, match="axis=1.*no parameter"):
+    with pytest.raises(gs.GradsmithError, match=r"axis=1.*no parameter"):
         gs.grad(gs.override(total, {np.sum: lambda dy, y, x: dy}))(x)
     taken = {np.sum: lambda dy, y, x, axis=None: np.zeros_like(x) + (axis or 0)}
     assert gs.grad(gs.override(total, taken))(x).tolist() == [[1] * 3] * 2

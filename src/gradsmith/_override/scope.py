@@ -130,7 +130,7 @@ def is_due(key: Hashable) -> bool:
 
 def hidden(key: Hashable) -> None:
     """A target has run where its call could not be changed."""
-    for scope in _active.get() if is_due(key) else ():
+    for scope in _active.get() if is_due(key) and _ruler.get() is None else ():
         if key in scope.replacements:
             scope.hidden[key] = place_here()
 

@@ -10,8 +10,9 @@ from typing import Any
 
 import tensorflow as tf
 from tensorflow.core.framework import tensor_shape_pb2
-from tensorflow.python.eager import context
-from tensorflow.python.framework import function_def_to_graph, ops
+from tensorflow.python import pywrap_tfe
+from tensorflow.python.eager import context, execute
+from tensorflow.python.framework import function_def_to_graph, op_def_library, ops
 
 from .._errors import GradsmithError
 
@@ -51,10 +52,21 @@ def _graph(name: str) -> Any:
 def run(graph: Any, args: Sequence[Any]) -> list[Any]:
     """The outputs of a graph for its inputs."""
     values = dict(zip([x.name for x in graph.inputs], args, strict=True))
-    for node in graph.get_operations():
-        if not (node.outputs and node.outputs[0].name in values):
-            ys = _run_node(node, [values[x.name] for x in node.inputs])
-            values.update(zip([y.name for y in node.outputs], ys, strict=True))
+    waiting = [node for node in graph.get_operations() if node.type != "Placeholder"]
+    while waiting:  # a node may come before its inputs: gradients add some to loops
+        later = []
+        for node in waiting:
+            if all(x.name in values for x in node.inputs):
+                ys = _run_node(node, [values[x.name] for x in node.inputs])
+                values.update(zip([y.name for y in node.outputs], ys, strict=True))
+            else:
+                later.append(node)
+        if len(later) == len(waiting):
+            raise GradsmithError(
+                f"{later[0].name!r} in the traced function {graph.name!r} can't be run "
+                "by itself\n  what to do: override the function as a whole"
+            )
+        waiting = later
     return [values[y.name] for y in graph.outputs]
 
 
@@ -91,30 +103,36 @@ def _with_own_gradient(node: Any, xs: list[Any]) -> Sequence[Any]:
 
 
 def _run_operation(node: Any, xs: Sequence[Any]) -> list[Any]:
-    definition, rest, given = node.op_def, list(xs), {}
+    """As the functions do that TensorFlow generates, by the names of the definition."""
+    definition, rest, inputs = node.op_def, list(xs), {}
     inferred = set()  # attributes that follow from the inputs
     for arg in definition.input_arg:
         several = arg.number_attr or arg.type_list_attr
         inferred |= {arg.type_attr, arg.number_attr, arg.type_list_attr}
         if not several:
-            given[arg.name] = rest.pop(0)
+            inputs[arg.name] = rest.pop(0)
             continue
         size = node.get_attr(several)
         n = size if arg.number_attr else len(size)
-        given[arg.name], rest = rest[:n], rest[n:]
-    for attr in definition.attr:
-        if attr.name not in inferred:
-            given[attr.name] = _plain(node.get_attr(attr.name))
-    fn = getattr(tf.raw_ops, node.type, None)
-    if fn is None:
-        raise GradsmithError(
-            f"the loaded model has an operation {node.type!r} in it, which can't be "
-            "run by itself\n  what to do: load the model from its .keras file"
-        )
-    ys = fn(**given)
-    if ys is None or isinstance(ys, tf.Operation):
-        return []
-    return list(ys) if isinstance(ys, (tuple, list)) else [ys]
+        inputs[arg.name], rest = rest[:n], rest[n:]
+    names = [attr.name for attr in definition.attr if attr.name not in inferred]
+    attrs = {name: _plain(node.get_attr(name)) for name in names}
+    if not tf.executing_eagerly():
+        return _put_into_graph(node.type, inputs, attrs)
+    pairs = [each for pair in attrs.items() for each in pair]
+    ys = pywrap_tfe.TFE_Py_FastPathExecute(
+        context.context(), node.type, None, *inputs.values(), *pairs
+    )
+    return [] if ys is None else list(ys) if isinstance(ys, (tuple, list)) else [ys]
+
+
+def _put_into_graph(kind: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> Any:
+    *_, node, ys = op_def_library._apply_op_helper(kind, **inputs, **attrs)
+    if ys and execute.must_record_gradient():
+        pairs = [(attr.name, node.get_attr(attr.name)) for attr in node.op_def.attr]
+        flat = tuple(each for pair in pairs for each in pair)
+        execute.record_gradient(kind, node.inputs, flat, ys)
+    return list(ys)
 
 
 def _plain(value: Any) -> Any:

@@ -96,7 +96,7 @@ class _Mode(TorchFunctionMode):
         kwargs = kwargs or {}
         family = _family(func)
         if family is None:
-            return func(*args, **kwargs)
+            return self._call(func, args, kwargs)
         call = lambda *args, **kwargs: self._call(func, args, kwargs)
         return _replaced(("torch", family), _title(func), call, args, kwargs, func)
 
