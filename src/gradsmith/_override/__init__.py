@@ -97,7 +97,8 @@ class Override:
         missed = [t.name for t in self._targets if not scope.called[t.key]]
         if not missed:
             return
-        others = [name for name, _ in scope.seen.most_common(12)]
+        others = [name for name in scope.seen if "__" not in name]
+        others[12:] = [f"and {len(others) - 12} more"] if len(others) > 12 else []
         where = "inside of this model" if self.model is not None else "in this scope"
         raise GradsmithError(
             f"the target was never called {where}: {', '.join(missed)}\n"
