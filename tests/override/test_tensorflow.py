@@ -326,3 +326,24 @@ def test_everything_is_restored():
     assert pywrap_tfe.TFE_Py_FastPathExecute is run
     assert keras.Layer.__call__ is call
     assert not tf.config.functions_run_eagerly()
+
+
+def test_scopes_of_threads_may_overlap():
+    opened, closed = threading.Event(), threading.Event()
+
+    def other():
+        with gs.override({"Relu": tenfold}):
+            tf.nn.relu(X)
+            opened.set()
+            closed.wait(60)
+
+    thread = threading.Thread(target=other)
+    with gs.override({"Relu": tenfold}):
+        thread.start()
+        opened.wait(60)
+        gradient(compiled)
+    assert tf.config.functions_run_eagerly()  # the other one is still open
+    closed.set()
+    thread.join()
+    assert not tf.config.functions_run_eagerly()
+    assert gradient(compiled) == [0, 1]

@@ -37,16 +37,17 @@ _CLASSES = (jax.custom_jvp, jax.custom_vjp, jnp.ufunc)
 
 def target_of(given: Any) -> Target | None:
     """A primitive, a compiled function, one with its own rule, or a ufunc."""
-    hooks = (_objects, _primitives)
+    hooks, anew = (_objects, _primitives), (_retraced,)
     if isinstance(given, Primitive):
-        return Target(_key(given), given.name, afresh, hooks, given)
+        return Target(_key(given), given.name, anew, hooks, given, afresh=False)
     if isinstance(given, _CLASSES):
-        return Target(_key(given), _name(given), afresh, hooks, given)
+        return Target(_key(given), _name(given), anew, hooks, given, afresh=False)
     given = given.__wrapped__ if isinstance(given, type(_compiled())) else given
     found = functions.target_of(given)
     if found is None or given.__module__.partition(".")[0] != "jax":
         return found
-    return replace(found, contexts=afresh, shared=(*found.shared, *hooks))
+    shared = (*found.shared, *hooks)
+    return replace(found, contexts=anew, shared=shared, afresh=False)
 
 
 def _key(target: Any) -> Any:
@@ -67,12 +68,12 @@ def _scope() -> Any:
     return jax.make_user_context()
 
 
-def retraced() -> Any:
+def _retraced() -> Any:
     """Nothing that was compiled outside is used inside, and the other way round."""
     return _scope()(next(_numbers))
 
 
-afresh = (retraced,)
+AFRESH_IN_SCOPE = (_retraced,)
 
 
 @contextmanager

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import compress
 from typing import Any
 
-from .._errors import GradsmithError
+from .._errors import GradsmithError, NotDifferentiableError
 from .._nan.places import place_here
 from .._operation import Operation
 from .._subject import framework_of_native, framework_with_rule
@@ -39,9 +40,25 @@ class Rule:
         call.for_replacement(self.rule, 2, call.arrays, name)  # told now if it misfits
         body.__name__ = name
         setattr(body, "__signature__", call.signature)  # noqa: B010 (for pyright)
-        operation = Operation(body, closure=False, linear=self.linear)
+        operation = Operation(
+            body,
+            closure=False,
+            linear=self.linear,
+            surrogate=f"gs.override of {self.target}",
+        )
         operation.vjp(vjp)
-        return operation(*call.arrays)
+        with _hint(self.linear):
+            return operation(*call.arrays)
+
+
+@contextmanager
+def _hint(linear: bool) -> Iterator[None]:
+    try:
+        yield
+    except NotDifferentiableError as error:
+        if not linear:
+            error.add_note("If the rule is linear in dy: gs.override(..., linear=True)")
+        raise
 
 
 def _of_arrays(dxs: Any, arrays: list[bool]) -> Any:

@@ -35,6 +35,7 @@ class Target:
     contexts: tuple[Context, ...] = ()
     shared: tuple[Context, ...] = ()
     held: Any = None  # keeps alive what the key is an id of
+    afresh: bool = True  # any framework may have compiled it: let its Python run again
 
 
 @dataclass

@@ -20,7 +20,7 @@ def target_of(given: Any) -> Target:
     for module in _modules():
         found = module.target_of(given)
         if found is not None:
-            return found if found.contexts else replace(found, contexts=_afresh())
+            return _afresh(found) if found.afresh else found
     raise refused(given, "nobody knows when it is called")
 
 
@@ -39,10 +39,13 @@ def _modules() -> list[Any]:
     return [engine, *theirs, functions]
 
 
-def _afresh() -> tuple[Any, ...]:
-    """What lets Python that any framework has compiled be run again."""
-    found = [getattr(module, "afresh", ()) for module in _modules()]
-    return tuple(context for contexts in found for context in contexts)
+def _afresh(target: Target) -> Target:
+    """A target with what lets Python run again that any framework has compiled."""
+    contexts, shared = target.contexts, target.shared
+    for module in _modules():
+        contexts += getattr(module, "AFRESH_IN_SCOPE", ())
+        shared += getattr(module, "AFRESH", ())
+    return replace(target, contexts=contexts, shared=shared)
 
 
 def refused(given: Any, why: str) -> GradsmithError:

@@ -37,12 +37,12 @@ def target_of(given: Any) -> Target | None:
         near = get_close_matches(kind, dir(tf.raw_ops), 1, 0.5)
         hint = f"; did you mean {near[0]!r}?" if near else ""
         raise refused(given, f"TensorFlow has no operation of this name{hint}")
-    shared = (_eager, _graphs, traced)
-    return Target(("tensorflow", kind), kind, (eagerly,), shared, given)
+    shared = (_eager, _graphs, traced, *AFRESH)
+    return Target(("tensorflow", kind), kind, (), shared, given, afresh=False)
 
 
 @contextmanager
-def eagerly() -> Iterator[None]:
+def _eagerly() -> Iterator[None]:
     """What was compiled is out of reach: let its Python run again."""
     before = tf.config.functions_run_eagerly()
     tf.config.run_functions_eagerly(True)
@@ -55,7 +55,7 @@ def eagerly() -> Iterator[None]:
         tf.config.run_functions_eagerly(before)
 
 
-afresh = (eagerly,)
+AFRESH = (_eagerly,)
 
 
 @contextmanager

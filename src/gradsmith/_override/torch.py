@@ -34,20 +34,22 @@ def target_of(given: Any) -> Target | None:
     """A module, its class, or a function of PyTorch's."""
     if inspect.isclass(given):
         if issubclass(given, torch.nn.Module):
-            return Target(
-                _module_key(given), given.__name__, _MODES, (_modules,), given
-            )
+            return _target(_module_key(given), given.__name__, given)
         if issubclass(given, torch.autograd.Function):
             raise refused(given, "whoever holds its `apply` is out of reach")
         return None
     if isinstance(given, torch.nn.Module):
         _refuse_script(given)
-        name = type(given).__name__
-        return Target(_module_key(given), name, _MODES, (_modules,), given)
+        return _target(_module_key(given), type(given).__name__, given)
     family = _family(given)
     if family is None:
         return None
-    return Target(("torch", family), _title(given), _MODES, (), given)
+    return _target(("torch", family), _title(given), given)
+
+
+def _target(key: Any, name: str, given: Any) -> Target:
+    modes, shared = (_Mode, Hidden), (_modules, *AFRESH)
+    return Target(key, name, modes, shared, given, afresh=False)
 
 
 def model_of(model: Any) -> Target | None:
@@ -152,5 +154,4 @@ def _eagerly() -> Any:
     return torch.compiler.set_stance("force_eager")
 
 
-afresh = (_eagerly,)
-_MODES = (*afresh, _Mode, Hidden)
+AFRESH = (_eagerly,)
