@@ -15,7 +15,7 @@ from .. import _tree
 from .._subject import replaced as attributes
 from .._subject import signature_of
 from .replacement import replaced
-from .scope import Target, inside, is_due
+from .scope import Target, inside, is_due, saw
 
 
 def target_of(given: Any) -> Target | None:
@@ -49,8 +49,11 @@ def _layers() -> Iterator[None]:
         with inside(self):
             keys = [_key(each) for each in (self, *type(self).__mro__)]
             key = next((key for key in keys if is_due(key)), keys[0])
-            if is_due(key):  # as the layer itself would convert them
-                args, kwargs = _tree.map(_tensor, (args, kwargs))
+            if not is_due(key):
+                saw(self.name)
+                return original(*args, **kwargs)
+            # As the layer itself would convert them
+            args, kwargs = _tree.map(_tensor, (args, kwargs))
             signature = signature_of(self.call)
             return replaced(key, self.name, original, args, kwargs, signature)
 

@@ -15,7 +15,7 @@ from .._errors import GradsmithError
 from .._subject import replaced as attributes
 from .._subject import signature_of
 from .replacement import replaced
-from .scope import Target, inside, is_due
+from .scope import Target, inside, is_due, saw
 from .targets import refused
 from .torch_calls import bare_of, is_inplace, of_copy
 from .torch_hidden import Hidden
@@ -119,14 +119,17 @@ def _replaced(
     key: Any, name: str, original: Any, args: Any, kwargs: Any, called: Any
 ) -> Any:
     """A call by what a scope wants in its place; the result may go into its input."""
+    if not is_due(key):
+        saw(name)
+        return original(*args, **kwargs)
     module = called if isinstance(called, torch.nn.Module) else None
     signature = signature_of(called.forward if module is not None else called)
-    if is_due(key) and kwargs.get("out") is not None:
+    if kwargs.get("out") is not None:
         raise GradsmithError(
             f"{name} is called with out=, which has no gradient\n  what to do: leave "
             "out= away, or override the function that calls it"
         )
-    if not (is_due(key) and args and is_inplace(name, kwargs, module)):
+    if not (args and is_inplace(name, kwargs, module)):
         return replaced(key, name, original, args, kwargs, signature)
     x, *rest = args
     y = replaced(key, name, of_copy(original), (x.clone(), *rest), kwargs, signature)
