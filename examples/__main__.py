@@ -17,6 +17,8 @@ NAMES = [
     "cubic_layer",
     "four_frameworks",
     "sparse_solve",
+    "guided_backprop",
+    "one_term",
 ]
 
 

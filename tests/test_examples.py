@@ -15,8 +15,10 @@ from examples import (
     clipped_loss,
     cubic_layer,
     four_frameworks,
+    guided_backprop,
     leaky_relu,
     linear_model,
+    one_term,
     piecewise,
     square,
     stable_softmax,
@@ -40,7 +42,7 @@ def test_demo_shows_all():
     result = subprocess.run(
         [sys.executable, "-m", "examples"], capture_output=True, text=True, check=True
     )
-    assert "All 11 examples ran." in result.stdout
+    assert "All 13 examples ran." in result.stdout
     assert result.stderr == ""
 
 
@@ -125,3 +127,18 @@ def test_cubic_layer_finds_its_weight():
     losses = cubic_layer.fit(layer, x, (1.5 * x) ** 3)
     assert layer.w.item() == pytest.approx(1.5, abs=1e-3)
     assert losses[-1] < 1e-5 * losses[0]
+
+
+@pytest.mark.parametrize("name", guided_backprop.FRAMEWORKS)
+def test_guided_backprop_changes_the_gradient(name):
+    _, run = guided_backprop.FRAMEWORKS[name]
+    plain, changed, record = run(np.ones((1, 8, 8), np.float32))
+    assert record.count() == 2
+    assert not np.allclose(plain, changed)
+
+
+def test_one_term_learns_by_the_other_gradient_alone():
+    rounded = one_term.rounded_misfit
+    through = gs.override(rounded, {np.round: one_term.straight_through})
+    assert rounded(one_term.trained(rounded)) > 1
+    assert rounded(one_term.trained(through)) < 0.01

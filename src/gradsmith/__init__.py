@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from ._check import assert_gradients, check
     from ._examples import example
     from ._nan import find_nan
+    from ._override import override
     from ._python_op import python_op
     from ._survival import survival_table, survives
 
@@ -53,6 +54,7 @@ _LAZY = {
     "check": "_check",
     "example": "_examples",
     "find_nan": "_nan",
+    "override": "_override",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -99,6 +101,7 @@ __all__ = [
     "not_differentiable",
     "operation",
     "optimizers",
+    "override",
     "python_op",
     "release_memory",
     "spec",

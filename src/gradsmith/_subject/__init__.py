@@ -3,6 +3,7 @@
 from .door import (
     framework_for,
     framework_of_native,
+    framework_with_rule,
     module_for,
     prepared,
     require_operation,
@@ -25,6 +26,7 @@ __all__ = [
     "Subject",
     "framework_for",
     "framework_of_native",
+    "framework_with_rule",
     "is_floating",
     "module_for",
     "name_of",

@@ -54,11 +54,19 @@ def require_operation(op: Any, caller: str) -> None:
     )
 
 
-def framework_of_native(op: Any) -> str | None:
-    """The framework whose operation this is; only those already loaded can have any."""
+def framework_with_rule(op: Any) -> str | None:
+    """The framework by whose means this has its own rule, if it has one."""
     for name in _INSTALL:
         if name in sys.modules and _natives(name).subject_of(op) is not None:
             return name
+    return None
+
+
+def framework_of_native(op: Any) -> str | None:
+    """The framework whose operation this is; only those already loaded can have any."""
+    known = framework_with_rule(op)
+    if known is not None:
+        return known
     # Not one that we know, but theirs or of a class of theirs: a function, a module
     if inspect.isclass(op):
         return None

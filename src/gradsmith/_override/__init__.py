@@ -1,0 +1,163 @@
+"""Replacing a gradient inside of a model that exists and is not edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from .._errors import GradsmithError
+from .._late import once_imported
+from .engine import operations
+from .record import Change, Record
+from .replacement import replacement_of
+from .scope import Scope, Target, opened, shared
+from .targets import model_of, target_of
+
+__all__ = ["Change", "Override", "Record", "override"]
+
+
+_NOTHING = "nothing that could be seen (NumPy's functions are, on tensors alone)"
+
+
+class Override:
+    """Other gradients for some targets: in a `with`, or in calls of a function.
+
+    Made by `gs.override`. `record` says what was changed so far.
+    """
+
+    def __init__(self, model: Any, targets: Mapping[Any, Any], linear: bool) -> None:
+        self.model = model
+        self.record = Record()
+        self._targets = [target_of(given) for given in targets]
+        self._replacements = {
+            target.key: replacement_of(target.name, value, linear)
+            for target, value in zip(self._targets, targets.values(), strict=True)
+        }
+        self._open: list[tuple[Scope, ExitStack]] = []
+
+    def __enter__(self) -> Record:
+        if self.model is None:
+            self._enter(None)
+        else:
+            known = model_of(self.model)
+            if known is None:
+                raise GradsmithError(
+                    f"nobody knows when others call {self.model!r}: of a function only "
+                    "the calls of the result are changed\n  what to do: "
+                    "changed = gs.override(fn, {...}); changed(x)"
+                )
+            self._enter(known)
+        return self.record
+
+    def _enter(self, model: Target | None) -> None:
+        scope = Scope(self._replacements, self.record, model and model.held)
+        with ExitStack() as stack:
+            stack.enter_context(shared(operations))
+            for target in (*self._targets, *([model] if model else ())):
+                for context in target.shared:
+                    stack.enter_context(shared(context))
+            contexts = [context for t in self._targets for context in t.contexts]
+            for context in dict.fromkeys(contexts):
+                stack.enter_context(context())
+            stack.enter_context(opened(scope))
+            self._open.append((scope, stack.pop_all()))
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        scope, stack = self._open.pop()
+        stack.close()
+        if kind is None:
+            self._require_calls(scope)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.model is None:
+            raise GradsmithError(
+                "this override has no function to call\n  what to do: "
+                "gs.override(fn, {...}) for a function, or `with gs.override({...}):`"
+            )
+        self._enter(None)
+        try:
+            y = self.model(*args, **kwargs)
+        except BaseException as error:
+            self.__exit__(type(error), error, None)
+            raise
+        self.__exit__(None, None, None)
+        return y
+
+    def _require_calls(self, scope: Scope) -> None:
+        for target in self._targets:
+            if target.key in scope.hidden:
+                raise GradsmithError(
+                    f"{target.name} was run below Python (in TorchScript, or as a part "
+                    f"of a larger operation) at {scope.hidden[target.key]}, where its "
+                    "gradient can't be replaced: what was computed has the plain "
+                    "gradient there\n  what to do: override the function or layer that "
+                    "is called in this line"
+                )
+        missed = [t.name for t in self._targets if not scope.called[t.key]]
+        if not missed:
+            return
+        others = [name for name in scope.seen if "__" not in name]
+        others[12:] = [f"and {len(others) - 12} more"] if len(others) > 12 else []
+        where = "inside of this model" if self.model is not None else "in this scope"
+        raise GradsmithError(
+            f"the target was never called {where}: {', '.join(missed)}\n"
+            f"  what was called: {', '.join(others) or _NOTHING}\n"
+            f"{''.join(f'  {note}{chr(10)}' for note in self.record.notes)}"
+            "  what to do: choose a target among these, or leave this one away"
+        )
+
+
+def _hide(dynamo: Any) -> None:
+    """PyTorch's compiler leaves an override, and what is called in it, as it is."""
+    why = "gs.override changes calls as they are made in Python: compile what is around"
+    for name in ("__init__", "__enter__", "__exit__", "__call__"):
+        setattr(Override, name, dynamo.disable(vars(Override)[name], reason=why))
+
+
+once_imported("torch._dynamo", _hide)
+
+
+def override(
+    model: Any, targets: Mapping[Any, Any] | None = None, *, linear: bool = False
+) -> Override:
+    """Replace the gradient of operations, layers or functions that others call.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> def model(x):
+    ...     return np.sum(np.tanh(x))
+    >>> with gs.override({np.tanh: lambda dy, y, x: 10 * dy}) as record:
+    ...     gs.grad(model)(np.zeros(2))
+    array([10., 10.])
+    >>> changed = gs.override(model, {np.tanh: lambda dy, y, x: 10 * dy})
+    >>> gs.grad(changed)(np.zeros(2))
+    array([10., 10.])
+    >>> gs.grad(model)(np.zeros(2))
+    array([1., 1.])
+
+    In a `with` it holds for all that is called inside; with a model first, for what is
+    called inside of that model. `gs.override(fn, {...})` can be called like the
+    function. A rule, `rule(dy, y, *arguments)`, replaces the gradient alone, and an
+    operation value and gradient. A target that was never called is an error.
+
+    With `linear=True` the rules are linear in dy, and forward mode is their transpose;
+    without it forward mode is refused.
+    """
+    if targets is None:
+        model, targets = None, model
+    if not isinstance(targets, Mapping) or not targets:
+        raise GradsmithError(
+            f"override wants a dict from targets to rules, not {targets!r}\n"
+            "  what to do: gs.override({F.relu: rule}) or "
+            "gs.override(model, {F.relu: rule})"
+        )
+    if model is not None and not callable(model):
+        raise GradsmithError(
+            f"override wants a model that can be called, not {model!r}"
+        )
+    return Override(model, targets, linear)
+
+
+# Autograph leaves it alone: it calls what has this attribute as it is.
+setattr(override, "autograph_info__", None)  # noqa: B010

@@ -1,0 +1,111 @@
+"""One call of a target: its arguments, and what of them a replacement is given."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from inspect import Parameter
+from typing import Any
+
+from .. import _tree
+from .._arrays import framework_of
+from .._errors import GradsmithError
+from .._takes import OPTIONS, POSITIONAL, signature_of, takes
+
+# Arguments that matter to neither the value nor the gradient
+_IRRELEVANT = {"name", "inplace", "_stacklevel"}
+_EMPTY, _EITHER = Parameter.empty, Parameter.POSITIONAL_OR_KEYWORD
+
+
+class Call:
+    """The arguments of a call, with others in the places of its arrays if need be.
+
+    NumPy's arrays beside a framework's are constants. What is `offered` is given to
+    replacements that have a parameter of that name.
+    """
+
+    def __init__(
+        self,
+        args: Sequence[Any],
+        kwargs: dict[str, Any],
+        signature: inspect.Signature | None = None,
+        offered: dict[str, Any] | None = None,
+    ) -> None:
+        self.args = list(args)
+        self.kwargs = kwargs
+        self.offered = offered or {}
+        parameters = signature.parameters.values() if signature is not None else ()
+        self.defaults = {p.name: p.default for p in parameters}
+        self.names = [p.name for p in parameters if p.kind in POSITIONAL]
+        found = filter(None, map(framework_of, _tree.leaves((self.args, kwargs))))
+        self.framework = min({*found} - {"numpy"}, default="numpy")
+        places = [*range(len(self.args)), *kwargs]
+        self.places = [place for place in places if self.has_arrays(self._at(place))]
+
+    def has_arrays(self, x: Any) -> bool:
+        return any(framework_of(leaf) == self.framework for leaf in _tree.leaves(x))
+
+    def _at(self, place: int | str) -> Any:
+        return self.kwargs[place] if isinstance(place, str) else self.args[place]
+
+    @property
+    def signature(self) -> inspect.Signature:
+        """That of a function of the arrays alone."""
+        names = [p if isinstance(p, str) else self._name(p) for p in self.places]
+        return inspect.Signature([Parameter(n, _EITHER) for n in names])
+
+    def _name(self, i: int) -> str:
+        known = i < len(self.names) and self.names[i] not in OPTIONS
+        return self.names[i] if known else f"argument_{i}"
+
+    @property
+    def arrays(self) -> list[Any]:
+        """The arguments that are, or hold, arrays."""
+        return [self._at(place) for place in self.places]
+
+    def with_arrays(self, xs: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
+        """All arguments, with others in the places of the arrays."""
+        args, kwargs = [*self.args], {**self.kwargs}
+        for place, x in zip(self.places, xs, strict=True):
+            if isinstance(place, str):
+                kwargs[place] = x
+            else:
+                args[place] = x
+        return args, kwargs
+
+    def for_replacement(
+        self, fn: Callable[..., Any], before: int, xs: Sequence[Any], target: str
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """The arguments for `fn(*before, *args, **kwargs)`.
+
+        Arrays come by position, and so does what the caller chose. What `fn` has a
+        parameter for comes by name; what is the default anyway is left out.
+        """
+        most, own = takes(fn).maximum, [*signature_of(fn).parameters][before:]
+        given_args, given_kwargs = self.with_arrays(xs)
+        names = self.names + [""] * (len(given_args) - len(self.names))
+        args: list[Any] = []
+        kwargs = {n: x for n, x in self.offered.items() if n in own}
+        for name, x in [*zip(names, given_args, strict=False), *given_kwargs.items()]:
+            array = self.has_arrays(x)
+            if name in own and not array:
+                kwargs[name] = x
+            elif array or not self._is_idle(name, x):
+                if before + len(args) >= most:
+                    raise self._misfit(fn, name, x, target)
+                args.append(x)
+        return args, kwargs
+
+    def _is_idle(self, name: str, x: Any) -> bool:
+        """Whether an argument is what it would be if nobody had given it."""
+        default = self.defaults.get(name, _EMPTY)
+        same = type(x) is type(default) and framework_of(x) is None and x == default
+        return name in _IRRELEVANT or x is default or same
+
+    def _misfit(self, fn: Any, name: str, x: Any, target: str) -> GradsmithError:
+        shown = type(x).__name__ if framework_of(x) else repr(x)
+        return GradsmithError(
+            f"{target} is called with {name and name + '='}{shown}, for which its "
+            f"replacement {getattr(fn, '__name__', fn)!r} has no parameter\n"
+            "  what to do: add one, after those that it has"
+        )

@@ -1,0 +1,160 @@
+"""Which overrides hold here and now, and what holds them in place.
+
+What intercepts calls is installed for the whole process, once, as long as any scope
+needs it. Whether a call is changed is a matter of the scopes of its own context: other
+threads, and code outside of the `with`, go on as ever.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from itertools import count
+from threading import RLock
+from typing import Any
+
+from .._nan.places import place_here
+from .record import Record
+
+Context = Callable[[], AbstractContextManager[Any]]
+
+
+@dataclass(frozen=True)
+class Target:
+    """Something whose calls can be changed.
+
+    `key` is what interceptors know it by; `contexts` install them, `shared` those that
+    serve the whole process.
+    """
+
+    key: Hashable
+    name: str
+    contexts: tuple[Context, ...] = ()
+    shared: tuple[Context, ...] = ()
+    held: Any = None  # keeps alive what the key is an id of
+    afresh: bool = True  # any framework may have compiled it: let its Python run again
+
+
+@dataclass
+class Scope:
+    """One `with`: what stands in the place of each target."""
+
+    replacements: dict[Hashable, Any]
+    record: Record
+    model: Any = None  # calls inside of this one only
+    called: Counter[Hashable] = field(default_factory=Counter)  # targets, by their keys
+    hidden: dict[Hashable, Any] = field(default_factory=dict)  # where out of reach
+    seen: Counter[str] = field(default_factory=Counter)  # all that interceptors saw
+    number: int = field(default_factory=count(1).__next__)
+
+
+_active: ContextVar[tuple[Scope, ...]] = ContextVar("active", default=())
+_waiting: ContextVar[tuple[Scope, ...]] = ContextVar("waiting", default=())
+_suspended: ContextVar[frozenset[Hashable]] = ContextVar(
+    "suspended", default=frozenset()
+)
+
+_ruler: ContextVar[str | None] = ContextVar("ruler", default=None)
+
+
+@contextmanager
+def _given(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+def opened(scope: Scope) -> AbstractContextManager[None]:
+    """Let a scope hold; one of a model waits until that is called."""
+    if scope.model is None:
+        return _given(_active, (*_active.get(), scope))
+    return _given(_waiting, (*_waiting.get(), scope))
+
+
+@contextmanager
+def inside(model: Any) -> Iterator[None]:
+    """Let the scopes that wait for this model hold."""
+    due = tuple(scope for scope in _waiting.get() if scope.model is model)
+    with _given(_active, (*_active.get(), *due)) if due else ExitStack():
+        yield
+
+
+def off() -> AbstractContextManager[None]:
+    """While code of a replacement runs: it says itself what it wants."""
+    return _given(_active, ())
+
+
+def ruled_by(name: str) -> AbstractContextManager[None]:
+    """While a function runs that has a rule: no gradient goes through what it calls."""
+    return _given(_ruler, name)
+
+
+def without(key: Hashable) -> AbstractContextManager[None]:
+    """While the target itself runs, which the replacement has called."""
+    return _given(_suspended, _suspended.get() | {key})
+
+
+def found(key: Hashable, name: str) -> tuple[Scope, Any] | None:
+    """What stands in the place of a call, by the innermost scope that says so."""
+    saw(name)
+    if not is_due(key):
+        return None
+    scope = next(s for s in reversed(_active.get()) if key in s.replacements)
+    ruler, replacement = _ruler.get(), scope.replacements[key]
+    if ruler is not None:
+        scope.record.left(replacement.target, ruler)
+        return None
+    return scope, replacement
+
+
+def saw(name: str) -> None:
+    """Something was called, which may be what the user meant."""
+    for scope in _active.get():
+        scope.seen[name] += 1
+
+
+def numbers() -> tuple[int, ...]:
+    """The scopes that hold or wait here, for caches."""
+    return tuple(scope.number for scope in (*_active.get(), *_waiting.get()))
+
+
+def is_due(key: Hashable) -> bool:
+    """Whether a call will be changed."""
+    active, suspended = _active.get(), _suspended.get()
+    return key not in suspended and any(key in s.replacements for s in active)
+
+
+def hidden(key: Hashable) -> None:
+    """A target has run where its call could not be changed."""
+    for scope in _active.get() if is_due(key) and _ruler.get() is None else ():
+        if key in scope.replacements:
+            scope.hidden[key] = place_here()
+
+
+_lock = RLock()
+_installed: dict[Context, tuple[int, ExitStack]] = {}
+
+
+@contextmanager
+def shared(context: Context) -> Iterator[None]:
+    """Enter a context unless somebody has; the last one who leaves closes it."""
+    with _lock:
+        users, stack = _installed.get(context, (0, ExitStack()))
+        if not users:
+            stack.enter_context(context())
+        _installed[context] = (users + 1, stack)
+    try:
+        yield
+    finally:
+        with _lock:
+            users, stack = _installed[context]
+            if users > 1:
+                _installed[context] = (users - 1, stack)
+            else:
+                del _installed[context]
+                stack.close()

@@ -1,0 +1,68 @@
+import numpy as np
+import pytest
+
+import gradsmith as gs
+
+from .rules import tenfold
+
+X = np.ones(2)
+
+
+def test_a_target_that_never_occurred_is_an_error_that_says_what_did():
+    with pytest.raises(gs.GradsmithError) as caught, gs.override({np.sinh: tenfold}):
+        gs.grad(lambda x: np.sum(np.exp(x)))(X)
+    message = str(caught.value)
+    assert "the target was never called in this scope: np.sinh" in message
+    assert "np.exp, np.sum" in message
+
+
+def test_of_two_targets_the_missing_one_is_named():
+    both = {np.sinh: tenfold, np.exp: tenfold}
+    changed = gs.override(lambda x: np.sum(np.exp(x)), both)
+    with pytest.raises(gs.GradsmithError, match=r"this model: np.sinh\n"):
+        gs.grad(changed)(X)
+
+
+@pytest.mark.parametrize("target", [3, None, int, [1], "Relu!"])
+def test_what_cannot_be_overridden(target):
+    key = target if not isinstance(target, list) else len
+    with pytest.raises(gs.GradsmithError, match=r"can't be overridden.*\n.*expected"):
+        gs.override({key: tenfold})
+
+
+@pytest.mark.parametrize("value", [3, None, np.sinh, lambda x: x, dict])
+def test_what_cannot_stand_in_its_place(value):
+    with pytest.raises(gs.GradsmithError, match=r"np.tanh can't be replaced by"):
+        gs.override({np.tanh: value})
+
+
+@pytest.mark.parametrize("targets", [{}, None, [np.tanh], np.tanh])
+def test_targets_are_a_dict(targets):
+    with pytest.raises(gs.GradsmithError, match="wants a dict"):
+        gs.override(targets)
+
+
+def test_a_model_can_be_called():
+    with pytest.raises(gs.GradsmithError, match="can be called, not 3"):
+        gs.override(3, {np.tanh: tenfold})
+
+
+def test_a_function_is_changed_in_the_calls_of_the_result():
+    refused = pytest.raises(gs.GradsmithError, match=r"changed = gs\.override")
+    with refused, gs.override(lambda x: x, {np.tanh: tenfold}):
+        pass
+
+
+def test_without_a_model_there_is_nothing_to_call():
+    with pytest.raises(gs.GradsmithError, match="no function to call"):
+        gs.override({np.tanh: tenfold})(X)
+
+
+def test_a_gradient_of_the_wrong_shape_names_the_argument():
+    def scaled(x, weight):
+        return x * weight
+
+    rule = lambda dy, y, x, weight: (dy, dy)
+    changed = gs.override(lambda w: np.sum(scaled(X, w)), {scaled: rule})
+    with pytest.raises(gs.GradientContractError, match="'scaled' for 'weight'"):
+        gs.grad(changed)(np.array(3.0))
