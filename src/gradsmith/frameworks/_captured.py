@@ -89,7 +89,7 @@ class _StandIn:
     departed = ""  # by what an argument became plain in the body
 
     def mark_of(self, x: Traced, *, reading: bool = True) -> Any:
-        mark = x.marks and x.marks.get(self.key)
+        mark = x.marks.get(self.key) if x.marks else None
         if mark is not None:
             return None if mark is _BLIND else mark
         return self.mark_from_outside(x)
