@@ -13,19 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import gradsmith.numpy as gnp
-
-from .._errors import UnsupportedOperationError
 from .._define import operation
+from .._errors import UnsupportedOperationError
 from .._portable import stop_gradient
 from .calculus import calculus_of
-from .krylov import conjugate_gradients, gmres
-
-SMALL = 512  # up to so many unknowns the matrix itself is made, and factorised
+from .solvers import Solver
 
 
 class Map:
-    """A linear map of vectors, `push(v, params)`, its transpose, and how to solve it."""
+    """A linear map of vectors, `push(v, params)`, its transpose, how it is solved."""
 
     def __init__(
         self,
@@ -33,19 +29,16 @@ class Map:
         pull: Callable[..., Any] | None = None,
         *,
         symmetric: bool = False,
-        tol: float | None = None,
-        max_steps: int = 10_000,
-        solver: Callable[..., Any] | None = None,
+        how: Solver | None = None,
     ) -> None:
         self.push = push
         self.pull = pull or (push if symmetric else _transpose(push))
         self.symmetric = symmetric
-        self.tol, self.max_steps, self.solver = tol, max_steps, solver
+        self.how = how or Solver()
 
     @property
     def transposed(self) -> Map:
-        how = {name: getattr(self, name) for name in ("tol", "max_steps", "solver")}
-        return Map(self.pull, self.push, symmetric=self.symmetric, **how)
+        return Map(self.pull, self.push, symmetric=self.symmetric, how=self.how)
 
     def solve(self, b: Any, params: Any) -> Any:
         """x with push(x, params) = b."""
@@ -99,24 +92,13 @@ def _(dx: Any, x: Any, again: Any) -> Any:
 
 @operation
 def solve(b: Any, params: Any, matrix: Map) -> Any:
-    with calculus_of(b, params).quiet():
-        x = stop_gradient(_solved(b, params, matrix))
-    return attached(x, matrix.push(x, params) - b, params, matrix)
-
-
-def _solved(b: Any, params: Any, matrix: Map) -> Any:
     calculus = calculus_of(b, params)
-
-    def push(v: Any) -> Any:
-        return matrix.push(v, params)
-
-    if matrix.solver is not None:
-        return matrix.solver(push, b)
-    if b.shape[0] <= SMALL:
-        return gnp.linalg.solve(calculus.columns(push, b), b)
-    tol = matrix.tol or float(gnp.finfo(b.dtype).eps) ** 0.75
-    method = conjugate_gradients if matrix.symmetric else gmres
-    return method(push, b, tol, matrix.max_steps, calculus)
+    with calculus.quiet():
+        x = matrix.how(lambda v: matrix.push(v, params), b, matrix.symmetric, calculus)
+        x = stop_gradient(x)
+    residual = matrix.push(x, params) - b
+    matrix.how.insist(residual, b, calculus)
+    return attached(x, residual, params, matrix)
 
 
 @solve.vjp

@@ -3,7 +3,7 @@
     f(x, p) = 0 for all p:   ∂f/∂x dx + ∂f/∂p dp = 0
 
 so that dx = -J⁻¹ (∂f/∂p dp), and backwards dp = -(∂f/∂p)ᵀ J⁻ᵀ dx, J being ∂f/∂x at the
-solution. How the solution was found has no say in it: nothing of the search is recorded.
+solution. How the solution was found has no say in it, and is not recorded.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ class Equations:
         self,
         f: Callable[[Any, Any], Any],
         search: Callable[..., Any],
-        **how: Any,
+        *,
+        symmetric: bool = False,
     ) -> None:
         self.f, self.search = f, search
-        self.jacobian = Map(self._push, **how)
+        self.jacobian = Map(self._push, symmetric=symmetric)
 
     def _push(self, v: Any, at: Any) -> Any:
         """J v at (x, *params)."""

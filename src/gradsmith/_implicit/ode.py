@@ -1,7 +1,7 @@
 """Ordinary differential equations, whose gradients are solved for as well.
 
-For dy/dt = f(t, y, p), the cotangent a of y obeys an equation of its own, backwards from
-t1 to t0, and gathers that of the parameters on its way (Pontryagin's adjoint):
+For dy/dt = f(t, y, p), the cotangent a of y obeys an equation of its own, backwards
+from t1 to t0, and gathers that of the parameters on its way (Pontryagin's adjoint):
 
     da/dt = -(∂f/∂y)ᵀ a        dg/dt = -(∂f/∂p)ᵀ a
 

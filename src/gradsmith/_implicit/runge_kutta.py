@@ -63,7 +63,7 @@ class Adaptive:
             done >= 1,
             "odeint: after {steps:.0f} steps only {done:.3f} of an interval of t is "
             "done. A gradient would be wrong.\n  what to do: give max_steps=, larger "
-            "rtol= and atol=, or shorter intervals; a stiff system needs another solver",
+            "rtol= and atol=, or shorter intervals; a stiff system is not for it",
             steps=k, done=done,
         )  # fmt: skip
         return y

@@ -104,6 +104,28 @@ class Iteration:
         return x
 
 
+class Given:
+    """A solver of the user's: of f(x) = 0, or of a minimum of `value`."""
+
+    def __init__(self, solver: Any, tol: float | None, value: Any = None) -> None:
+        self.solver, self.tol, self.value = solver, tol, value
+
+    def __call__(self, x0: Any, params: Any, equations: Any) -> Any:
+        f = self.value or equations.f
+        x = self.solver(lambda x: f(x, params), x0)
+        size, first = (_norm(equations.f(x, params)) for x in (x, x0))
+        tol = self.tol or float(gnp.finfo(x0.dtype).eps) ** 0.5
+        limit = tol * gnp.maximum(first, 1 + 0 * first)
+        calculus_of(x0, params).insist(
+            size <= limit,
+            "the solver given found no solution: the residual is {residual:.1e}, more "
+            "than {limit:.1e}. A gradient would be wrong.\n  what to do: let it go on "
+            "for longer, or give a larger tol=",
+            residual=size, limit=limit,
+        )  # fmt: skip
+        return x
+
+
 def _tolerance(tol: float | None, x: Any) -> float:
     """What is reached in any case: some hundred units in the last place."""
     return tol if tol is not None else 1e3 * float(gnp.finfo(x.dtype).eps)

@@ -11,6 +11,7 @@ import gradsmith.numpy as gnp
 from .. import _tree
 from .._arrays import framework_of
 from .._errors import GradsmithError
+from .calculus import calculus_of
 
 
 class Shape:
@@ -70,3 +71,22 @@ def split(params: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
         return _tree.map(lambda x: next(others) if x is _ARRAY else x, rest)
 
     return arrays, rebuild
+
+
+def on_vectors(
+    fn: Callable[..., Any], x: Any, params: Any, what: str, returned: Callable[..., Any]
+) -> tuple[Shape, Any, Callable[..., Any], list[Any]]:
+    """A function of trees as one of a vector and a list of arrays.
+
+    What it captures is among these where nothing else would find it. `returned(shape,
+    y)` makes what it returns fit.
+    """
+    shape = Shape(x, what)
+    arrays, rebuild = split(params)
+
+    def pure(v: Any, arrays: Any) -> Any:
+        return returned(shape, fn(shape.arrays(v), *rebuild(arrays)))
+
+    vector = shape.vector(x)
+    pure, arrays = calculus_of(x, arrays).converted(pure, vector, arrays)
+    return shape, vector, pure, arrays

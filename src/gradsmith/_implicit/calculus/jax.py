@@ -7,6 +7,7 @@ from contextlib import nullcontext
 from typing import Any
 
 import jax
+from jax.core import Tracer as _Tracer
 
 from . import engine
 
@@ -39,7 +40,7 @@ def columns(push: Callable[[Any], Any], like: Any) -> Any:
 
 
 def insist(holds: Any, text: str, **facts: Any) -> None:
-    if not any(isinstance(x, jax.core.Tracer) for x in (holds, *facts.values())):
+    if not any(isinstance(x, _Tracer) for x in (holds, *facts.values())):
         engine.insist(holds, text, **facts)
         return
 

@@ -20,7 +20,8 @@ def vjp(fn: Any, xs: list[Any]) -> Any:
         ys = fn(xs)
 
     def pull(dys: list[Any]) -> list[Any]:
-        return tape.gradient(ys, xs, dys, unconnected_gradients="zero")
+        zero = tf.UnconnectedGradients.ZERO
+        return tape.gradient(ys, xs, dys, unconnected_gradients=zero)
 
     return ys, pull
 
