@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 import gradsmith.numpy as gnp
 
 from .. import _tree
@@ -21,7 +23,7 @@ class Shape:
         self.tree = _tree.map(lambda x: None, tree)
         found = _tree.leaves(tree)
         for x in found:
-            if framework_of(x) is None or "float" not in str(x.dtype):
+            if not _is_array(x) or "float" not in str(x.dtype):
                 raise GradsmithError(
                     f"{what} must be an array of floating-point numbers, or a tree of "
                     f"them; got {getattr(x, 'dtype', type(x).__name__)}"
@@ -60,11 +62,15 @@ def _shown(shapes: Sequence[Any]) -> str:
     return ", ".join(map(str, shapes)) or "none"
 
 
+def _is_array(x: Any) -> bool:
+    return framework_of(x) is not None or isinstance(x, np.generic)
+
+
 def split(params: Any) -> tuple[list[Any], Callable[[Sequence[Any]], Any]]:
     """The arrays of a tree, and what puts others in their places."""
-    arrays = [x for x in _tree.leaves(params) if framework_of(x) is not None]
+    arrays = [x for x in _tree.leaves(params) if _is_array(x)]
     # What stays must not hold the arrays: they may be tracers.
-    rest = _tree.map(lambda x: x if framework_of(x) is None else _ARRAY, params)
+    rest = _tree.map(lambda x: _ARRAY if _is_array(x) else x, params)
 
     def rebuild(arrays: Sequence[Any]) -> Any:
         others = iter(arrays)
