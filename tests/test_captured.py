@@ -537,3 +537,23 @@ def test_an_accumulator_does_not_follow_its_own_tangents(kind):
             dy = accumulator.jvp(square(x))
             z = c * dy
         assert dy.item() == accumulator.jvp(z).item() == 6
+
+
+def test_a_body_may_differentiate_a_tensor_that_nobody_follows():
+    v, x = gs.Variable(3.0), gs.Tensor(np.ones(3))
+
+    @gs.operation
+    def op(x):
+        z = gs.Tensor(np.ones(3))
+        return x + v * gs.grad(lambda z: np.sum(z[:2] ** 2))(z)
+
+    @op.vjp
+    def _(dy, y, x):
+        return dy
+
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        y = op(x)
+    dx, dv = tape.gradient(y, [x, v])
+    assert dx.numpy().tolist() == [1, 1, 1]
+    assert dv.item() == 4
