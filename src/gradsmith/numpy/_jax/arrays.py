@@ -80,6 +80,11 @@ ndim, shape = jnp.ndim, jnp.shape
 zeros_like, ones_like = jnp.zeros_like, jnp.ones_like
 
 
+def known_values(x: Any) -> Any:
+    """What an array holds, if it is there to be read; None while it is traced."""
+    return None if isinstance(x, jax.core.Tracer) else np.asarray(x)
+
+
 def is_bool(x: Any) -> bool:
     dtype = getattr(x, "dtype", None)
     return dtype is not None and dtype == np.bool_
