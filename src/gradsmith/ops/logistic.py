@@ -20,7 +20,7 @@ def _decay(x: Any) -> Any:
 
 
 def _decay_in_parts(x: Any) -> tuple[Any, Any]:
-    """exp(-|x|) as a product: far below 0 it has few digits left, and x times it more."""
+    """exp(-|x|) as a product: far below 0 it has few digits, x times it more."""
     far = x < -64
     e = gnp.exp(gnp.where(far, x + 64, -gnp.abs(x)))
     return e, gnp.where(far, _EXP_64, gnp.ones_like(x))
