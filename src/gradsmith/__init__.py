@@ -39,6 +39,7 @@ __version__ = "0.1.0"
 _scipy_hook.install()
 
 if TYPE_CHECKING:
+    from . import ops
     from ._check import assert_gradients, check
     from ._examples import example
     from ._nan import find_nan
@@ -51,6 +52,7 @@ _LAZY = {
     "check": "_check",
     "example": "_examples",
     "find_nan": "_nan",
+    "ops": "ops",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -62,7 +64,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    module = import_module(f".{_LAZY[name]}", __name__)
+    return module if name == "ops" else getattr(module, name)
 
 
 def __dir__() -> list[str]:
@@ -95,6 +98,7 @@ __all__ = [
     "jvp",
     "not_differentiable",
     "operation",
+    "ops",
     "optimizers",
     "python_op",
     "release_memory",
