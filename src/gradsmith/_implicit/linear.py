@@ -74,7 +74,7 @@ def _(dx: Any, x: Any, residual: Any, params: Any, matrix: Map) -> Any:
 
 @_unit.jvp
 def _(d: Any, x: Any, residual: Any, params: Any, matrix: Map) -> Any:
-    return _once(matrix.solve(d[0], params))
+    return _once(matrix.solve(d[0] if params else d, params))
 
 
 @operation

@@ -15,6 +15,7 @@ from .._define import operation
 from .._portable import stop_gradient
 from .calculus import calculus_of
 from .linear import Map, attached
+from .solvers import SingularError, Solver
 
 
 class Equations:
@@ -30,6 +31,17 @@ class Equations:
         self.f, self.search = f, search
         self.jacobian = Map(self._push, symmetric=symmetric)
 
+    def step(self, r: Any, x: Any, params: Any) -> Any:
+        """J⁻¹ r, as far as there is one: the search judges by its own residual."""
+        b, push = r, lambda v: self._push(v, [x, *params])
+        try:
+            return Solver()(push, b, self.jacobian.symmetric, calculus_of(x))
+        except SingularError as error:
+            raise SingularError(
+                "no solution was found: where the search has come to, ∂f/∂x is "
+                "singular\n  what to do: start elsewhere (x0)"
+            ) from error
+
     def _push(self, v: Any, at: Any) -> Any:
         """J v at (x, *params)."""
         x, *params = at
@@ -40,7 +52,10 @@ class Equations:
 def solution(x0: Any, params: Any, equations: Equations) -> Any:
     """The x with equations.f(x, params) = 0 that the search finds from x0."""
     with calculus_of(x0, params).quiet():
-        x = stop_gradient(equations.search(x0, params, equations))
+        x = equations.search(x0, params, equations)
+        # One more step of Newton's: all digits, where a search ends with half of them.
+        x = x - equations.step(equations.f(x, params), x, params)
+        x = stop_gradient(x)
     return attached(x, equations.f(x, params), [x, *params], equations.jacobian)
 
 

@@ -46,14 +46,14 @@ def odeint(
             f"  expected: shape (n,) with n >= 1\n  got: shape {tuple(gnp.shape(t))}"
         )
     shape, y, slope, arrays = on_vectors(
-        lambda y, t, *params: f(t, y, *params), y0, (t[0], *params), "y0",
+        lambda y, t, *params: f(t, y, *params), y0, (t[0, ...], *params), "y0",
         lambda shape, dy: shape.vector(dy, "f(t, y)"),
     )  # fmt: skip
     solver = _solver(method, steps, rtol, atol, max_steps, y)
     flow = Flow(lambda t, y, arrays: slope(y, [t, *arrays]), solver)
     ys = [y]
     for i in range(t.shape[0] - 1):
-        ys.append(advance(ys[-1], t[i], t[i + 1], arrays[1:], flow))
+        ys.append(advance(ys[-1], t[i, ...], t[i + 1, ...], arrays[1:], flow))
     return _tree.map(lambda *parts: gnp.stack(parts), *map(shape.arrays, ys))
 
 

@@ -45,7 +45,7 @@ class Newton:
 
         def step(state: Any) -> Any:
             x, r, size, _, k = state
-            d = equations.jacobian.solve(r, [x, *params])
+            d = equations.step(r, x, params)
             x, r, new = _shortened(x, d, r, size, residual, calculus)
             return [x, r, new, size, k + 1]
 

@@ -11,6 +11,7 @@ from .._errors import GradsmithError
 from .krylov import conjugate_gradients, gmres
 
 SMALL = 512  # up to so many unknowns the matrix itself is made, and factorised
+_TINY = 1e-30  # a right-hand side of zeros
 SINGULAR = "the linear system has no solution, or many: its matrix is singular"
 UNSOLVED = (
     "the linear system was not solved: the residual is {residual:.1e} of the "
@@ -18,6 +19,10 @@ UNSOLVED = (
     "singular, or said to be symmetric and is not? Give max_steps=, a larger tol=, or "
     "solver=fn(matvec, b)"
 )
+
+
+class SingularError(GradsmithError):
+    """A matrix can't be inverted."""
 
 
 class Solver:
@@ -47,7 +52,7 @@ class Solver:
         """Raise if the residual is larger than all rounding explains."""
         off, size = (gnp.sqrt(gnp.sum(r * r)) for r in (residual, b))
         calculus.insist(
-            off <= 100 * self.tolerance(b) * size,
+            off <= 100 * self.tolerance(b) * size + _TINY,
             UNSOLVED,
             residual=off / gnp.where(size > 0, size, 1),
         )
@@ -58,5 +63,5 @@ def _factorised(a: Any, b: Any) -> Any:
         return gnp.linalg.solve(a, b)
     except Exception as error:  # each framework has an error of its own
         if "singular" in str(error).lower() or "invertible" in str(error):
-            raise GradsmithError(SINGULAR) from error
+            raise SingularError(SINGULAR) from error
         raise

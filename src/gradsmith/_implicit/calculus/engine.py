@@ -38,7 +38,8 @@ def converted(fn: Any, x: Any, arrays: list[Any]) -> tuple[Any, list[Any]]:
 
 
 def columns(push: Callable[[Any], Any], like: Any) -> Any:
-    return np.stack([push(e) for e in np.eye(len(like), dtype=like.dtype)], axis=-1)
+    found = [push(e) for e in np.eye(len(like), dtype=like.dtype)]
+    return np.stack(found, axis=-1) if found else np.zeros((0, 0), like.dtype)
 
 
 def insist(holds: Any, text: str, **facts: Any) -> None:
