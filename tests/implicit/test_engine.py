@@ -11,7 +11,6 @@ from gradsmith import ops
 
 from .problems import PROBLEMS, P, W, captured, linear, loss, odeint, root
 
-
 EXACT = [problem for problem in PROBLEMS if problem is not odeint]
 
 
@@ -152,7 +151,7 @@ def test_the_times_have_gradients_and_may_run_backwards():
 def test_equal_steps_of_the_classical_method():
     def at(rate):
         t = np.array([0.0, 1.0])
-        f = lambda t, y, rate: -rate * y  # noqa: E731
+        f = lambda t, y, rate: -rate * y
         return ops.odeint(f, np.array(1.0), t, rate, method="rk4", steps=20)[-1]
 
     assert gs.grad(at)(np.array(2.0)) == pytest.approx(-np.exp(-2), rel=1e-4)
@@ -223,8 +222,8 @@ def test_an_integration_that_does_not_end():
     def blowing_up(t, y):
         return y**2
 
+    t = np.array([0.0, 2.0])
     with pytest.raises(gs.GradsmithError, match="odeint: after 100 steps"):
-        t = np.array([0.0, 2.0])
         ops.odeint(blowing_up, np.array([1.0]), t, max_steps=100)
 
 

@@ -34,13 +34,13 @@ from .straight_through import (
 )
 
 __all__ = [
-    "argmin", "binary_cross_entropy_with_logits", "clamp", "clip_by_norm", "clip_by_value",
-    "cross_entropy", "divide", "fixed_point", "floor", "focal", "gaussian_nll", "gelu",
-    "gumbel_softmax", "huber", "kl_divergence", "linear_solve", "log1mexp", "log_sigmoid",
-    "log_softmax", "logsumexp", "nan_to_zero", "noise", "norm", "odeint", "one_hot_argmax",
-    "poisson_nll", "quantize", "reverse", "root", "round", "safe_where", "scale", "sigmoid",
-    "sign", "silu", "softmax", "softplus", "spike_arctan", "spike_fast_sigmoid",
-    "sqrt", "xlogy",
+    "argmin", "binary_cross_entropy_with_logits", "clamp", "clip_by_norm",
+    "clip_by_value", "cross_entropy", "divide", "fixed_point", "floor", "focal",
+    "gaussian_nll", "gelu", "gumbel_softmax", "huber", "kl_divergence", "linear_solve",
+    "log1mexp", "log_sigmoid", "log_softmax", "logsumexp", "nan_to_zero", "noise",
+    "norm", "odeint", "one_hot_argmax", "poisson_nll", "quantize", "reverse", "root",
+    "round", "safe_where", "scale", "sigmoid", "sign", "silu", "softmax", "softplus",
+    "spike_arctan", "spike_fast_sigmoid", "sqrt", "xlogy",
 ]  # fmt: skip
 
 
