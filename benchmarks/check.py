@@ -12,19 +12,10 @@ import subprocess
 import sys
 from collections.abc import Callable
 from importlib.util import find_spec
-from pathlib import Path
-from time import perf_counter
 from typing import Any
 
-import numpy as np
-
-import gradsmith as gs
-import gradsmith.numpy as gnp
 from benchmarks._measure import Progress
-from benchmarks._peers import load
 from benchmarks._report import Options, Report, Row
-from gradsmith._check.kits import kit_for
-from gradsmith._subject import subject_of
 from gradsmith._survival.probe import first_line
 
 SMALL, RIGHT, WRONG = 0.3, 1.0, 3.0  # seconds
@@ -36,125 +27,6 @@ FRAMEWORKS = {
     "tensorflow": "TensorFlow",
 }
 LARGE = ("numpy", "torch")  # the large ones are measured in these
-
-
-# --- operations ----------------------------------------------------------------------
-
-
-def elementwise(wrong: int | None = None) -> Any:
-    """x sin(x); at one element the gradient is half of it, if asked for."""
-
-    @gs.operation
-    def times_sine(x: Any) -> Any:
-        return x * gnp.sin(x)
-
-    @times_sine.vjp
-    def rule(dy: Any, y: Any, x: Any) -> Any:
-        dx = dy * (gnp.sin(x) + x * gnp.cos(x))
-        if wrong is None or wrong >= int(np.prod(x.shape)):
-            return dx
-        here = np.zeros(x.shape, bool)
-        here.flat[wrong] = True
-        return gnp.where(gnp.asarray(here, like=dx), 0.5 * dx, dx)
-
-    return times_sine
-
-
-def softmax() -> Any:
-    @gs.operation
-    def softmax(x: Any) -> Any:
-        e = gnp.exp(x - gnp.max(x, axis=-1, keepdims=True))
-        return e / gnp.sum(e, axis=-1, keepdims=True)
-
-    @softmax.vjp
-    def rule(dy: Any, y: Any, x: Any) -> Any:
-        return y * (dy - gnp.sum(y * dy, axis=-1, keepdims=True))
-
-    return softmax
-
-
-def normal(*shape: int) -> np.ndarray:
-    return np.random.default_rng(0).standard_normal(shape)
-
-
-# --- measured in a process of its own ------------------------------------------------
-
-
-def small(framework: str, rounds: int) -> dict[str, float]:
-    """Seconds of the first check and of the best of others, for each operation."""
-    _import(framework)
-    found = {}
-    for name, op in (("elementwise", elementwise()), ("softmax", softmax())):
-        times = [_seconds(lambda op=op: _right(op, normal(3, 4), framework))]
-        times += [
-            _seconds(lambda op=op: _right(op, normal(3, 4), framework))
-            for _ in range(rounds)
-        ]
-        found[f"{name}, first"] = times[0]
-        found[f"{name}, again"] = min(times[1:])
-    return found
-
-
-def large(framework: str, size: int, rounds: int) -> dict[str, float]:
-    """Seconds of a right gradient and of one with a single wrong element, and memory.
-
-    Memory is that of the first check of this size.
-    """
-    small(framework, 1)
-    x, place = normal(size), size * 2 // 3
-    before = _peak()
-    _right(elementwise(), x, framework)
-    memory = (_peak() - before) / x.nbytes
-    right = [
-        _seconds(lambda: _right(elementwise(), x, framework)) for _ in range(rounds)
-    ]
-    wrong = [
-        _seconds(lambda: _located(elementwise(place), x, framework, place))
-        for _ in range(rounds)
-    ]
-    return {"memory": memory, "right": min(right), "wrong": min(wrong)}
-
-
-def _import(framework: str) -> None:
-    """All that is imported at first use, which is not what is measured."""
-    if framework != "numpy":
-        load(framework)
-    gs.check  # noqa: B018
-    kit_for(framework)
-    subject_of(elementwise(), framework)
-
-
-def _seconds(call: Callable[[], None]) -> float:
-    start = perf_counter()
-    call()
-    return perf_counter() - start
-
-
-def _right(op: Any, x: np.ndarray, framework: str) -> None:
-    report = gs.check(op, x, framework=framework)
-    if not report.ok:  # a wrong verdict is easily fast
-        raise AssertionError(f"a right gradient was not accepted: {report}")
-
-
-def _located(op: Any, x: np.ndarray, framework: str, place: int) -> None:
-    report = gs.check(op, x, framework=framework)
-    if [f.elements for f in report.findings] != [f"element [{place}]"]:
-        raise AssertionError(f"element {place} was not located: {report}")
-
-
-def _peak() -> int:
-    """The most bytes that this process had so far."""
-    status = Path("/proc/self/status")
-    if status.exists():  # what getrusage tells is that of the parent too
-        line = next(s for s in status.open() if s.startswith("VmHWM"))
-        return int(line.split()[1]) * 1024
-    import resource
-
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return used if sys.platform == "darwin" else used * 1024
-
-
-# --- the report ----------------------------------------------------------------------
 
 
 def run(options: Options) -> Report:
@@ -217,10 +89,10 @@ def _row(case: str, seconds: float, most: float, target: float | None = 1.0) -> 
 
 
 def _in_a_process(what: str, *args: Any) -> dict[str, float]:
-    """What a function of this module finds in a fresh interpreter."""
+    """What a function of `_checks` finds in a fresh interpreter."""
     program = (
-        "import json; from benchmarks import check; "
-        f"print(json.dumps(check.{what}(*{args!r})))"
+        "import json; from benchmarks import _checks; "
+        f"print(json.dumps(_checks.{what}(*{args!r})))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True

@@ -101,7 +101,7 @@ class Application:
         self.outputs = outputs
         self.variables = variables
         self.grad = grad
-        self.vjp = grad or operation.vjp_rule  # in whichever form it came
+        self.vjp = operation.vjp_rule if grad is None else grad  # whichever it has
         self.bound = bound
         self.y = y
 

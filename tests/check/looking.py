@@ -9,7 +9,7 @@ import numpy as np
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith._check.kits import kit_for
-from gradsmith._check.problem import as_array, problem_of
+from gradsmith._check.making import as_array, problem_of
 from gradsmith._check.session import Session
 from gradsmith._subject import framework_for, prepared, subject_of
 

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gradsmith._check.differences import noise_of, slope
+from gradsmith._check.differences import slope
+from gradsmith._check.noise import noise_of
 
 SMOOTH = {
     "exp": (np.exp, np.exp),

@@ -11,7 +11,7 @@ from gradsmith._check.diagnosis.border import simplest
 from gradsmith._check.diagnosis.places import places
 from gradsmith._check.flat import Part
 
-from .wrong import compared, explained, normal, operation, softmax, softmax_rule
+from .wrong import compared, explained, normal, only, operation, softmax, softmax_rule
 
 X = np.arange(12).reshape(3, 4)
 
@@ -60,17 +60,6 @@ def test_the_simplest_number_of_an_interval(low, high, words):
 # --- elements
 
 
-def only(where, rule, factor=0.5):
-    """A rule that gives half of the gradient for some elements, or another share."""
-
-    def wrong(dy, y, x):
-        dx = rule(dy, y, x)
-        flags = where(np.arange(int(np.prod(dx.shape))).reshape(dx.shape))
-        return gnp.where(gnp.asarray(flags, like=dx), factor * dx, dx)
-
-    return wrong
-
-
 def cube(x):
     return x * x * x
 
@@ -109,7 +98,7 @@ def test_from_element_1024_on(shape, forward, rule):
 
 
 @pytest.mark.parametrize(
-    ("forward", "rule", "most"), [(cube, cube_rule, 40), (softmax, softmax_rule, 100)]
+    ("forward", "rule", "most"), [(cube, cube_rule, 20), (softmax, softmax_rule, 100)]
 )
 def test_one_wrong_element_in_a_million(forward, rule, most):
     calls = []
@@ -122,7 +111,7 @@ def test_one_wrong_element_in_a_million(forward, rule, most):
     ground, test, session = compared(op, normal(1000, 1000))
     calls.clear()
     found = explain(ground, test, session)
-    assert len(calls) < most
+    assert sum(shape == (1000, 1000) for shape in calls) < most
     assert found.elements == "element [654, 321]"
     assert found.diagnosis == "factor of one element"
 

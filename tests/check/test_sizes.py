@@ -5,10 +5,11 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith._check.beginning import smaller
 from gradsmith._check.kits import kit_for
-from gradsmith._check.problem import problem_of
+from gradsmith._check.making import problem_of
 from gradsmith._check.session import GIVEN, PART
-from gradsmith._check.sizes import resized, smaller
+from gradsmith._check.sizes import resized
 from gradsmith._subject import subject_of
 
 from .wrong import add, matmul, matmul_rule, normal, operation

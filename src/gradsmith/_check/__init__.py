@@ -13,9 +13,9 @@ from .._errors import GradsmithError, annotate
 from .._subject import framework_for, of_operation, prepared, subject_of
 from .inputs import Given, given
 from .kits import kit_for
+from .making import as_array, problem_of
 from .merge import merged
 from .model import Finding, Look, Report, Verdict
-from .problem import as_array, problem_of
 from .run import run
 from .session import Session
 

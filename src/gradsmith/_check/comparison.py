@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from .differences import Slope, parts
 from .flat import Part
+from .scales import norm
 
 CLEAR = 0.1  # a resolution beyond this says nothing
 ROUNDING = 2.0**-46
@@ -24,9 +27,10 @@ class Test:
     high: float
     error: float
     scale: float
+    slope: Slope  # of each output
     even: bool = False  # equal elements are moved alike
 
-    @property
+    @cached_property
     def rule(self) -> float:
         return float(np.sum(self.terms))
 
@@ -47,3 +51,19 @@ class Test:
     @property
     def says_something(self) -> bool:
         return self.resolution < CLEAR
+
+
+def sums(u: np.ndarray, found: Slope) -> tuple[float, float, float, float]:
+    """<u, slope>, the least and the most; the norms of its error and of itself."""
+    found_in = []
+    for part in parts(u.size):
+        known = u[part] != 0
+        one, two, error = (
+            np.where(known, each[part], 0.0) * u[part]
+            for each in (found.low, found.high, found.error)
+        )
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        size = np.maximum(np.abs(one), np.abs(two))
+        found_in.append((np.sum(low), np.sum(high), norm(error), norm(size)))
+    low, high, error, size = np.array(found_in).reshape(-1, 4).T
+    return float(np.sum(low)), float(np.sum(high)), norm(error), norm(size)

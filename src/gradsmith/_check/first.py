@@ -13,63 +13,47 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import cached_property
 
 import numpy as np
 
-from .comparison import Test
-from .differences import STEPS, Slope, noise_of, slope
-from .flat import Flat, Part, Point
-from .scales import norm, on_grid, power_of_two, usual
+from .comparison import Test, sums
+from .differences import Slope
+from .flat import Part
+from .noise import MANY
+from .scales import norm, power_of_two, usual
+from .surroundings import STEP, Surroundings
+from .ties import tied
 from .triangles import mirrored
 
-SETTLED = 1e-3  # the relative error of an output that still tells something
 SIGMAS = 8.0  # how many of its errors a sum may be off
 SHARP = 1e4  # an output this much less certain than the usual one is left out
 FEW_DIGITS = 2.0**-33  # what a rule may lose by rounding, at most
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
 GROUPS = 3  # of elements, each hidden by those before
-STEP = 0.125
-FINER = 2.0 ** np.array([-10, -20, -30])  # for functions with many waves in a step
-STRAIGHT = 1e-8
-# What a direction is made of: few digits, and none that are small beside another
-DIGITS = np.array([-7, -6, -5, -4, -3, 3, 4, 5, 6, 7]) / 4
-MANY = 10**5  # elements, for which fewer steps have to do
-FEW = 4
 
 
-class Ground:
-    """A point at which directions are tried: value, rule and noise there."""
-
-    def __init__(self, flat: Flat, random: np.random.Generator) -> None:
-        self.flat = flat
-        self.random = random
-        self.x = on_grid(flat.x, flat.eps)
-        self.point: Point = flat.linear(self.x)
-        self.y = self.point.y
-        self.noise = noise_of(self.value, self.x, self.y, eps=flat.eps, random=random)
-        # Where a gradient was not finite; more may come with other upstreams.
-        self.not_finite = ~np.isfinite(self.point.pull(self.upstream()))
-
-    def value(self, x: np.ndarray) -> np.ndarray:
-        """f(x) near by; NaN where the operation fails, as outside of its domain."""
-        try:
-            return self.flat.value(x)
-        except Exception:
-            return np.full(self.y.shape, np.nan)
+class Ground(Surroundings):
+    """A point at which the rule is compared with differences."""
 
     def tests(
         self, *, even: bool = False, done: Callable[[str], bool] = lambda name: False
     ) -> Iterator[Test]:
         """The comparisons for each argument, until enough is known of it.
 
-        Also with equal elements moved alike.
+        Also with equal elements moved alike, of one argument or of several.
         """
         for part in self.flat.arguments.parts:
             for test in self._of(part, even):
                 if done(part.name):
                     break
                 yield test
+        ties = tied(self.flat, self.x) if self.x.size < MANY else None
+        if ties is None or np.any(self.not_finite[ties.elements]):
+            return
+        for test in self.along(ties.part, ties.elements, even=True):
+            if any(map(done, (*ties.names, ties.part.name))):
+                break
+            yield test
 
     def _of(self, part: Part, even: bool) -> Iterator[Test]:
         chosen = np.zeros(self.x.size, bool)
@@ -134,56 +118,23 @@ class Ground:
                 return
             yield self._compare(part, v, u, g, found)
 
-    def slope(self, v: np.ndarray, step: float = STEP) -> Slope:
-        """By differences; once more with smaller steps, where most don't settle."""
-        found = self._slope(v, step)
-        for finer_step in step * FINER:
-            if 2 * np.count_nonzero(self.settled(found)) >= found.error.size:
-                break
-            finer = self._slope(v, finer_step)
-            # Straight at once, where the larger steps are not: one step of a staircase
-            straight = finer.bend <= STRAIGHT * finer.size
-            error = np.where(straight, np.inf, finer.error)
-            found = found.or_better(replace(finer, error=error))
-        return found
-
-    def _slope(self, v: np.ndarray, step: float) -> Slope:
-        found = slope(
-            self.value,
-            self.x,
-            v,
-            y=self.y,
-            noise=self.noise,
-            step=step,
-            steps=STEPS if self.x.size < MANY else FEW,
-        )
-        # Where y is nothing beside what moves, it may have been rounded to that.
-        size = np.abs(v) if v.size == self.y.size else np.max(np.abs(v))
-        nothing = np.broadcast_to(4 * self.flat.eps * size, self.y.shape)
-        lost = (np.abs(self.y) <= nothing) & (found.size <= nothing)
-        return replace(found, error=np.where(lost, nothing, found.error), lost=lost)
-
     def _compare(
         self, part: Part, v: np.ndarray, u: np.ndarray, g: np.ndarray, found: Slope
     ) -> Test:
         terms = np.where(v != 0, g, 0.0) * v
-        low, high, error = (
-            np.where(u != 0, each, 0.0) * u
-            for each in (found.low, found.high, found.error)
-        )
-        size = norm(np.maximum(np.abs(low), np.abs(high)))
-        rounding = 64 * self.flat.eps * norm(terms)
+        low, high, error, size = sums(u, found)
         return Test(
             part,
             v,
             u,
             terms,
-            float(np.sum(np.minimum(low, high))),
-            float(np.sum(np.maximum(low, high))),
-            SIGMAS * norm(error) + rounding,
+            low,
+            high,
+            SIGMAS * error + 64 * self.flat.eps * norm(terms),
             max(size, norm(terms))
             or norm(np.where(u != 0, self.y, 0.0) * u)
             or norm(u),
+            found,
         )
 
     def _hidden(self, tests: list[Test], chosen: np.ndarray) -> np.ndarray:
@@ -194,35 +145,6 @@ class Ground:
         # If all of them are hidden, to move them once more would show no more.
         return np.zeros_like(chosen) if np.array_equal(hidden, chosen) else hidden
 
-    # --- what u and v are made of
-
-    @cached_property
-    def scale(self) -> np.ndarray:
-        """How far each argument is moved, times the step."""
-        x = np.abs(self.x)
-        plain = (x > 0) & np.isfinite(x)
-        typical = usual(x[plain]) if np.any(plain) else 1.0
-        return power_of_two(np.where(plain, x, typical))
-
-    def direction(self) -> np.ndarray:
-        """Random signs and magnitudes; few digits, so that x + h v is exact."""
-        digits = DIGITS[self.random.integers(0, DIGITS.size, self.x.size)]
-        return mirrored(self.scale * digits, self.flat)
-
-    def upstream(self) -> np.ndarray:
-        """Random signs and magnitudes, with all digits: what rounds them shows."""
-        u = self.random.uniform(-1, 1, self.y.size)
-        u += np.copysign(0.75, u)
-        return u if self.flat.eps < 2.0**-40 else u.astype(np.float32).astype(float)
-
-    def settled(self, found: Slope) -> np.ndarray:
-        """Which outputs are known well enough to say something."""
-        with np.errstate(all="ignore"):
-            flat = 2**17 * self.flat.eps * np.abs(self.y)  # where y does not change
-            allowed = np.maximum(SETTLED * found.size, flat)
-            known = found.error <= np.where(np.isfinite(allowed), allowed, 0.0)
-        return known if found.lost is None else known | found.lost
-
     def _weights(self, found: Slope, among: np.ndarray | None) -> Iterator[np.ndarray]:
         """Upstreams for what is known well: as it is, and each output alike."""
         settled = self.settled(found)
@@ -230,19 +152,22 @@ class Ground:
             settled &= among
         if not np.any(settled):
             return
-        yield np.where(settled & sharp(found.error, settled), self.upstream(), 0.0)
         moves = settled & (found.size > 0)
         if found.lost is not None:
             moves &= ~found.lost
-        if not np.any(moves):
+        some = bool(np.any(moves))
+        usual_ones = moves if some else settled
+        known = settled & sharp(found.error, usual_ones)
+        yield np.where(known, self.upstream(), 0.0)
+        if not some:
             return
         size = np.maximum(found.size, 1e3 * found.error)
         # What does not move is scaled like the others.
         size = np.where(moves, size, usual(size[moves]))
-        known = settled & sharp(found.error / size, settled)
+        known = settled & sharp(found.error / size, usual_ones)
         yield np.where(known, self.upstream() / power_of_two(size), 0.0)
 
 
-def sharp(error: np.ndarray, settled: np.ndarray) -> np.ndarray:
-    """Not much less certain than the usual."""
-    return error <= SHARP * usual(error[settled])
+def sharp(error: np.ndarray, some: np.ndarray) -> np.ndarray:
+    """Not much less certain than is usual among some."""
+    return error <= SHARP * usual(error[some])

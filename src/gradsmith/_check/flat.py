@@ -12,7 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .problem import Arrays, Problem
+from .linear import Arrays
+from .problem import Problem
 
 
 @dataclass(frozen=True)
@@ -57,11 +58,13 @@ class Layout:
         return [part.array(vector) for part in self.parts]
 
     def vector(self, arrays: Sequence[np.ndarray | None]) -> np.ndarray:
-        """The vector of some arrays; None is zero."""
+        """The vector of some arrays, perhaps of their memory; None is zero."""
         pieces = [
-            np.zeros(part.size) if x is None else _reals(x, part.is_complex)
+            np.zeros(part.size) if x is None else _reals(x, part)
             for part, x in zip(self.parts, arrays, strict=True)
         ]
+        if len(pieces) == 1:
+            return pieces[0]
         return np.concatenate(pieces) if pieces else np.zeros(0)
 
     def part_of(self, i: int) -> Part:
@@ -77,10 +80,15 @@ def layout_of(names: Sequence[str], arrays: Sequence[np.ndarray]) -> Layout:
     return Layout(tuple(parts))
 
 
-def _reals(x: np.ndarray, is_complex: bool) -> np.ndarray:
-    if is_complex:
-        return np.ascontiguousarray(x, complex).reshape(-1).view(float)
-    return np.ravel(np.real(x)).astype(float, copy=False)
+def _reals(x: np.ndarray, part: Part) -> np.ndarray:
+    if part.is_complex:
+        found = np.ascontiguousarray(x, complex).reshape(-1).view(float)
+    else:
+        found = np.ravel(np.real(x)).astype(float, copy=False)
+    if found.size != part.size:  # TensorFlow takes any
+        shapes = f"{x.shape} for {part.name} of shape {part.shape}"
+        raise ValueError(f"an array of shape {shapes}")
+    return found
 
 
 @dataclass(frozen=True)
@@ -110,7 +118,7 @@ class Flat:
         outputs = layout_of(_output_names(found.ys), found.ys)
 
         def pull(dy: np.ndarray) -> np.ndarray:
-            return self._vector(found.pull(outputs.arrays(dy)))
+            return self.arguments.vector(found.pull(outputs.arrays(dy)))
 
         return Point(outputs.vector(found.ys), pull, outputs)
 
@@ -122,11 +130,7 @@ class Flat:
     def curve(self, x: np.ndarray, dy: Arrays, v: np.ndarray) -> np.ndarray:
         """The gradient of <pull(dy), v> by x."""
         arrays = self.arguments.arrays
-        return self._vector(self.problem.curve(arrays(x), dy, arrays(v)))
-
-    def _vector(self, gradients: Sequence[np.ndarray | None]) -> np.ndarray:
-        """Gradients as a vector; one of another shape is summed, as PyTorch would."""
-        return self.arguments.vector(gradients)
+        return self.arguments.vector(self.problem.curve(arrays(x), dy, arrays(v)))
 
     @property
     def symmetric(self) -> frozenset[str]:

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from .flat import Layout, layout_of
-from .problem import Arrays, Problem, wide
+from .linear import Arrays, wide
+from .problem import Problem
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from .comparison import Test
 from .scales import usual
 
 if TYPE_CHECKING:
-    from .first import Ground
+    from .surroundings import Surroundings
 
 AWAY = 2.0**-18  # far enough that y still has digits for differences
 SHORTER = 64
@@ -25,7 +25,7 @@ FEW = 3  # of many elements, some show it at once
 SMOOTH = 0.05  # what slopes so near may differ by, if there is no kink
 
 
-def is_among_neighbours(ground: Ground, test: Test) -> bool:
+def is_among_neighbours(ground: Surroundings, test: Test) -> bool:
     """Whether the rule is between the slopes at points near by, where they jump."""
     if ground.flat.eps > AWAY**2:
         return False  # too few digits to look so closely
@@ -44,9 +44,13 @@ def is_among_neighbours(ground: Ground, test: Test) -> bool:
     return bool(least - test.error <= test.rule <= most + test.error)
 
 
-def _slope_near(ground: Ground, v: np.ndarray) -> np.ndarray:
+def _slope_near(ground: Surroundings, v: np.ndarray) -> np.ndarray:
     h = AWAY / SHORTER
-    x = ground.x + AWAY * ground.direction()
+    away, few = AWAY * ground.direction(), ground.thin(v)
+    if few is not None:
+        x, v = few.x + away[few.places], v[few.places]
+        return few.whole((few.value(x + h * v) - few.value(x - h * v)) / (2 * h))
+    x = ground.x + away
     return (ground.value(x + h * v) - ground.value(x - h * v)) / (2 * h)
 
 

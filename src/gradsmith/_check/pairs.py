@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 
 from .flat import EPS, Layout, layout_of
+from .linear import Arrays, wide
 from .native import context, jittered, signed
-from .problem import Arrays, Problem, wide
+from .problem import Problem
 from .rounding import LARGEST, TINY, rounded
 from .scales import norm
 
 ROUNDINGS = 64.0
 LOST = 0.5  # relative, in the norm
+SAME = 1e-9
 
 
 class Runs:
@@ -35,6 +37,23 @@ class Runs:
             ys, dxs = _both(problem, problem.given(xs), us)
             found = [None if dx is None else wide(kit.numpy(dx)) for dx in dxs]
             return [wide(kit.numpy(y)) for y in ys], self.arguments.vector(found)
+
+    @property
+    def is_of_first_degree(self) -> bool:
+        """Whether f(c x) = c f(x): the gradient is the same at each scale then.
+
+        So no scale is too large to be looked at. Powers of two cost no digits.
+        """
+        with np.errstate(all="ignore"):
+            y = self._value(1.0)
+            return bool(np.any(y)) and all(
+                norm(self._value(c) - c * y) <= SAME * norm(c * y)
+                for c in (2.0**8, 2.0**-8)
+            )
+
+    def _value(self, scale: float) -> np.ndarray:
+        ys = self.exact.value([x * scale for x in self.exact.xs])
+        return np.concatenate([np.ravel(y) for y in ys])
 
 
 def _both(problem: Problem, xs: list[Any], us: Arrays) -> Any:

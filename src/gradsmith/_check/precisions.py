@@ -11,6 +11,7 @@ from __future__ import annotations
 import numpy as np
 
 from .flat import EPS
+from .linear import Arrays
 from .model import Finding, Verdict
 from .native import reason
 from .pairs import LOST, Pair, Runs, pair_of
@@ -21,6 +22,7 @@ from .session import Session
 WHAT = "precision"
 DTYPES = ("float32", "bfloat16", "float16")
 LARGE = (20.0, 90.0, 200.0, 1e4)  # exp overflows in float32 beyond 88.7
+SQUARED = 2.0**66  # its square overflows
 
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
@@ -37,7 +39,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
         if dtype == "bfloat16" and problem.framework == "numpy":
             continue  # NumPy has none
         try:
-            finding = _at_given(runs, dtype, scenario)
+            finding = _at(runs, exact.xs, dtype, scenario)
             if finding is None and dtype == "float32":
                 finding = _at_others(runs, dtype, scenario)
         except Exception as error:
@@ -50,14 +52,14 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
             return  # the others would follow
 
 
-def _at_given(runs: Runs, dtype: str, scenario: str) -> Finding | None:
-    pair = pair_of(runs, runs.exact.xs, dtype)
+def _at(runs: Runs, xs: Arrays, dtype: str, scenario: str) -> Finding | None:
+    pair = pair_of(runs, xs, dtype)
     if pair is None:
         return None
     if np.any(pair.overflows):
         return _overflow(pair, scenario)
     error = pair.lost()
-    if error is None or not _lost_again(runs, dtype):
+    if error is None or not _lost_again(runs, xs, dtype):
         return None
     return _all_lost(pair, error, scenario)
 
@@ -76,14 +78,17 @@ def _at_others(runs: Runs, dtype: str, scenario: str) -> Finding | None:
         pair = pair_of(runs, xs, dtype, finite=False)
         if pair is not None and np.any(pair.overflows):
             return _overflow(pair, scenario)
+    if runs.is_of_first_degree:
+        xs = [x * (SQUARED / top) for x in runs.exact.xs]
+        return _at(runs, xs, dtype, scenario)
     return None
 
 
-def _lost_again(runs: Runs, dtype: str) -> bool:
+def _lost_again(runs: Runs, xs: Arrays, dtype: str) -> bool:
     """Whether it is so near by as well, not only at a tie of rounded numbers."""
     for _ in range(2):
-        xs = [x * runs.random.uniform(0.9, 1.1, x.shape) for x in runs.exact.xs]
-        pair = pair_of(runs, xs, dtype)
+        near = [x * runs.random.uniform(0.9, 1.1, x.shape) for x in xs]
+        pair = pair_of(runs, near, dtype)
         if pair is None or pair.lost() is None:
             return False
     return True
@@ -109,10 +114,12 @@ def _overflow(pair: Pair, scenario: str) -> Finding:
 
 
 def _all_lost(pair: Pair, error: float, scenario: str) -> Finding:
+    largest = max(float(np.max(np.abs(x), initial=0.0)) for x in pair.xs)
     return Finding(
         WHAT,
         f"in {pair.dtype} the gradient has no right digit: it is off by "
-        f"{100 * error:.0f} % of what it is in float64 at the same inputs",
+        f"{100 * error:.0f} % of what it is in float64 at the same inputs, of a size "
+        f"up to {largest:.2g}",
         scenario=scenario,
         error=error,
         noise=LOST,

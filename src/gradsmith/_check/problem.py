@@ -7,7 +7,6 @@ the outputs. It computes in NumPy, in double precision; each call converts.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -17,25 +16,10 @@ from typing import Any
 import numpy as np
 
 from .. import _tree
-from .._arrays import is_array
-from .._subject import Subject, is_floating, positional
+from .._subject import Subject, is_floating
 from .body import Body
 from .bounds import Bounds, within
-
-Arrays = list[np.ndarray]
-Gradients = list[np.ndarray | None]
-
-
-@dataclass(frozen=True)
-class Linear:
-    """The outputs at a point, and the rule there: `pull(dys)` gives the gradients.
-
-    It may be called often. A gradient is None where the framework says that the
-    argument is not connected.
-    """
-
-    ys: Arrays
-    pull: Callable[[Sequence[np.ndarray]], Gradients]
+from .linear import Arrays, Gradients, Linear, wide
 
 
 @dataclass(frozen=True)
@@ -51,9 +35,7 @@ class Problem:
     dtypes: tuple[str, ...]  # what they are given as
     held: frozenset[str] = frozenset()  # the names of those that are not moved
     symmetric: frozenset[str] = frozenset()  # of which one triangle is read
-    bounds: tuple[
-        Bounds, ...
-    ] = ()  # of all arrays of floating numbers, if any has some
+    bounds: tuple[Bounds, ...] = ()  # of all of these arrays, if any has some
     fixed: bool = False  # it takes these dtypes only
 
     # --- running it
@@ -71,13 +53,14 @@ class Problem:
         with self._precision():
             return self.kit.inside(self.native, self.given(self.xs))
 
-    def computed_in(self) -> str:
-        """The lowest precision among the outputs."""
+    def computed(self) -> tuple[Arrays, str]:
+        """The outputs, and the lowest precision among them."""
         with self._precision():
             ys = self.kit.value(self.native, self.given(self.xs))
             names = {_REAL.get(name, name) for name in map(self.kit.dtype_name, ys)}
+            values = [wide(self.kit.numpy(y)) for y in ys]
         lower = [name for name in ("bfloat16", "float16", "float32") if name in names]
-        return lower[0] if lower else "float64"
+        return values, lower[0] if lower else "float64"
 
     def linear(self, xs: Sequence[np.ndarray]) -> Linear:
         """The outputs and the gradients by the rule."""
@@ -192,64 +175,5 @@ _WIDE = ("float64", "complex128")
 _REAL = {"complex64": "float32", "complex128": "float64"}
 
 
-def problem_of(
-    subject: Subject,
-    kit: Any,
-    framework: str,
-    args: Any,
-    kwargs: Any,
-    bounds: tuple[Bounds, ...] = (),
-) -> Problem:
-    """The problem of an operation, called with these arrays of its framework."""
-    named = [(name, x) for name, x in _named(subject, args, kwargs) if is_moved(x)]
-
-    def leaf(x: Any) -> Any:
-        if not _holds_numbers(x):
-            return x
-        return np.array(x) if isinstance(x, np.ndarray) else kit.numpy(x)
-
-    return Problem(
-        subject,
-        kit,
-        framework,
-        subject.call,
-        _tree.map(leaf, (tuple(args), dict(kwargs))),
-        tuple(name for name, _ in named),
-        tuple(_dtype_name(x, kit) for _, x in named),
-        bounds=bounds,
-    )
-
-
-def _named(subject: Subject, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
-    names = positional(subject, args)
-    pairs = [*zip(names, args, strict=False), *kwargs.items()]
-    return [leaf for name, x in pairs for leaf in _tree.leaves_with_names(x, name)]
-
-
-def _dtype_name(x: Any, kit: Any) -> str:
-    return str(x.dtype) if isinstance(x, np.ndarray) else kit.dtype_name(x)
-
-
-def _holds_numbers(x: Any) -> bool:
-    """Not so an array of strings, or one of JAX's random keys."""
-    return is_array(x) and bool(re.search("bool|int|float|complex", str(x.dtype)))
-
-
-def as_array(x: Any) -> Any:
-    """Numbers as NumPy's arrays, which every framework is given its own from."""
-    return x if is_array(x) else np.asarray(x)
-
-
-def is_moved(x: Any) -> bool:
-    """Whether it is an array of floating numbers."""
-    return is_array(x) and is_floating(x)
-
-
 def _moves(x: Any) -> bool:
     return isinstance(x, np.ndarray) and is_floating(x)
-
-
-def wide(x: Any) -> np.ndarray:
-    """In double precision."""
-    x = np.asarray(x)
-    return x.astype(np.complex128 if np.iscomplexobj(x) else np.float64)

@@ -10,9 +10,10 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from .linear import Arrays
 from .model import Finding, Verdict
 from .native import Native, evaluated, given, signed
-from .problem import Arrays, Problem
+from .problem import Problem
 from .session import Session
 
 

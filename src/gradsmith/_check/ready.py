@@ -11,8 +11,9 @@ import numpy as np
 
 from .._errors import GradientContractError, NotDifferentiableError, annotate
 from . import raw
+from .linear import Arrays
 from .model import Finding
-from .problem import Arrays, Problem
+from .problem import Problem
 from .session import GIVEN, Session
 from .triangles import halves
 
@@ -26,7 +27,7 @@ def ready(session: Session) -> Problem | None:
     given = session.problem
     name = given.subject.name
     with annotate(f"raised by {name} itself, called with the given inputs"):
-        ys = given.value(given.xs)
+        ys, computed = given.computed()
         again = given.value(given.xs)
     if not _same(ys, again):
         session.gave_up(
@@ -44,7 +45,9 @@ def ready(session: Session) -> Problem | None:
         session.gave_up("no output is finite at the given inputs: try others")
     else:
         _note_not_finite(session, ys)
-        problem = _differentiable(session, _in_double_precision(session, given))
+        problem = _differentiable(
+            session, _in_double_precision(session, given, computed)
+        )
         return None if problem is None else _with_halves(session, problem)
     return None
 
@@ -77,10 +80,11 @@ def _same(ys: Arrays, others: Arrays) -> bool:
     )
 
 
-def _in_double_precision(session: Session, given: Problem) -> Problem:
+def _in_double_precision(session: Session, given: Problem, computed: str) -> Problem:
     double = given.in_dtype("float64")
     try:
-        computed = double.computed_in()
+        if double.dtypes != given.dtypes:
+            _, computed = double.computed()
     except Exception as error:
         session.note(
             f"it does not take float64 ({type(error).__name__}), so that differences "

@@ -9,7 +9,9 @@ import numpy as np
 from .._survival.quiet import Progress, quiet
 from . import forward, layouts, precisions, purity, raw, second, upstream
 from . import thorough as modes
+from .beginning import smaller
 from .comparison import Test
+from .confirm import confirmed
 from .constants import constants_of
 from .diagnosis import explain
 from .finite import not_finite
@@ -17,12 +19,11 @@ from .first import MANY, Ground
 from .flat import flat
 from .model import Finding, Verdict
 from .native import reason
-from .nearby import is_among_neighbours
 from .problem import Problem
 from .ready import ready
 from .scenarios import Scenario, scenarios
 from .session import GIVEN, PART, Session
-from .sizes import emptied, smaller
+from .sizes import emptied
 
 
 def run(session: Session, *, thorough: bool) -> None:
@@ -139,22 +140,6 @@ def _ground(scenario: Scenario, random: np.random.Generator) -> Ground | None:
     except Exception:
         return None
     return ground if np.any(np.isfinite(ground.y)) else None
-
-
-def confirmed(ground: Ground, test: Test) -> bool:
-    """Whether a comparison is wrong with fresh directions and other steps too.
-
-    It has to be by the same outputs: of many, some always look settled by chance.
-    """
-    steps = (0.09375, 0.0625, 0.109375, 0.078125)
-    # Many elements are as good as many tries.
-    among = test.u != 0
-    for step in steps if ground.x.size < MANY else steps[:2]:
-        wrong = [each for each in ground.again(test, step, among) if each.is_wrong]
-        if not wrong:
-            return False
-        among &= np.any([each.u != 0 for each in wrong], axis=0)
-    return not is_among_neighbours(ground, test)
 
 
 def _report(session: Session, scenario: Scenario, ground: Ground, test: Test) -> None:

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .problem import Arrays, Problem
+from .pools import LARGE, is_local, pooled
+from .problem import Problem
 from .session import GIVEN
 from .sizes import resized
-
-LARGE = (20.0, 100.0, 750.0, 1e4)
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,10 @@ def scenarios(
     """The given inputs first, then what is derived from them or some of them."""
     yield Scenario(GIVEN, given, is_given=True)
     xs = problem.xs
-    pooled = _pooled(problem, constants, random) if _is_local(problem, xs) else None
-    if pooled is not None:
-        yield Scenario("a range of values", pooled)
-    for name, way in VALUES.items() if pooled is None else ():
+    pool = pooled(problem, constants, random) if is_local(problem, xs) else None
+    if pool is not None:
+        yield Scenario("a range of values", pool)
+    for name, way in VALUES.items() if pool is None else ():
         new = [way(x, constants, random) for x in xs]
         yield Scenario(name, problem.at_moved(new), even=name in EVEN)
     for name, other in resized(problem, random):
@@ -147,58 +146,3 @@ VALUES: dict[str, Way] = {
     "values near the numbers in the code": _thresholds,
 }
 EVEN = ("equal values", "pairs of equal values", "all zeros", "large values")
-
-
-# --- elementwise operations: all values at once --------------------------------------
-
-
-def _is_local(problem: Problem, xs: Arrays) -> bool:
-    """Whether each element of the output depends on its own of the arguments alone."""
-    shapes = {x.shape for x in xs}
-    if len(shapes) != 1 or xs[0].size < 4 or any(map(np.iscomplexobj, xs)):
-        return False
-    moves = np.arange(xs[0].size).reshape(xs[0].shape) % 3 == 0
-    ys = problem.value(xs)
-    if any(y.shape != xs[0].shape for y in ys):
-        return False
-    try:
-        others = problem.value([np.where(moves, 1.25 * x, x) for x in xs])
-    except Exception:
-        return False
-    pairs = zip(ys, others, strict=True)
-    return all(np.array_equal(a[~moves], b[~moves], equal_nan=True) for a, b in pairs)
-
-
-def _pooled(
-    problem: Problem, constants: Sequence[float], random: np.random.Generator
-) -> Problem | None:
-    """One long vector of all kinds of values; several arguments in random pairs.
-
-    None if the operation has another shape in mind.
-    """
-    xs = problem.xs
-    pools = [_pool(x, constants, random) for x in xs]
-    if len(xs) > 1:
-        pools = [_shuffled(pool, random) for pool in pools]
-    try:
-        (y, *_) = problem.value(pools)
-    except Exception:
-        return None
-    inside = np.isfinite(y)
-    return problem.at_moved([pool[inside] for pool in pools])
-
-
-def _shuffled(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
-    """In random order, but for some that are zero or alike in all arguments."""
-    alike = np.array([0.0, 0.0, 0.5, -0.5, 3.0, -3.0])
-    return np.concatenate([random.permutation(np.resize(pool, 512)), alike])
-
-
-def _pool(
-    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
-) -> np.ndarray:
-    given = x.reshape(-1)[:64]
-    spread = 10.0 ** random.uniform(-8, 3, 48)
-    near = [c * side for c in constants for side in (0.8, 0.97, 1, 1.03, 1.2)]
-    values = np.concatenate([given, spread, random.uniform(0, 8, 48), near, LARGE])
-    return np.concatenate([values, -values, [0.0, -0.0]])

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from .. import _tree
+from .flat import flat
 from .problem import Problem
 
 MANY = 4200  # elements: past blocks of 1024 and of 4096
 LONG = 1100
-FEW = 1024
 LARGEST = 2 * 10**5
 
 
@@ -25,16 +25,11 @@ def resized(
     problem: Problem, random: np.random.Generator
 ) -> Iterator[tuple[str, Problem]]:
     """Problems of other sizes, with a name each."""
-    shapes = [x.shape for x in _tree.leaves(problem.inputs) if _is_array(x)]
+    shapes = [x.shape for x in _tree.leaves(problem.inputs) if is_array(x)]
     lengths = sorted({n for shape in shapes for n in shape if n > 0})
     if not lengths:
         return
-    for name, many in _enlarged(problem, lengths):
-        if sum(_size(shape, many) for shape in shapes) > LARGEST:
-            continue  # a matrix, since it shares a length with a vector
-        larger = _with_lengths(problem, many, random)
-        if not _is_too_large(larger):
-            yield name, larger
+    yield from _enlarged(problem, shapes, lengths, random)
     for n in lengths:
         if n > 1:
             one = {m: 1 if m == n else m for m in lengths}
@@ -44,74 +39,75 @@ def resized(
             )
 
 
+Shape = tuple[int, ...]
+Lengths = dict[int, int]
+
+
 def _enlarged(
-    problem: Problem, lengths: list[int]
-) -> Iterator[tuple[str, dict[int, int]]]:
-    """New lengths, such that each argument has many elements once; few in all."""
-    shapes = dict(zip(problem.moved, (x.shape for x in problem.xs), strict=True))
-    every = [_many(shape, lengths) for shape in shapes.values()]
+    problem: Problem,
+    shapes: list[Shape],
+    lengths: list[int],
+    random: np.random.Generator,
+) -> Iterator[tuple[str, Problem]]:
+    """Each argument has many elements once, in few problems."""
+    moved = dict(zip(problem.moved, (x.shape for x in problem.xs), strict=True))
 
-    def large(new: dict[int, int]) -> set[str]:
-        return {name for name, shape in shapes.items() if _size(shape, new) > LONG}
+    def large(new: Lengths) -> set[str]:
+        return {name for name, shape in moved.items() if size(shape, new) > LONG}
 
+    ways = [_many(shape, lengths) for shape in moved.values()]
+    ways.sort(key=lambda new: -len(large(new)))
+    # An axis may have the length of another by chance.
+    ways += [new for shape in moved.values() for new in _alone(shape, shapes, lengths)]
     seen: set[str] = set()
-    for new in sorted(every, key=lambda new: -len(large(new))):
-        if more := large(new) - seen:
+    for new in ways:
+        more = large(new) - seen
+        if not more or sum(size(shape, new) for shape in shapes) > LARGEST:
+            continue  # a matrix, since it shares a length with a vector
+        larger = _with_lengths(problem, new, random)
+        if _is_taken(larger):
             names = f" in {', '.join(sorted(more))}" if seen else ""
-            yield f"many elements{names}", new
+            yield f"many elements{names}", larger
             seen |= more
 
 
-def _is_too_large(problem: Problem) -> bool:
-    """Whether the outputs are: one length for two axes, of a product, makes them so."""
+def _alone(shape: Shape, shapes: list[Shape], lengths: list[int]) -> Iterator[Lengths]:
+    """Many elements by one axis whose length no other array has."""
+    for n in shape:
+        if sum(other.count(n) for other in shapes) == 1:
+            rest = size(shape, {m: m for m in lengths}) // n
+            yield {**{m: m for m in lengths}, n: ceil(MANY / rest)}
+
+
+def _is_taken(problem: Problem) -> bool:
+    """Whether operation and rule take it, and the outputs are not too large.
+
+    One length for two axes, of a product, makes them so.
+    """
     try:
-        return sum(y.size for y in problem.value(problem.xs)) > LARGEST
+        point = flat(problem).linear(flat(problem).x)
+        if point.y.size > LARGEST:
+            return False
+        point.pull(np.zeros(point.y.size))
     except Exception:
         return False
+    return True
 
 
-def smaller(problem: Problem) -> Problem | None:
-    """The beginning of large inputs, with a thousand elements or so.
-
-    None if the operation does not take it.
-    """
-    arrays = [x for x in _tree.leaves(problem.inputs) if _is_array(x)]
-    lengths = {n: n for x in arrays for n in x.shape}
-    while max(_size(x.shape, lengths) for x in arrays) > FEW:
-        longest = max(lengths, key=lambda n: lengths[n])
-        lengths[longest] //= 2
-    cut = problem.with_inputs(_tree.map(lambda x: _cut(x, lengths), problem.inputs))
-    try:
-        found = cut.linear(cut.xs)
-        found.pull([np.ones_like(y) for y in found.ys])
-    except Exception:
-        return None
-    return cut if all(np.all(np.isfinite(y)) for y in found.ys) else None
-
-
-def _size(shape: tuple[int, ...], lengths: dict[int, int]) -> int:
+def size(shape: Shape, lengths: Lengths) -> int:
     return int(np.prod([lengths[n] for n in shape], dtype=int))
-
-
-def _cut(x: Any, lengths: dict[int, int]) -> Any:
-    if not _is_array(x):
-        return x
-    x = x[tuple(slice(lengths[n]) for n in x.shape)].copy()
-    if x.dtype.kind not in "iu":
-        return x
-    return np.minimum(x, min(lengths.values()) - 1)  # indices stay valid
 
 
 def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:
     """Problems without elements."""
-    shapes = [x.shape for x in _tree.leaves(problem.inputs) if _is_array(x)]
+    shapes = [x.shape for x in _tree.leaves(problem.inputs) if is_array(x)]
     lengths = sorted({n for shape in shapes for n in shape if n > 0})
     for n in lengths[-1:]:
         none = {m: 0 if m == n else m for m in lengths}
         yield "no elements", _with_lengths(problem, none, np.random.default_rng(0))
 
 
-def _many(shape: tuple[int, ...], lengths: list[int]) -> dict[int, int]:
+def _many(shape: Shape, lengths: list[int]) -> Lengths:
     """New lengths, such that an array of this shape has many elements."""
     new = {n: n for n in lengths}
     if not shape:
@@ -131,13 +127,13 @@ def _many(shape: tuple[int, ...], lengths: list[int]) -> dict[int, int]:
 
 
 def _with_lengths(
-    problem: Problem, lengths: dict[int, int], random: np.random.Generator
+    problem: Problem, lengths: Lengths, random: np.random.Generator
 ) -> Problem:
     shorter = [new for old, new in lengths.items() if new < old]
     shortest = max(min(shorter, default=2**31) - 1, 0)
 
     def leaf(x: Any) -> Any:
-        if not _is_array(x):
+        if not is_array(x):
             return x
         shape: Any = tuple(lengths.get(n, n) for n in x.shape)
         if shape == x.shape and x.dtype.kind not in "iu":
@@ -155,5 +151,5 @@ def _with_lengths(
     return problem.with_inputs(_tree.map(leaf, problem.inputs))
 
 
-def _is_array(x: Any) -> bool:
+def is_array(x: Any) -> bool:
     return isinstance(x, np.ndarray)

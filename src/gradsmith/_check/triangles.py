@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .problem import Arrays, Problem
+from .linear import Arrays
+from .problem import Problem
 
 
 def halves(problem: Problem) -> frozenset[str]:

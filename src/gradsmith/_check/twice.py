@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .flat import Flat, Layout, Point
+from .linear import Arrays
 from .native import context, signed
-from .problem import Arrays
 
 
 @dataclass(frozen=True)

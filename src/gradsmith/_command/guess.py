@@ -11,7 +11,8 @@ import numpy as np
 
 from .._check.inputs import from_specs
 from .._check.kits import kit_for
-from .._check.problem import Problem, problem_of
+from .._check.making import problem_of
+from .._check.problem import Problem
 from .._errors import GradsmithError
 from .._spec import spec
 from .._subject import (

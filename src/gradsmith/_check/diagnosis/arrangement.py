@@ -33,6 +33,8 @@ def _named(s: Structure, order: tuple[int, ...], words: str, repair: str) -> Ans
     if s.complex_axes and order == _swapped(s.axes, *s.complex_axes):
         return Answer("conjugated", *_CONJUGATED)
     if not _is_plain_sum(s):
+        if len(s.inner) == 1 and order[0] != 0:
+            return Answer("transposed or wrong axis", f"{words}{_SUMMED}", repair)
         return Answer("transposed", words, repair)
     if len(s.inner) < 2:
         return Answer("wrong axis", "dy is summed over the wrong axis", repair)
@@ -48,6 +50,7 @@ _CONJUGATED = (
     "dL/dRe + i dL/dIm",
     "conjugate the factor that dy is multiplied by",
 )
+_SUMMED = ", or summed over the wrong axis of it, which is the same here"
 _EITHER = "{}; or it is spread along the wrong axis, which is the same here"
 
 

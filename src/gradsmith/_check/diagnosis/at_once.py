@@ -34,7 +34,8 @@ def flags_at_once(case: Case, ground: Ground) -> tuple[np.ndarray, np.ndarray]:
     u = ground.upstream()
     with np.errstate(all="ignore"):
         g = (ground.point.pull(u) * v)[case.part.slice]
-        low, high = np.sort([u * found.low, u * found.high], axis=0)
+        one, two = u * found.low, u * found.high
+        low, high = np.minimum(one, two), np.maximum(one, two)
         margin = SIGMAS * np.abs(u) * found.error
         margin += ROUNDING * ground.flat.eps * np.maximum(np.abs(g), np.abs(low))
         settled = np.isfinite(low) & np.isfinite(margin)
@@ -48,10 +49,19 @@ def _beside_kinks(case: Case, wrong: np.ndarray) -> np.ndarray:
     right = np.zeros(case.part.size, bool)
     h, v = 2.0**-16, np.zeros(ground.x.size)
     v[here] = ground.scale[here]
-    f, u = ground.flat.value, np.zeros(ground.y.size)
+    u = np.zeros(ground.y.size)
     u[wrong] = 1.0
     with np.errstate(all="ignore"):
-        rough = (f(ground.x + h * v) - f(ground.x - h * v))[wrong] / (2 * h)
+        rough = _rough(ground, v, h)[wrong]
         g = (ground.point.pull(u) * v)[here]
         right[wrong] = np.abs(g - rough) <= 1e-6 * np.abs(rough)
     return right
+
+
+def _rough(ground: Ground, v: np.ndarray, h: float) -> np.ndarray:
+    few = ground.thin(v)
+    if few is not None:
+        x, v = few.x, v[few.places]
+        return few.whole((few.value(x + h * v) - few.value(x - h * v)) / (2 * h))
+    f = ground.flat.value
+    return (f(ground.x + h * v) - f(ground.x - h * v)) / (2 * h)

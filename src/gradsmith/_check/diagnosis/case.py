@@ -11,10 +11,11 @@ import numpy as np
 
 from ..first import Ground
 from ..flat import Part
+from .elementwise import FEW, is_elementwise
 from .evidence import Evidence
 from .gather import gather
 
-FEWER, FEW = 8, 200  # elements that are looked at one by one
+FEWER = 8  # elements that tell something
 OUTPUTS = 2000
 
 
@@ -37,18 +38,7 @@ class Case:
         """Whether each output depends on its own element of the argument alone."""
         if self.separate is not None:
             return self.separate
-        outputs = self.ground.point.outputs.parts
-        if len(outputs) != 1 or outputs[0].shape != self.part.shape:
-            return False
-        if self.part.is_complex or self.part.size < 2:
-            return False
-        half = self.random.integers(0, 2, self.part.size, dtype=bool)
-        x = self.ground.x.copy()
-        x[self.part.slice] += 2.0**-7 * self.ground.scale[self.part.slice] * half
-        with np.errstate(all="ignore"):
-            y = self.ground.flat.value(x)
-        moved = ~(y == self.ground.y)
-        return not np.any(moved & ~half) and bool(np.any(moved))
+        return is_elementwise(self.ground, self.part, self.random)
 
     @cached_property
     def evidence(self) -> Evidence:

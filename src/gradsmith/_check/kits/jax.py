@@ -9,6 +9,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 from jax.experimental import checkify
 
 version = jax.__version__
@@ -17,7 +18,8 @@ numbers = False  # a Python number among the outputs has no gradient
 
 
 def array(x: np.ndarray, dtype: str) -> Any:
-    return jnp.array(x, dtype)
+    # NumPy converts, since each shape and dtype would be compiled.
+    return jax.device_put(np.array(x, jnp.dtype(dtype)))
 
 
 def dtype_name(x: Any) -> str:
@@ -37,12 +39,19 @@ alone = nullcontext
 
 
 def value(fn: Any, xs: list[Any]) -> list[Any]:
-    return _run(_value, fn, list(xs))
+    xs = list(xs)
+    both = _together(fn, xs)
+    return _run(_value, fn, xs) if both is None else both[0]
 
 
 def vjp(fn: Any, xs: list[Any]) -> Any:
     xs = list(xs)
-    return value(fn, xs), lambda dys: _run(_pulled, fn, xs, list(dys))
+
+    def pull(dys: list[Any]) -> list[Any]:
+        both = _together(fn, xs, list(dys))
+        return _run(_pulled, fn, xs, list(dys)) if both is None else both[1]
+
+    return value(fn, xs), pull
 
 
 def _value(fn: Any, xs: list[Any]) -> list[Any]:
@@ -55,22 +64,65 @@ def _pulled(fn: Any, xs: list[Any], dys: list[Any]) -> list[Any]:
     return [jnp.conj(g) for g in pull([jnp.conj(dy) for dy in dys])[0]]
 
 
-# As a whole, the second order of a small function is compiled in 0.2 s; its single
-# operations, which eager calls compile one by one, in 0.8 s. Without optimization it
-# takes a third less.
-_OPTIONS: Any = {"xla_backend_optimization_level": 0}
+_SMALL = 10**4  # elements, of which a gradient that nobody asked for costs nothing
+_apart: set[Any] = set()  # those of which one raises something: which of them?
+
+
+def _together(fn: Any, xs: list[Any], dys: list[Any] | None = None) -> Any:
+    """Values and gradients of one function: compiling two takes twice the time.
+
+    None where each is better asked for on its own.
+    """
+    shapes = tuple((x.shape, str(x.dtype)) for x in xs)
+    if (hash(fn), shapes) in _apart or fn in _eager or _is_traced(xs):
+        return None
+    if sum(x.size for x in xs) > _SMALL:
+        return None
+    try:
+        return _run(_both, fn, xs, _zeros(fn, shapes) if dys is None else dys)
+    except Exception:
+        _apart.add((hash(fn), shapes))
+        return None
+
+
+def _both(fn: Any, xs: list[Any], dys: list[Any]) -> Any:
+    return _value(fn, xs), _pulled(fn, xs, dys)
+
+
+@lru_cache(maxsize=128)
+def _zeros(fn: Any, shapes: tuple[Any, ...]) -> list[Any]:
+    """Upstream gradients for arguments of these shapes and dtypes."""
+    xs = [jax.ShapeDtypeStruct(*each) for each in shapes]
+    ys = jax.eval_shape(partial(_value, fn), xs)
+    return [array(np.zeros(y.shape), str(y.dtype)) for y in ys]
+
+
+def _is_traced(xs: list[Any]) -> bool:
+    return any(isinstance(x, Tracer) for x in xs)
+
+
+# As a whole, the second order of a small function is compiled in 0.1 s; its single
+# operations, which eager calls compile one by one, in 0.8 s. Most of what a compiler
+# does to be fast afterwards is not worth it here: these take it to a third.
+_options: dict[str, Any] = {
+    "xla_backend_optimization_level": 0,
+    "xla_llvm_disable_expensive_passes": True,
+    "xla_cpu_use_fusion_emitters": False,
+    "xla_cpu_parallel_codegen_split_count": 1,
+    "xla_cpu_enable_concurrency_optimized_scheduler": False,
+}
 
 
 @lru_cache(maxsize=128)
 def _compiled(way: Any, fn: Any) -> Any:
-    return jax.jit(partial(way, fn), compiler_options=_OPTIONS)
+    return jax.jit(partial(way, fn), compiler_options=_options or None)
 
 
 _eager: set[Any] = set()  # those that look at values, which a compiler has none of
 
 
 def _run(way: Any, fn: Any, *args: Any) -> list[Any]:
-    if fn in _eager:
+    if fn in _eager or _is_traced(args[0]):
         return way(fn, *args)
     try:
         return _compiled(way, fn)(*args)
@@ -78,6 +130,12 @@ def _run(way: Any, fn: Any, *args: Any) -> list[Any]:
         found = way(fn, *args)
         _eager.add(fn)
         return found
+    except jax.errors.JaxRuntimeError as error:
+        if "compile option" not in str(error) or not _options:
+            raise
+        _options.clear()  # another XLA, which has others
+        _compiled.cache_clear()
+        return _run(way, fn, *args)
 
 
 def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> list[Any]:
