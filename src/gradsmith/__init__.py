@@ -40,6 +40,7 @@ _scipy_hook.install()
 
 if TYPE_CHECKING:
     from ._check import assert_gradients, check
+    from ._checkpoint import checkpoint, checkpoint_scan
     from ._examples import example
     from ._nan import find_nan
     from ._python_op import python_op
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 _LAZY = {
     "assert_gradients": "_check",
     "check": "_check",
+    "checkpoint": "_checkpoint",
+    "checkpoint_scan": "_checkpoint",
     "example": "_examples",
     "find_nan": "_nan",
     "python_op": "_python_op",
@@ -84,6 +87,8 @@ __all__ = [
     "Variable",
     "assert_gradients",
     "check",
+    "checkpoint",
+    "checkpoint_scan",
     "constant",
     "custom_gradient",
     "example",

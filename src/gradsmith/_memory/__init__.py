@@ -1,0 +1,1 @@
+"""What a gradient keeps alive."""
