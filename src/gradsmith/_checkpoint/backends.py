@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
 from .. import _tree
 from .._arrays import framework_of
+from .._late import once_imported
 from .._tape import Traced
 from .reach import reached
 
-_MODULES = {"numpy": "on_engine", "torch": "torch", "jax": "jax"}
-_MODULES["tensorflow"] = "tensorflow"
+_MODULES = {
+    "numpy": "on_engine",
+    "tensorflow": "tensorflow",
+    "jax": "jax",
+    "torch": "torch",
+}
+# How PyTorch says that it is compiling, and what is called then: its compiler traces
+# the call, and could not trace the choice below.
+COMPILERS: list[Any] = []
 
 
 def backend_for(fn: Any, args: Any, kwargs: Any) -> Any:
@@ -43,9 +50,9 @@ def framework_for(fn: Any, args: Any, kwargs: Any) -> str:
     return "numpy"
 
 
-def compiled() -> Callable[..., Any] | None:
-    """How to checkpoint what PyTorch's compiler is tracing, if it is."""
-    torch = sys.modules.get("torch")
-    if torch is not None and torch.compiler.is_compiling():
-        return load("torch").while_compiling
-    return None
+def _know_the_compiler(dynamo: Any) -> None:
+    torch = sys.modules["torch"]
+    COMPILERS.append((torch.compiler.is_compiling, load("torch").while_compiling))
+
+
+once_imported("torch._dynamo", _know_the_compiler)

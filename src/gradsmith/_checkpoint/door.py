@@ -7,7 +7,7 @@ from functools import update_wrapper
 from typing import Any
 
 from .._errors import GradsmithError
-from .backends import backend_for, compiled
+from .backends import COMPILERS, backend_for
 
 
 def checkpoint(
@@ -43,7 +43,10 @@ def checkpoint(
     inner: Any = fn
 
     def checkpointed(*args: Any, **kwargs: Any) -> Any:
-        run = compiled() or backend_for(inner, args, kwargs).checkpoint
-        return run(inner, args, kwargs, verify=verify)
+        for is_compiling, run in COMPILERS:
+            if is_compiling():
+                return run(inner, args, kwargs, verify=verify)
+        backend = backend_for(inner, args, kwargs)
+        return backend.checkpoint(inner, args, kwargs, verify=verify)
 
     return update_wrapper(checkpointed, inner, updated=())
