@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _tree
@@ -35,11 +35,15 @@ class Flat:
         self.result: Any = None  # with None in place of the arrays
 
     def __call__(self, *arrays: Any) -> list[Any]:
+        return self.of(self.fn, arrays)
+
+    def of(self, fn: Callable[..., Any], arrays: Sequence[Any]) -> list[Any]:
+        """The same call of another function."""
         leaves = list(self.rest)
         for i, x in zip(self.places, arrays, strict=True):
             leaves[i] = x
         args, kwargs = _tree.unflatten(self.call, leaves)
-        result = self.fn(*args, **kwargs)
+        result = fn(*args, **kwargs)
         found = [y for y in _tree.leaves(result) if self.is_array(y)]
         self.result = _tree.map(lambda y: _HERE if self.is_array(y) else y, result)
         return found

@@ -96,5 +96,3 @@ def _transformed(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     operation.vjp(vjp)
     operation.jvp(jvp)
     return flat.restored(list(operation(*flat.arrays)))
-
-
