@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from ._check import assert_gradients, check
     from ._checkpoint import checkpoint, checkpoint_scan
     from ._examples import example
+    from ._memory import memory
     from ._nan import find_nan
     from ._python_op import python_op
     from ._survival import survival_table, survives
@@ -54,6 +55,7 @@ _LAZY = {
     "checkpoint_scan": "_checkpoint",
     "example": "_examples",
     "find_nan": "_nan",
+    "memory": "_memory",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -98,6 +100,7 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "memory",
     "not_differentiable",
     "operation",
     "optimizers",

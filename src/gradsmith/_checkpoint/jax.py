@@ -12,6 +12,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.core import Tracer
 
 from .._arrays import framework_of
 from .compare import difference, disagreement
@@ -56,7 +57,7 @@ def _require_equal(flat: Flat, name: str) -> None:
             if told:
                 raise disagreement(name, what, told)
 
-    if any(isinstance(x, jax.core.Tracer) for x in (*plain, *again)):
+    if any(isinstance(x, Tracer) for x in (*plain, *again)):
         jax.debug.callback(compare, plain, again)
     else:
         compare(plain, again)

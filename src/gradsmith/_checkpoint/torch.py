@@ -86,7 +86,7 @@ def _transformed(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     operation = Operation(body, closure=False)
 
     def vjp(dy: Any, y: Any, *arrays: Any) -> Any:
-        _, pull = torch.func.vjp(body, *arrays)
+        pull: Any = torch.func.vjp(body, *arrays)[1]
         return pull(tuple(dy))
 
     def jvp(dx: Any, y: Any, *arrays: Any) -> Any:
