@@ -41,7 +41,9 @@ _scipy_hook.install()
 if TYPE_CHECKING:
     from . import ops
     from ._check import assert_gradients, check
+    from ._checkpoint import checkpoint, checkpoint_scan
     from ._examples import example
+    from ._memory import memory
     from ._nan import find_nan
     from ._python_op import python_op
     from ._survival import survival_table, survives
@@ -50,9 +52,12 @@ if TYPE_CHECKING:
 _LAZY = {
     "assert_gradients": "_check",
     "check": "_check",
+    "checkpoint": "_checkpoint",
+    "checkpoint_scan": "_checkpoint",
     "example": "_examples",
     "find_nan": "_nan",
     "ops": "ops",
+    "memory": "_memory",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -87,6 +92,8 @@ __all__ = [
     "Variable",
     "assert_gradients",
     "check",
+    "checkpoint",
+    "checkpoint_scan",
     "constant",
     "custom_gradient",
     "example",
@@ -96,6 +103,7 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "memory",
     "not_differentiable",
     "operation",
     "ops",
