@@ -27,17 +27,18 @@ BENCHMARKS = {
     "survival": ("survival", "where each framework honours or drops a rule"),
     "check": ("check", "time and memory of gs.check, on small and large inputs"),
     "accuracy": ("accuracy.report", "right digits of values and gradients in float32"),
+    "checkpoint": ("checkpoint", "1,000 steps with 20 stored states; time and memory"),
     "mutants": ("mutants.benchmark", "wrong gradients found, right ones rejected"),
 }
 WITH_TABLES = ("survival", "accuracy")  # which stand in documents
 
 
 def parser() -> argparse.ArgumentParser:
-    names = "\n".join(f"  {name:10}{what}" for name, (_, what) in BENCHMARKS.items())
+    names = "\n".join(f"  {name:12}{what}" for name, (_, what) in BENCHMARKS.items())
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measure Gradsmith beside the installed peers, in one run.",
-        epilog=f"benchmarks:\n{names}\n  {'all':10}all of them",
+        epilog=f"benchmarks:\n{names}\n  {'all':12}all of them",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", nargs="?", choices=[*BENCHMARKS, "all"], metavar="NAME")

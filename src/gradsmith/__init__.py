@@ -40,8 +40,11 @@ _scipy_hook.install()
 
 if TYPE_CHECKING:
     from ._audit import audit
+    from . import ops
     from ._check import assert_gradients, check
+    from ._checkpoint import checkpoint, checkpoint_scan
     from ._examples import example
+    from ._memory import memory
     from ._nan import find_nan
     from ._override import override
     from ._python_op import python_op
@@ -52,9 +55,13 @@ _LAZY = {
     "assert_gradients": "_check",
     "audit": "_audit",
     "check": "_check",
+    "checkpoint": "_checkpoint",
+    "checkpoint_scan": "_checkpoint",
     "example": "_examples",
     "find_nan": "_nan",
     "override": "_override",
+    "ops": "ops",
+    "memory": "_memory",
     "python_op": "_python_op",
     "survival_table": "_survival",
     "survives": "_survival",
@@ -66,7 +73,8 @@ def __getattr__(name: str) -> object:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    return getattr(import_module(f".{_LAZY[name]}", __name__), name)
+    module = import_module(f".{_LAZY[name]}", __name__)
+    return module if name == "ops" else getattr(module, name)
 
 
 def __dir__() -> list[str]:
@@ -89,6 +97,8 @@ __all__ = [
     "assert_gradients",
     "audit",
     "check",
+    "checkpoint",
+    "checkpoint_scan",
     "constant",
     "custom_gradient",
     "example",
@@ -98,8 +108,10 @@ __all__ = [
     "hvp",
     "jacobian",
     "jvp",
+    "memory",
     "not_differentiable",
     "operation",
+    "ops",
     "optimizers",
     "override",
     "python_op",

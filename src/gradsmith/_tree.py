@@ -160,11 +160,16 @@ def _matching_children(other: Any, tree: Any, kind: Kind) -> list[Any]:
         if len(wanted) == len(given) and all(key in children for key in wanted):
             return [children[key] for key in wanted]
     raise GradsmithError(
-        f"two trees should have one structure: {_shape(tree)} and {_shape(other)}"
+        f"two trees should have one structure: {shape_of(tree)} and {shape_of(other)}"
     )
 
 
-def _shape(tree: Any) -> str:
+def shape_of(tree: Any) -> str:
+    """A tree in words, without its leaves.
+
+    >>> shape_of({"a": 1, "b": (2, 3)})
+    "{'a': *, 'b': (*, *)}"
+    """
     text = repr(map(lambda leaf: _Leaf(), tree))
     return text if len(text) < 80 else f"a tree of {len(leaves(tree))} leaves"
 

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import Array
+from jax.core import Tracer
 
 from .. import _dtypes
 from .._types import finfo as finfo
@@ -78,6 +79,11 @@ def constant(x: Any, name: str, like: Any) -> Array:
 stop_gradient = jax.lax.stop_gradient
 ndim, shape = jnp.ndim, jnp.shape
 zeros_like, ones_like = jnp.zeros_like, jnp.ones_like
+
+
+def known_values(x: Any) -> Any:
+    """What an array holds, if it is there to be read; None while it is traced."""
+    return None if isinstance(x, Tracer) else np.asarray(x)
 
 
 def is_bool(x: Any) -> bool:

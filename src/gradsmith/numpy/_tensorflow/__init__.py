@@ -16,6 +16,7 @@ from .arrays import (
     is_empty,
     is_float,
     kind,
+    known_values,
     loop,
     ndim,
     ones_like,

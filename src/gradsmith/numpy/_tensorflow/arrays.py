@@ -105,6 +105,11 @@ def is_known(shape: Any) -> bool:
     return all(isinstance(n, int) for n in shape)
 
 
+def known_values(x: Any) -> Any:
+    """What a tensor holds, if it is there to be read; None in a graph."""
+    return x.numpy() if tf.executing_eagerly() and hasattr(x, "numpy") else None
+
+
 def is_bool(x: Any) -> bool:
     return getattr(x, "dtype", None) == tf.bool
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
+from torch._C._functorch import is_functorch_wrapped_tensor
 
 from ..._late import once_imported
 from .. import _dtypes
@@ -127,6 +128,15 @@ def ndim(x: Tensor) -> int:
 
 def shape(x: Tensor) -> tuple[int, ...]:
     return tuple(x.shape)
+
+
+def known_values(x: Tensor) -> Any:
+    """What a tensor holds, if it is there to be read and that costs nothing."""
+    if torch.compiler.is_compiling() or not x.is_cpu or type(x) is not Tensor:
+        return None
+    if is_functorch_wrapped_tensor(x):
+        return None
+    return x.detach().numpy() if x.dtype is not torch.bfloat16 else None
 
 
 def is_bool(x: Any) -> bool:

@@ -1,0 +1,52 @@
+"""JAX."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import jax
+from jax.core import Tracer as _Tracer
+
+from . import engine
+
+
+def vjp(fn: Any, xs: list[Any]) -> Any:
+    ys, pull = jax.vjp(fn, xs)
+    return ys, lambda dys: pull(dys)[0]
+
+
+def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> Any:
+    return jax.jvp(fn, (xs,), (dxs,))
+
+
+def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
+    return jax.lax.while_loop(going, step, state)
+
+
+def quiet() -> Any:
+    return nullcontext()
+
+
+def converted(fn: Any, x: Any, arrays: list[Any]) -> tuple[Any, list[Any]]:
+    pure, captured = jax.closure_convert(fn, x, arrays)
+    n = len(arrays)
+    return lambda x, arrays: pure(x, arrays[:n], *arrays[n:]), [*arrays, *captured]
+
+
+def columns(push: Callable[[Any], Any], like: Any) -> Any:
+    return jax.vmap(push, out_axes=-1)(jax.numpy.eye(len(like), dtype=like.dtype))
+
+
+def insist(holds: Any, text: str, **facts: Any) -> None:
+    if not any(isinstance(x, _Tracer) for x in (holds, *facts.values())):
+        engine.insist(holds, text, **facts)
+        return
+
+    def look(holds: Any, **facts: Any) -> None:
+        if not holds.all():
+            worst = {name: x.ravel()[holds.argmin()] for name, x in facts.items()}
+            engine.insist(False, text, **worst)
+
+    jax.debug.callback(look, holds, **facts)

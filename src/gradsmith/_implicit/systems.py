@@ -1,0 +1,73 @@
+"""`linear_solve`: matrices, sparse matrices and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradsmith.numpy as gnp
+
+from .._arrays import framework_of
+from .._errors import GradsmithError
+from .calculus import as_it_is
+from .linear import Map
+from .solvers import Solver
+from .vectors import on_vectors
+
+
+@as_it_is
+def linear_solve(
+    a: Any,
+    b: Any,
+    *params: Any,
+    symmetric: bool = False,
+    solver: Callable[..., Any] | None = None,
+    tol: float | None = None,
+    max_steps: int = 10_000,
+) -> Any:
+    """Solve a x = b; its gradient is a solve with the transposed matrix.
+
+    `a` is a square matrix (or a stack of them), a sparse matrix of SciPy, or a
+    function: `a(x, *params)` is linear in x, a tree of arrays as b is, and
+    differentiated by `params` too. No matrix is made then, but for 512 unknowns or
+    fewer; `symmetric` says that it is, and positive definite. `solver(matvec, b)`
+    finds the solution in place of ours, for vectors.
+
+    >>> import numpy as np, gradsmith as gs
+    >>> def laplace(x, stiffness):
+    ...     return 2 * stiffness * x - np.roll(x, 1) - np.roll(x, -1)
+    >>> x = linear_solve(laplace, np.array([1.0, 0.0, 0.0]), np.array(2.0))
+    >>> laplace(x, 2.0).round(12) + 0
+    array([1., 0., 0.])
+    """
+    if not callable(a):
+        if params:
+            raise GradsmithError(
+                "linear_solve: parameters are for a function of them; "
+                f"the matrix given is a {type(a).__name__}"
+            )
+        return _solve_matrix(a, b)
+    shape, vector, push, arrays = on_vectors(
+        a, b, params, "b", lambda shape, y: shape.vector(y, "a(x)")
+    )
+    how = Solver(solver, tol, max_steps)
+    return shape.arrays(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
+
+
+def _solve_matrix(a: Any, b: Any) -> Any:
+    if hasattr(a, "tocsc") and framework_of(a) is None:
+        from .sparse import sparse_solve
+
+        return sparse_solve(a, b)
+    if framework_of(a) is None:
+        raise GradsmithError(
+            "linear_solve: the matrix is no array\n  expected: an array of shape "
+            "(..., n, n), a sparse matrix of SciPy, or a function\n  "
+            f"got: {type(a).__name__}"
+        )
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise GradsmithError(
+            "linear_solve: the matrix is not square\n  expected: shape (..., n, n)\n  "
+            f"got: shape {tuple(a.shape)}"
+        )
+    return gnp.linalg.solve(a, b)

@@ -1,0 +1,48 @@
+"""Ready-made operations with their gradients: `import gradsmith.ops as ops`.
+
+Each is written once and runs on the arrays of NumPy, TensorFlow, JAX and PyTorch, in
+both modes, eager and compiled.
+
+>>> import numpy as np
+>>> import gradsmith as gs
+>>> gs.grad(lambda x: np.sum(gs.ops.softplus(x)))(np.array([-1000.0, 0.0, 1000.0]))
+array([0. , 0.5, 1. ])
+"""
+
+from .._implicit import argmin, fixed_point, linear_solve, odeint, root
+from .classification import (
+    binary_cross_entropy_with_logits,
+    cross_entropy,
+    focal,
+    kl_divergence,
+)
+from .corners import divide, norm, safe_where, sqrt
+from .exponentials import log1mexp, log_softmax, logsumexp, softmax, xlogy
+from .logistic import log_sigmoid, sigmoid, silu, softplus
+from .normal import gelu
+from .regression import gaussian_nll, huber, poisson_nll
+from .shaping import clip_by_norm, clip_by_value, nan_to_zero, noise, reverse, scale
+from .spikes import spike_arctan, spike_fast_sigmoid
+from .straight_through import (
+    clamp,
+    floor,
+    gumbel_softmax,
+    one_hot_argmax,
+    quantize,
+    round,
+    sign,
+)
+
+__all__ = [
+    "argmin", "binary_cross_entropy_with_logits", "clamp", "clip_by_norm",
+    "clip_by_value", "cross_entropy", "divide", "fixed_point", "floor", "focal",
+    "gaussian_nll", "gelu", "gumbel_softmax", "huber", "kl_divergence", "linear_solve",
+    "log1mexp", "log_sigmoid", "log_softmax", "logsumexp", "nan_to_zero", "noise",
+    "norm", "odeint", "one_hot_argmax", "poisson_nll", "quantize", "reverse", "root",
+    "round", "safe_where", "scale", "sigmoid", "sign", "silu", "softmax", "softplus",
+    "spike_arctan", "spike_fast_sigmoid", "sqrt", "xlogy",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,112 @@
+"""Arguments of the ready-made operations: precision, shapes, and what is wrong."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import numpy as gnp
+from .._arrays import framework_of
+from .._errors import GradsmithError
+from ..numpy._dispatch import NUMPY, kernels_of
+from ..numpy._dtypes import is_inexact, name_of
+
+_NARROW = ("float16", "bfloat16")
+
+
+def kind(x: Any) -> str | None:
+    """The name of an array's dtype; None for numbers and certified balls."""
+    return None if framework_of(x) is None else name_of(x.dtype)
+
+
+def wide(x: Any) -> Any:
+    """x in the precision that is computed in: 16 bits in float32, whole in float64."""
+    name = kind(x)
+    if name is None:
+        return x
+    if name in _NARROW:
+        return gnp.astype(x, "float32")
+    return x if is_inexact(name) else gnp.astype(x, "float64")
+
+
+def like(y: Any, x: Any) -> Any:
+    """A result in the precision of x."""
+    name = kind(x)
+    if name in _NARROW or (name == "float32" and kind(y) == "float64"):
+        return gnp.astype(y, name)
+    return y
+
+
+def precise(x: Any) -> Any:
+    """x as exp is taken of it: NumPy's own loses 2.4 ULP in float32."""
+    if framework_of(x) == NUMPY and kind(x) == "float32":
+        return gnp.astype(x, "float64")
+    return wide(x)
+
+
+def wrong(op: str, argument: str, expected: str, got: Any, do: str) -> GradsmithError:
+    """The one error for an argument that can't be."""
+    return GradsmithError(
+        f"ops.{op} was given a wrong {argument}\n"
+        f"  expected: {expected}\n  got: {got}\n  what to do: {do}"
+    )
+
+
+def is_number(x: Any) -> bool:
+    return isinstance(x, (int, float)) and not isinstance(x, bool)
+
+
+def require_positive(op: str, **options: Any) -> None:
+    for name, x in options.items():
+        if is_number(x) and not 0 < x < float("inf"):
+            raise wrong(op, name, "a positive number", x, f"give {name} > 0")
+
+
+def require_share(op: str, **options: Any) -> None:
+    for name, x in options.items():
+        if not (is_number(x) and 0 <= x <= 1):
+            raise wrong(op, name, "a number from 0 to 1", x, f"give 0 <= {name} <= 1")
+
+
+def require_axis(op: str, x: Any, axis: Any) -> int:
+    """The axis, counted from the front."""
+    n = gnp.ndim(x)
+    if not isinstance(axis, int) or not -n <= axis < n:
+        if n == 0:
+            do = "give an array of at least one axis"
+        else:
+            do = f"give one from {-n} to {n - 1}"
+        raise wrong(op, "axis", f"an axis of an array with {n} of them", axis, do)
+    return axis % n
+
+
+def known_values(x: Any) -> Any:
+    """The values as NumPy has them, where they can be looked at; else None."""
+    K = kernels_of("values", (x,))
+    if K is NUMPY:
+        return getattr(x, "value", x)  # a tensor's array
+    return None if K is None else K.known_values(x)
+
+
+def as_target(op: str, target: Any, x: Any, argument: str = "target") -> Any:
+    """A target as an array of x's dtype, whose shape goes into that of x."""
+    if framework_of(target) is None:
+        target = gnp.asarray(target, dtype=x.dtype, like=x)
+    elif kind(target) != kind(x):
+        target = gnp.astype(target, x.dtype)
+    mine, given = tuple(x.shape), tuple(target.shape)
+    if not _goes_into(given, mine):
+        raise wrong(
+            op,
+            argument,
+            f"a shape that broadcasts to {mine}",
+            f"shape {given}",
+            "reshape one of them: broadcasting both would compare all with all",
+        )
+    return target
+
+
+def _goes_into(given: tuple[Any, ...], shape: tuple[Any, ...]) -> bool:
+    if len(given) > len(shape):
+        return False
+    pairs = zip(given[::-1], shape[::-1], strict=False)
+    return all(n == m or n == 1 or n is None or m is None for n, m in pairs)

@@ -1,0 +1,137 @@
+"""The logistic family: sigmoid, silu, softplus, log_sigmoid.
+
+With e = exp(-|x|), which never overflows, every value and slope is a quotient of sums
+of positive numbers, so that none loses its digits. A slope is an operation of its own,
+for derivatives of every order.
+"""
+
+from __future__ import annotations
+
+from math import factorial
+from typing import Any
+
+from .. import numpy as gnp
+from .._define import operation
+from ._inputs import kind, like, precise
+
+
+def _decay(x: Any) -> Any:
+    return gnp.exp(-gnp.abs(x))
+
+
+def _decay_in_parts(x: Any) -> tuple[Any, Any]:
+    """exp(-|x|) as a product: far below 0 it has few digits, x times it more."""
+    far = x < -64
+    e = gnp.exp(gnp.where(far, x + 64, -gnp.abs(x)))
+    return e, gnp.where(far, _EXP_64, gnp.ones_like(x))
+
+
+_EXP_64 = 1.603810890548638e-28  # exp(-64)
+
+
+@operation
+def sigmoid(x: Any) -> Any:
+    """1 / (1 + exp(-x)), precise far below 0 too."""
+    z = precise(x)
+    e = _decay(z)
+    return like(gnp.where(z < 0, e, 1.0) / (1 + e), x)
+
+
+@sigmoid.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    return dy * bump(x)
+
+
+@operation
+def bump(x: Any) -> Any:
+    """The slope of the sigmoid, sigmoid(x) sigmoid(-x)."""
+    e = _decay(precise(x))
+    return like(e / (1 + e * (2 + e)), x)
+
+
+@bump.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    # s (1 - s) has the slope s (1 - s) (1 - 2 s), and 1 - 2 s = -tanh(x / 2).
+    return -dy * y * gnp.tanh(x / 2)
+
+
+@operation
+def softplus(x: Any) -> Any:
+    """log(1 + exp(x)) without overflow."""
+    z = precise(x)
+    return like(gnp.maximum(z, 0) + gnp.log1p(_decay(z)), x)
+
+
+@softplus.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    return dy * sigmoid(x)
+
+
+@operation
+def log_sigmoid(x: Any) -> Any:
+    """log(sigmoid(x)) without underflow."""
+    z = precise(x)
+    return like(gnp.minimum(z, 0) - gnp.log1p(_decay(z)), x)
+
+
+@log_sigmoid.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    return dy * sigmoid(-x)
+
+
+@operation
+def silu(x: Any) -> Any:
+    """x sigmoid(x), also called swish."""
+    z = precise(x)
+    e, scale = _decay_in_parts(z)
+    return like(gnp.where(z < 0, z * e * scale, z) / (1 + e * scale), x)
+
+
+@silu.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    return dy * silu_slope(x)
+
+
+@operation
+def silu_slope(x: Any) -> Any:
+    """The slope of silu: sigmoid(x) (1 + x sigmoid(-x)).
+
+    Above 0 it is (1 + e + x e) / (1 + e)^2, below e (1 + x + e) / (1 + e)^2, whose
+    numerator crosses 0.
+    """
+    z = precise(x)
+    part, scale = _decay_in_parts(z)
+    e = part * scale
+    above, below = 1 + e + gnp.maximum(z, 0) * e, part * _crossing(z, e) * scale
+    return like(gnp.where(z < 0, below, above) / (1 + e * (2 + e)), x)
+
+
+@silu_slope.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    return dy * bump(x) * (2 - x * gnp.tanh(x / 2))
+
+
+# The root of 1 + x + exp(x), -1.2784645427610738, in parts: the first two are exact in
+# float32, so that x - root keeps its digits.
+_ROOT = (-1.2783203125, -0.00014424324035644531, 1.297928265020314e-08)
+_AT_ROOT = 0.2784645427610738  # exp(root) = -1 - root
+
+
+def _crossing(x: Any, e: Any) -> Any:
+    """1 + x + exp(x) for x < 0, to all digits.
+
+    With t = x - root it is t + exp(root) (exp(t) - 1), which near 0 is a short series.
+    """
+    t = ((x - _ROOT[0]) - _ROOT[1]) - _ROOT[2]
+    near = gnp.abs(t) < 0.2
+    t = gnp.where(near, t, 0.0)
+    series = t * _series(t, 12 if kind(x) == "float64" else 6)
+    return gnp.where(near, series, (1 + x) + e)
+
+
+def _series(t: Any, terms: int) -> Any:
+    """1 + exp(root) (exp(t) - 1) / t."""
+    y = _AT_ROOT / factorial(terms)
+    for n in range(terms - 1, 1, -1):
+        y = y * t + _AT_ROOT / factorial(n)
+    return y * t + (1 + _AT_ROOT)

@@ -1,0 +1,93 @@
+"""Losses of numbers: huber, poisson_nll, gaussian_nll."""
+
+from __future__ import annotations
+
+from math import log, pi
+from typing import Any
+
+from .. import numpy as gnp
+from .._define import operation
+from ._inputs import as_target, require_positive, wide
+from ._reductions import reduced, require_reduction
+
+
+def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -> Any:
+    """Half the square of x - target, which beyond `delta` goes on as a line."""
+    require_reduction("huber", reduction)
+    require_positive("huber", delta=delta)
+    z = wide(x)
+    parts = _huber(z, as_target("huber", target, z), delta)
+    return reduced(parts, reduction, x)
+
+
+@operation
+def _huber(x: Any, t: Any, delta: float) -> Any:
+    # With c = min(|x - t|, delta) both branches are c (|x - t| - c / 2).
+    size = gnp.abs(x - t)
+    c = gnp.minimum(size, delta)
+    return c * (size - c / 2)
+
+
+@_huber.vjp
+def _(dy: Any, y: Any, x: Any, t: Any, delta: float) -> Any:
+    dx = dy * gnp.clip(x - t, -delta, delta)
+    return dx, gnp.unbroadcast(-dx, gnp.shape(t))
+
+
+def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
+    """exp(log_rate) - target log_rate, a count's loss without its constant.
+
+    Where the rate overflows, the gradient is the greatest number, and not infinite.
+    """
+    require_reduction("poisson_nll", reduction)
+    z = wide(log_rate)
+    parts = _poisson(z, as_target("poisson_nll", target, z))
+    return reduced(parts, reduction, log_rate)
+
+
+@operation
+def _poisson(x: Any, t: Any) -> Any:
+    most = _greatest_exponent(x)
+    rate = gnp.exp(gnp.minimum(x, most))
+    return gnp.where(x > most, gnp.inf, rate) - t * x
+
+
+@_poisson.vjp
+def _(dy: Any, y: Any, x: Any, t: Any) -> Any:
+    rate = gnp.exp(gnp.minimum(x, _greatest_exponent(x)))
+    return dy * (rate - t), gnp.unbroadcast(-dy * x, gnp.shape(t))
+
+
+def _greatest_exponent(x: Any) -> float:
+    """The logarithm of the greatest number, less what rounding may add."""
+    return log(gnp.finfo(x).max) * (1 - 2 * gnp.finfo(x).eps)
+
+
+def gaussian_nll(
+    mean: Any, target: Any, var: Any, *, eps: float = 1e-6, reduction: str = "mean"
+) -> Any:
+    """(log(var) + (mean - target)**2 / var + log(2 pi)) / 2; var is at least `eps`."""
+    op = "gaussian_nll"
+    require_reduction(op, reduction)
+    require_positive(op, eps=eps)
+    x = wide(mean)
+    t, v = as_target(op, target, x), as_target(op, var, x, "var")
+    return reduced(_gaussian(x, t, v, eps), reduction, mean)
+
+
+@operation
+def _gaussian(x: Any, t: Any, v: Any, eps: float) -> Any:
+    v = gnp.maximum(v, eps)
+    r = (x - t) / gnp.sqrt(v)
+    return (gnp.log(v) + r * r + log(2 * pi)) / 2
+
+
+@_gaussian.vjp
+def _(dy: Any, y: Any, x: Any, t: Any, v: Any, eps: float) -> Any:
+    # The square of x - t is taken over var, where it leaves the range last.
+    held = gnp.maximum(v, eps)
+    root = gnp.sqrt(held)
+    r = (x - t) / root
+    dx = dy * (r / root)
+    dv = dy * gnp.where(v < eps, 0.0, (1 - r * r) / (2 * held))
+    return dx, gnp.unbroadcast(-dx, gnp.shape(t)), gnp.unbroadcast(dv, gnp.shape(v))

@@ -1,0 +1,94 @@
+"""Operations that change nothing but the gradient which comes back through them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import numpy as gnp
+from .._define import operation
+from ._inputs import is_number, like, require_positive, wide, wrong
+from ._random import normal, require_seed
+from .corners import scaled
+
+
+@operation(surrogate="the gradient is reversed")
+def reverse(x: Any, strength: float = 1.0) -> Any:
+    """x itself, whose gradient comes back times -strength."""
+    return x
+
+
+@reverse.vjp
+def _(dy: Any, y: Any, x: Any, strength: float) -> Any:
+    return {"x": -strength * dy}
+
+
+@operation(surrogate="the gradient is scaled")
+def scale(x: Any, factor: float) -> Any:
+    """x itself, whose gradient comes back times `factor`."""
+    return x
+
+
+@scale.vjp
+def _(dy: Any, y: Any, x: Any, factor: float) -> Any:
+    return {"x": factor * dy}
+
+
+@operation(surrogate="the gradient is clipped", linear=False)
+def clip_by_value(x: Any, low: float, high: float) -> Any:
+    """x itself, whose gradient comes back clipped to [low, high]."""
+    if is_number(low) and is_number(high) and not low <= high:
+        raise wrong(
+            "clip_by_value", "low", "low <= high", (low, high), "exchange the two"
+        )
+    return x
+
+
+@clip_by_value.vjp
+def _(dy: Any, y: Any, x: Any, low: float, high: float) -> Any:
+    return {"x": gnp.clip(dy, low, high)}
+
+
+@operation(surrogate="the gradient is clipped by its norm", linear=False)
+def clip_by_norm(x: Any, max_norm: float, axis: Any = None) -> Any:
+    """x itself, whose gradient is shortened to a norm of at most `max_norm`.
+
+    The norm is over all elements, or along axes.
+    """
+    require_positive("clip_by_norm", max_norm=max_norm)
+    return x
+
+
+@clip_by_norm.vjp
+def _(dy: Any, y: Any, x: Any, max_norm: float, axis: Any) -> Any:
+    dz = wide(dy)
+    parts, top = scaled(dz, axis)  # their squares neither overflow nor vanish
+    size = gnp.sqrt(gnp.sum(parts * parts, axis=axis, keepdims=True))
+    room = max_norm / gnp.where(size > 0, size, gnp.ones_like(size))
+    return {"x": like(gnp.where(top <= room, dz, parts * room), dy)}
+
+
+@operation(surrogate="NaN in the gradient becomes 0", linear=False)
+def nan_to_zero(x: Any) -> Any:
+    """x itself; where its gradient is NaN, 0 comes back."""
+    return x
+
+
+@nan_to_zero.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    return gnp.where(gnp.isnan(dy), 0.0, dy)
+
+
+@operation(surrogate="noise is added to the gradient", linear=False)
+def noise(x: Any, seed: Any, std: float = 1.0) -> Any:
+    """x itself, to whose gradient normal noise is added.
+
+    The same seed gives the same noise in every framework. Compiled code that shall draw
+    anew takes the seed as an array of one whole number, the step for example.
+    """
+    require_seed("noise", seed)
+    return x
+
+
+@noise.vjp
+def _(dy: Any, y: Any, x: Any, seed: Any, std: float) -> Any:
+    return {"x": dy + gnp.astype(std * normal(dy, seed), dy.dtype)}

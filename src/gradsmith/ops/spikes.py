@@ -1,0 +1,39 @@
+"""Spikes of a membrane: 1 from a threshold on, with a smooth slope in its place."""
+
+from __future__ import annotations
+
+from math import pi
+from typing import Any
+
+from .. import numpy as gnp
+from .._define import operation
+from ._inputs import like, require_positive, wide
+
+
+@operation(surrogate="the slope of a fast sigmoid in place of the step's")
+def spike_fast_sigmoid(x: Any, threshold: float = 1.0, slope: float = 25.0) -> Any:
+    """1 where x >= threshold, else 0; its slope 1 / (1 + slope |x - threshold|)^2."""
+    require_positive("spike_fast_sigmoid", slope=slope)
+    return gnp.astype(x >= threshold, x.dtype)
+
+
+@spike_fast_sigmoid.vjp
+def _(dy: Any, y: Any, x: Any, threshold: float, slope: float) -> Any:
+    s = 1 / (1 + slope * gnp.abs(wide(x) - threshold))
+    return {"x": dy * like(s * s, x)}
+
+
+@operation(surrogate="the slope of an arctan in place of the step's")
+def spike_arctan(x: Any, threshold: float = 1.0, slope: float = 2.0) -> Any:
+    """1 where x >= threshold, else 0, with the slope of an arctan.
+
+    It is slope / 2 / (1 + (pi / 2 slope (x - threshold))^2).
+    """
+    require_positive("spike_arctan", slope=slope)
+    return gnp.astype(x >= threshold, x.dtype)
+
+
+@spike_arctan.vjp
+def _(dy: Any, y: Any, x: Any, threshold: float, slope: float) -> Any:
+    u = gnp.clip(wide(x) - threshold, -1e15, 1e15) * (pi / 2 * slope)
+    return {"x": dy * like(slope / 2 / (1 + u * u), x)}

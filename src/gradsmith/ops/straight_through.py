@@ -1,0 +1,134 @@
+"""Steps with a gradient: the value is rounded, and the gradient passes through."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import numpy as gnp
+from .._define import custom_gradient, operation
+from ._inputs import is_number, like, require_axis, require_positive, wide, wrong
+from ._random import gumbel, require_seed
+from .exponentials import softmax
+
+_MOST_BITS = 16
+
+
+@operation(surrogate="straight-through rounding")
+def round(x: Any) -> Any:
+    """The nearest whole number; the gradient passes through."""
+    return gnp.round(x)
+
+
+@operation(surrogate="straight-through floor")
+def floor(x: Any) -> Any:
+    """The next whole number below; the gradient passes through."""
+    return gnp.floor(x)
+
+
+@operation(surrogate="straight-through clamp")
+def clamp(x: Any, low: float, high: float) -> Any:
+    """x within [low, high]; the gradient passes through outside of it too."""
+    _require_range("clamp", low, high)
+    return gnp.clip(x, low, high)
+
+
+def _through(dy: Any, y: Any, x: Any, *options: Any) -> Any:
+    return {"x": dy}
+
+
+for _op in (round, floor, clamp):
+    _op.vjp(_through)
+
+
+@operation(surrogate="the gradient of a hard tanh in place of the sign's")
+def sign(x: Any) -> Any:
+    """-1, 0 or 1; the gradient passes through where |x| <= 1."""
+    return gnp.sign(x)
+
+
+@sign.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    return gnp.where(gnp.abs(x) <= 1, dy, 0.0)
+
+
+@operation(surrogate="straight-through quantization")
+def quantize(x: Any, bits: int, low: float = -1.0, high: float = 1.0) -> Any:
+    """The nearest of 2**bits even levels from low to high.
+
+    The gradient passes through between the two, and is 0 outside.
+    """
+    _require_range("quantize", low, high)
+    if type(bits) is not int or not 1 <= bits <= _MOST_BITS:
+        expected = f"a whole number from 1 to {_MOST_BITS}"
+        raise wrong("quantize", "bits", expected, repr(bits), "give another number")
+    z = wide(x)
+    step = (high - low) / (2**bits - 1)
+    levels = gnp.round((gnp.clip(z, low, high) - low) / step)
+    return like(levels * step + low, x)
+
+
+@quantize.vjp
+def _(dy: Any, y: Any, x: Any, bits: int, low: float, high: float) -> Any:
+    return {"x": gnp.where((x >= low) & (x <= high), dy, 0.0)}
+
+
+def _require_range(op: str, low: Any, high: Any) -> None:
+    if not (is_number(low) and is_number(high) and low < high):
+        got = f"low={low!r}, high={high!r}"
+        raise wrong(op, "range", "numbers with low < high", got, "give other bounds")
+
+
+@operation(surrogate="the gradient of softmax in place of the argmax's")
+def one_hot_argmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Any:
+    """1 at the greatest (the first of several), 0 elsewhere.
+
+    The gradient is that of softmax(x / temperature).
+    """
+    require_axis("one_hot_argmax", x, axis)
+    require_positive("one_hot_argmax", temperature=temperature)
+    return _one_hot(x, axis)
+
+
+@one_hot_argmax.vjp
+def _(dy: Any, y: Any, x: Any, axis: int, temperature: float) -> Any:
+    p = softmax(wide(x) / temperature, axis)
+    return {"x": like(_through_softmax(wide(dy), p, axis) / temperature, x)}
+
+
+def _one_hot(x: Any, axis: int) -> Any:
+    place = gnp.expand_dims(gnp.argmax(x, axis=axis), axis)
+    return gnp.astype(gnp.equal(classes_along(x, axis), place), x.dtype)
+
+
+def classes_along(x: Any, axis: int) -> Any:
+    """0, 1, 2... along an axis of x."""
+    axis %= gnp.ndim(x)
+    n = gnp.shape(x)[axis]
+    shape = [n if i == axis else 1 for i in range(gnp.ndim(x))]
+    return gnp.reshape(gnp.arange(n, like=x), tuple(shape))
+
+
+@custom_gradient(surrogate="of a hard choice, the gradient of its shares")
+def gumbel_softmax(
+    x: Any, seed: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1
+) -> Any:
+    """A random choice by the logits x, as shares that can be differentiated.
+
+    With `hard=True` the value is 1 at the choice and 0 elsewhere, and the gradient that
+    of the shares. The same seed makes the same choice in every framework.
+    """
+    require_axis("gumbel_softmax", x, axis)
+    require_positive("gumbel_softmax", temperature=temperature)
+    require_seed("gumbel_softmax", seed)
+    z = wide(x)
+    g = gnp.astype(gumbel(gnp.stop_gradient(z), seed), z.dtype)
+    p = softmax((z + g) / temperature, axis)
+
+    def grad(dy: Any) -> Any:
+        return {"x": like(_through_softmax(wide(dy), p, axis) / temperature, x)}
+
+    return like(_one_hot(p, axis) if hard else p, x), grad
+
+
+def _through_softmax(dy: Any, p: Any, axis: int) -> Any:
+    return p * (dy - gnp.sum(dy * p, axis=axis, keepdims=True))

@@ -1,0 +1,156 @@
+"""Implicit operations in TensorFlow, JAX and PyTorch: as in the engine, compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+from gradsmith import ops
+
+from .problems import PROBLEMS, P, W, captured, fixed_point, linear, loss, root
+
+
+def expected(problem):
+    f = loss(problem)
+    return gs.grad(f, (0, 1))(P, W), gs.hvp(f, (P, W), (P, W))
+
+
+def close(found, truth):
+    for a, b in zip(found, truth, strict=True):
+        np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6, atol=1e-8)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_jax(problem):
+    jax = pytest.importorskip("jax")
+    f = loss(problem)
+    with jax.enable_x64(True):
+        gradient = jax.grad(f, (0, 1))
+        found = jax.jit(lambda a: jax.jvp(lambda a: gradient(*a), (a,), (a,)))((P, W))
+        for part, truth in zip(found, expected(problem), strict=True):
+            close(part, truth)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_torch(problem):
+    torch = pytest.importorskip("torch")
+    f, (first, second) = loss(problem), expected(problem)
+    a = tuple(torch.tensor(x, requires_grad=True) for x in (P, W))
+    found = torch.autograd.grad(f(*a), a, create_graph=True)
+    close([x.detach() for x in found], first)
+    along = sum(torch.sum(d * x.detach()) for d, x in zip(found, a, strict=True))
+    close(torch.autograd.grad(along, a), second)
+    b = tuple(x.detach() for x in a)
+    tangent = torch.func.jvp(torch.func.grad(f, (0, 1)), b, b)[1]
+    close(tangent, second)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_tensorflow(problem):
+    tf = pytest.importorskip("tensorflow")
+    f = loss(problem)
+
+    @tf.function
+    def gradient(p, w):
+        with tf.GradientTape() as tape:
+            tape.watch((p, w))
+            y = f(p, w)
+        return tape.gradient(y, (p, w))
+
+    a = tf.constant(P), tf.constant(W)
+    first, second = expected(problem)
+    close(gradient(*a), first)
+    if problem in (linear, root):
+        with tf.GradientTape() as outer:
+            outer.watch(a)
+            with tf.GradientTape() as tape:
+                tape.watch(a)
+                y = f(*a)
+            found = tape.gradient(y, a)
+            along = sum(
+                tf.reduce_sum(d * x) for d, x in zip(found, (P, W), strict=True)
+            )
+        close(outer.gradient(along, a), second)
+
+
+@pytest.mark.parametrize("name", ["linear", "root"])
+def test_what_the_equations_capture(name):
+    jax = pytest.importorskip("jax")
+    torch = pytest.importorskip("torch")
+    tf = pytest.importorskip("tensorflow")
+    f = loss(captured(name))
+    problem = {"linear": linear, "root": root}[name]
+    truth = gs.grad(loss(problem), (0, 1))(P, W)
+    with jax.enable_x64(True):
+        close(jax.jit(jax.grad(f, (0, 1)))(P, W), truth)
+    a = [torch.tensor(x, requires_grad=True) for x in (P, W)]
+    f(*a).backward()
+    close([x.grad for x in a], truth)
+    a = tf.constant(P), tf.Variable(W)
+    with tf.GradientTape() as tape:
+        tape.watch(a[0])
+        y = f(*a)
+    close(tape.gradient(y, a), truth)
+
+
+def test_as_optimistix_finds_them():
+    jax = pytest.importorskip("jax")
+    optx = pytest.importorskip("optimistix")
+    jnp = jax.numpy
+
+    def theirs(p, w):
+        def equation(x, args):
+            p, w = args
+            return x + jnp.tanh(w @ x) - p
+
+        solver = optx.Newton(rtol=1e-12, atol=1e-12)
+        x = optx.root_find(equation, solver, jnp.zeros_like(p), (p, w)).value
+        return jnp.sum(jnp.sin(x))
+
+    def their_fixed_point(p, w):
+        def once(x, args):
+            p, w = args
+            return 0.5 * jnp.tanh(w @ x) + p
+
+        solver = optx.FixedPointIteration(rtol=1e-13, atol=1e-13)
+        x = optx.fixed_point(once, solver, jnp.zeros_like(p), (p, w)).value
+        return jnp.sum(jnp.sin(x))
+
+    with jax.enable_x64(True):
+        for their, problem in ((theirs, root), (their_fixed_point, fixed_point)):
+            truth = jax.grad(their, (0, 1))(jnp.asarray(P), jnp.asarray(W))
+            close(jax.grad(loss(problem), (0, 1))(P, W), map(np.asarray, truth))
+
+
+def test_no_solution_is_said_in_compiled_code_too():
+    jax = pytest.importorskip("jax")
+    tf = pytest.importorskip("tensorflow")
+
+    def rootless(x0):
+        return ops.root(lambda x: x**2 + 1, x0 / 3, max_steps=9)
+
+    def run():
+        jax.block_until_ready(jax.jit(rootless)(np.ones(1, np.float32)))
+        jax.effects_barrier()
+
+    with pytest.raises(Exception, match="no root was found"):
+        run()
+    with pytest.raises(Exception, match="no root was found"):
+        tf.function(rootless)(tf.ones(1))
+
+
+def test_a_module_as_the_equations():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    layer = torch.nn.Linear(3, 3).double()
+    x = torch.ones(3, dtype=torch.float64)
+    z = ops.fixed_point(lambda z: torch.tanh(layer(z)) * 0.5 + x, 0 * x)
+    torch.sum(z).backward()
+    through = 0 * x
+    copy = torch.nn.Linear(3, 3).double()
+    copy.load_state_dict(layer.state_dict())
+    for _ in range(80):
+        through = torch.tanh(copy(through)) * 0.5 + x
+    torch.sum(through).backward()
+    np.testing.assert_allclose(layer.weight.grad, copy.weight.grad, rtol=1e-9)
