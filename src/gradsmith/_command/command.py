@@ -13,6 +13,7 @@ from rich.console import Console
 
 from .. import __version__, _arrays
 from .._errors import GradsmithError
+from .audit import audit
 from .display import Watch, show_results
 from .limits import default_jobs, default_memory, size_of
 from .results import Journal, exit_status
@@ -37,6 +38,9 @@ class Size(click.ParamType):
 @click.version_option(__version__, prog_name="gradsmith")
 def gradsmith() -> None:
     """Gradsmith: custom gradients in Python."""
+
+
+gradsmith.add_command(audit)
 
 
 @gradsmith.command()
