@@ -25,6 +25,7 @@ BENCHMARKS = {
     "wrap": ("wrap", "an operation of ours beside each framework's own mechanism"),
     "survival": ("survival", "where each framework honours or drops a rule"),
     "check": ("check", "time and memory of gs.check, on small and large inputs"),
+    "audit": ("audit", "certified points a second; all numbers of 16 and 32 bits"),
     "mutants": ("mutants.benchmark", "wrong gradients found, right ones rejected"),
 }
 
