@@ -76,13 +76,15 @@ def _both(xs: Sequence[Any], form: Format, steps: list[Step]) -> list[Any]:
     ]
 
 
-def cause_of(kind: str, steps: Sequence[Step], form: Format) -> str | None:
-    """The step to blame, in words."""
+def cause_of(kind: str, steps: Sequence[Step], form: Format, bits: float) -> str | None:
+    """The step to blame for the loss of so many bits, in words."""
     said = [step for step in steps if step.source]
     if kind in ("nan", "overflow", "infinite"):
         born = [s for s in said if not _finite(s.out) and all(map(_finite, s.ins))]
         return _blame(born[0], form) if born else None
     eps = 2.0**-form.digits
+    enough = eps * 2.0 ** (min(bits, form.digits) - 3)
+    said = [step for step in said if step.after >= enough]
     jumps = [(s.after / max(s.before, eps), i) for i, s in enumerate(said)]
     if not jumps or max(jumps)[0] < 8:
         return None

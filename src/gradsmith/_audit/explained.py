@@ -68,7 +68,7 @@ def _cause(found: Found, what: str, target: Target, task: Task) -> str | None:
         seen = steps(target.op, [x.astype(np.float64)], task.form)
     except Exception:  # a cause is a help: without it the region stands
         return None
-    return cause_of(found.region.kind, seen, task.form)
+    return cause_of(found.region.kind, seen, task.form, found.region.bits)
 
 
 def _born(found: Found, target: Target, task: Task) -> str | None:

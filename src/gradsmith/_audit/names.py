@@ -32,7 +32,8 @@ _SAME = {
     "sigmoid": "expit", "logistic": "expit", "logsigmoid": "log_expit",
     "log_sigmoid": "log_expit", "lgamma": "gammaln", "loggamma": "gammaln",
     "psi": "digamma", "lbeta": "betaln", "polygamma0": "digamma", "swish": "silu",
-    "hardtanh": "hard_tanh", "hardsigmoid": "hard_sigmoid", "hardswish": "hard_swish",
+    "leakyrelu": "leaky_relu", "hardtanh": "hard_tanh",
+    "hardsigmoid": "hard_sigmoid", "hardswish": "hard_swish",
     "hard_silu": "hard_swish", "reduce_logsumexp": "logsumexp", "linalg_norm": "norm",
     "linalg_vector_norm": "norm", "vector_norm": "norm", "euclidean_norm": "norm",
     "reduce_euclidean_norm": "norm", "sum": "total", "reduce_sum": "total",
@@ -54,6 +55,8 @@ def reference_for(
         name = name.removeprefix(affix)
     name = name.removesuffix("_v2")
     name = _SAME.get(name, name)
+    if set(options) - {"axis", "dim", *_OPTIONS.get(name, ())}:
+        return None  # of an option that we don't know it is another function
     if name in _CONVENTIONS:
         return _CONVENTIONS[name](framework, options)
     if name in _NUMPY.split():
@@ -78,7 +81,20 @@ def _elu(framework: str, options: dict[str, Any]) -> Any:
     return partial(r.elu, alpha=options.get("alpha", 1.0))
 
 
-_CONVENTIONS = {"gelu": _gelu, "leaky_relu": _leaky_relu, "elu": _elu}
+def _softplus(framework: str, options: dict[str, Any]) -> Any:
+    beta = options.get("beta", 1)
+    return r.softplus if beta == 1 else partial(r.softplus_beta, beta=beta)
+
+
+_CONVENTIONS = {
+    "gelu": _gelu, "leaky_relu": _leaky_relu, "elu": _elu, "softplus": _softplus,
+}  # fmt: skip
+_OPTIONS = {
+    "gelu": ("approximate",),
+    "leaky_relu": ("negative_slope", "alpha", "inplace"),
+    "elu": ("alpha", "inplace"),
+    "softplus": ("beta", "threshold"),
+}
 
 
 def described(fn: Any) -> str:

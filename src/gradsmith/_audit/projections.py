@@ -104,7 +104,7 @@ def _where(told: dict[str, Any], bad: Any) -> tuple[str, bool]:
         if np.isnan(x).any():
             continue
         values = x[bad]
-        if np.ptp(values) == 0:
+        if np.ptp(values) == 0 and (len(values) > 1 or values[0] == 0):
             bounds = [(x == values[0], f"{name} = {values[0]:.6g}")]
         else:
             low, high = values.min(), values.max()

@@ -67,6 +67,11 @@ def softplus(x: Any) -> Any:
     return np.logaddexp(x, 0)
 
 
+def softplus_beta(x: Any, beta: float) -> Any:
+    """log(1 + exp(beta x))/beta"""
+    return softplus(beta * x) / beta
+
+
 def mish(x: Any) -> Any:
     """x tanh(log(1 + exp(x)))"""
     return x * np.tanh(softplus(x))

@@ -94,4 +94,5 @@ class Several:
                 seen = value_steps(self.target.op, point, self.task.form)
         except Exception:  # a cause is a help: without it the region stands
             return None
-        return cause_of(told.region.kind, seen, self.task.form)
+        region = told.region
+        return cause_of(region.kind, seen, self.task.form, region.bits)

@@ -17,7 +17,8 @@ from .._subject import framework_for, name_of, of_operation, signature_of, subje
 from .names import described, reference_for
 from .references import Special
 
-_ATTRIBUTES = ("approximate", "negative_slope", "alpha")  # of modules, as of options
+# Of modules, as of options
+_ATTRIBUTES = ("approximate", "negative_slope", "alpha", "beta", "threshold")
 
 
 @dataclass(frozen=True)
@@ -41,7 +42,7 @@ class Target:
 def target_of(
     op: Any, *, framework: str | None, reference: Any, names: tuple[str, ...]
 ) -> Target:
-    """The target; `names` are those of its arguments, if they were given."""
+    """The target; `names` are those of the arguments that have a domain."""
     plain, options = _without_options(op)
     own = framework_for(plain, (), framework, caller="audit()")
     if framework is None and own == "numpy" and of_operation(plain) is None:
@@ -56,7 +57,9 @@ def target_of(
         note = f"the true function is found by its name: {described(reference)}"
         target = target.having(notes=(note,), native=True)
     true = op if reference is None else reference
-    arguments = names or _arguments(plain, options, true, own)
+    arguments = _arguments(plain, options, true, own)
+    if len(names) >= len(arguments):
+        arguments = names  # as the caller calls them
     return target.having(reference=true, arguments=arguments)
 
 

@@ -84,11 +84,11 @@ def findings(report: Audit) -> list[tuple[str, str]]:
     for one in report.gradients.values():
         found += [("✗", region.text) for region in one.regions]
     if report.undecided:
-        found.append(("?", f"{report.undecided:,} undecided: {_UNDECIDED}"))
+        found.append(("?", f"{report.undecided:,} undecided, {_UNDECIDED}"))
     return found + [("-", note) for note in report.notes]
 
 
-_UNDECIDED = "their true values are not known, and they are not judged"
+_UNDECIDED = "whose true values are not known: not judged"
 
 
 def _wrapped(line: str, indent: int) -> list[str]:
