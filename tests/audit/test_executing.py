@@ -71,6 +71,28 @@ def test_what_cannot_be_pickled_stays_here(monkeypatch):
     assert "can't be pickled" in notes[0]
 
 
+UNGUARDED = """
+import numpy as np
+import gradsmith as gs
+from gradsmith._audit import executing
+executing._THREADED = ("os",)  # as if a framework were there
+print(*gs.audit(np.tanh, (0.9999, 1.0001), exhaustive=True, jobs=2).notes)
+"""
+
+
+def test_a_script_without_a_guard_stays_alone(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(UNGUARDED)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    assert "would run this script again" in ran.stdout
+    assert ran.stderr == ""
+    script.write_text(UNGUARDED.replace("print", "if __name__ == '__main__': print"))
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True)
+    assert ran.stderr == ""
+    assert "alone" not in ran.stdout
+
+
 def test_one_job_stays_here():
     found = dict(carried_out(lambda i: os.getpid(), range(3), jobs=1))
     assert set(found.values()) == {os.getpid()}

@@ -70,15 +70,31 @@ def _method(work: Any, notes: list[str]) -> str | None:
     threaded = any(name in sys.modules for name in _THREADED)
     if sys.platform == "linux" and not threaded:
         return "fork"  # they know all that is known here, lambdas too
+    alone = "ran in this process alone: "
     try:
         pickle.dumps(work)
     except Exception:
         notes.append(
-            "ran in this process alone: what is audited can't be pickled; define it at "
-            "the top of a module to use more cores"
+            f"{alone}what is audited can't be pickled; define it at the top of a "
+            "module to use more cores"
+        )
+        return None
+    if not _is_guarded():
+        notes.append(
+            f"{alone}other processes would run this script again; put what starts "
+            'them under `if __name__ == "__main__":` to use more cores'
         )
         return None
     return "spawn"
+
+
+def _is_guarded() -> bool:
+    """Whether the main script asks who runs it, as far as its text tells."""
+    file = getattr(sys.modules["__main__"], "__file__", None)
+    if file is None or not os.path.exists(file):
+        return True  # none is run again
+    with open(file, "rb") as script:
+        return b"__name__" in script.read()
 
 
 # What the processes of a pool work at

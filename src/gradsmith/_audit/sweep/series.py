@@ -19,6 +19,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from ..._errors import UnsupportedOperationError
 from ..._rule import Composite, name_of
 from ...rules import find_rule
+from .. import state as ties
 from ..arb import arb, balls_of, ctx, precision
 from ..decisions import Decisions
 
@@ -43,7 +44,7 @@ def noting(n: int, *, terms: int, bits: int) -> Iterator[_State]:
     before, ctx.cap = ctx.cap, terms
     state.terms, state.open, state.outside = terms, np.zeros(n, bool), np.zeros(n, bool)
     try:
-        with precision(bits):
+        with precision(bits), ties.noting():  # which comparisons note, for nobody
             yield state
     finally:
         ctx.cap = before
