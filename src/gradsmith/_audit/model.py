@@ -27,8 +27,8 @@ class Region:
     kind: str  # one of KINDS
     where: str
     text: str
-    low: float
-    high: float
+    low: float | None  # none in several arguments, or in vectors
+    high: float | None
     points: int
     share: float
     bits: float

@@ -86,9 +86,8 @@ def _region(
         text += f" here and there, for {often}"
     worst = int(at[np.argmax(some.ulp)])
     bits = float(some.bits.max())
-    nothing = float("nan")
     region = Region(
-        NAMES[kind], where or "here and there", text, nothing, nothing, len(at), share,
+        NAMES[kind], where or "here and there", text, None, None, len(at), share,
         bits,
     )  # fmt: skip
     return Told(region, at, worst)

@@ -41,7 +41,8 @@ def sampled(
     first, last = ends(domain, form)
     rng = np.random.default_rng(seed)
     codes = rng.integers(first, last, n, np.int64, endpoint=True)
-    codes = np.unique(np.concatenate([codes, edges(first, last, form)]))
+    codes = np.sort(np.concatenate([codes, edges(first, last, form)]))
+    codes = codes[np.append(True, codes[1:] > codes[:-1])]  # np.unique: 5 times as long
     return _with_both_zeros(form.numbers(codes), form, first, last)
 
 
