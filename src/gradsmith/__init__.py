@@ -39,8 +39,8 @@ __version__ = "0.1.0"
 _scipy_hook.install()
 
 if TYPE_CHECKING:
-    from ._audit import audit
     from . import ops
+    from ._audit import audit
     from ._check import assert_gradients, check
     from ._checkpoint import checkpoint, checkpoint_scan
     from ._examples import example

@@ -217,3 +217,15 @@ def test_an_unknown_function_is_named():
 def test_a_plain_array_is_refused():
     with pytest.raises(gs.UnsupportedOperationError, match="rounded"):
         truth_of(lambda x: np.exp(np.asarray(x)), [1.0])
+
+
+@pytest.mark.parametrize("keepdims", [False, True])
+@pytest.mark.parametrize("where", [True, np.array([[True, False, True]])])
+def test_sums_of_parts(keepdims, where):
+    def fn(x):
+        return np.sum(x * x, axis=-1, keepdims=keepdims, where=where)
+
+    x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+    value, (slope,) = certify(fn, [x], FORMATS["float64"])
+    np.testing.assert_array_equal(value.hi, fn(x))
+    np.testing.assert_array_equal(slope.hi, 2 * x * where)

@@ -17,7 +17,7 @@ from .._late import once_imported
 from .._rule import Bilinear, Composite, Function, Linear
 from .._scipy_hook import KINDS
 from ..rules import find_rule, reduction_of
-from ..rules.axes import counted
+from ..rules.axes import counted, kept_shape
 from ..rules.indexing import index
 from .arb import arb, balls_of, each, ones, zeros
 from .balls import CALLS, OTHERS, Balls, call, constant, made, value_of
@@ -74,10 +74,24 @@ def _dense(dx: Any) -> Any:
     return balls_of(_as_ball(dx))
 
 
+def total(a: Any, axis: Any = None, *more: Any, **options: Any) -> Any:
+    """A sum. All that comes back are balls: there is nothing to look at one by one."""
+    mask = options.pop("where", True)
+    if mask is not True:
+        a = np.where(mask, a, 0)
+    if more or options.keys() - {"keepdims"}:
+        return _by_engine(np.sum, (a, axis, *more), options)
+    x, keepdims = value_of(a), options.get("keepdims") is True
+    kept = kept_shape(x.shape, axis)
+    y = np.add.reduce(x, axis=axis, keepdims=keepdims)
+    return made(y, (a,), [lambda dy: np.broadcast_to(np.reshape(dy, kept), x.shape)])
+
+
 def mean(a: Any, axis: Any = None, *_: Any, keepdims: Any = False, **__: Any) -> Any:
     return np.sum(a, axis=axis, keepdims=keepdims) / counted(True, a.shape, axis)
 
 
+CALLS[np.sum] = total
 CALLS[np.mean] = mean
 CALLS[np.astype] = lambda x, dtype, **_: x
 CALLS[np.copy] = lambda a, *_, **__: a

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 from .._errors import GradsmithError
@@ -27,6 +28,8 @@ class Asked:
     seed: int
     executor: Executor | None
     progress: Callable[[int, int], None] | None
+    jobs: int | None = None
+    resume: str | Path | None = None
 
     def __post_init__(self) -> None:
         names = self.target.arguments

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from concurrent.futures import Executor
 from dataclasses import replace
+from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 from .._arrays import NAMES
 from .._check.kits import kit_for
-from .._errors import GradsmithError
 from . import run
 from .asked import Asked, require
 from .formats import format_of
@@ -33,7 +33,8 @@ ALONE = 500  # vectors that are given one by one
 def audited(
     op: Any, domain: Any, dtype: Any, *, reference: Any, framework: str | None,
     inputs: Any, points: int | None, exhaustive: bool | None, seed: int,
-    executor: Executor | None, progress: Progress | None,
+    executor: Executor | None, jobs: int | None, resume: str | Path | None,
+    progress: Progress | None,
 ) -> Audit:  # fmt: skip
     """`gs.audit` itself."""
     form = format_of(dtype)
@@ -42,7 +43,9 @@ def audited(
     target = target_of(op, framework=framework, reference=reference, names=names)
     arguments = arguments_of(target, inputs)
     target = target.having(arguments=tuple(a.name for a in arguments if a.varies))
-    asked = Asked(target, form, domain, points, exhaustive, seed, executor, progress)
+    asked = Asked(
+        target, form, domain, points, exhaustive, seed, executor, progress, jobs, resume
+    )
     several = len(arguments) > 1 or bool(arguments[0].shape)
     return _several(asked, arguments) if several else _unary(asked)
 
@@ -50,12 +53,10 @@ def audited(
 def _unary(asked: Asked) -> Audit:
     started, target, form = perf_counter(), asked.target, asked.form
     exhaustive = form.bits == 16 if asked.exhaustive is None else asked.exhaustive
-    if exhaustive and form.bits > 16:
-        raise GradsmithError(
-            f"all numbers of {form.name} are too many for now; leave exhaustive= away"
-        )
     (name,) = target.arguments
     domain = asked.domain_of(name)
+    if exhaustive and form.bits > 16:
+        return _all_numbers(asked, name, started)
     x = run.inputs_of(
         domain, form, points=asked.points or POINTS, exhaustive=exhaustive,
         seed=asked.seed,
@@ -67,6 +68,20 @@ def _unary(asked: Asked) -> Audit:
     asked = replace(asked, target=target)
     value, gradient = run.unary(task, target, x, errors)
     return _report(asked, exhaustive, len(x), value, {name: gradient}, started)
+
+
+def _all_numbers(asked: Asked, name: str, started: float) -> Audit:
+    from .exhaustive import all_numbers
+
+    target, form = asked.target, asked.form
+    how = _run(target, target.call, form.name, elementwise=True)
+    task = Task(how, target.reference, form.name, ends(asked.domain_of(name), form))
+    n, (value, gradient), notes = all_numbers(
+        task, target, asked.points or POINTS, asked.seed, executor=asked.executor,
+        jobs=asked.jobs, resume=asked.resume, progress=asked.progress,
+    )  # fmt: skip
+    asked = replace(asked, target=target.having(notes=(*target.notes, *notes)))
+    return _report(asked, True, n, value, {name: gradient}, started)
 
 
 def _several(asked: Asked, arguments: Any) -> Audit:

@@ -62,6 +62,11 @@ for _ufunc in (np.minimum, np.fmin):
     CALLS[_ufunc] = _extreme(_min, np.less)
 
 
+def greatest(x: Any, *, axis: Any, keepdims: bool) -> Any:
+    """The greatest ball, as a constant: it does not matter which one it is."""
+    return _max.reduce(x, axis=axis, keepdims=keepdims)
+
+
 def _candidates(x: Any, best: Any, beaten: Any) -> tuple[Any, Any]:
     """The best of each line, and which elements it may be."""
     y = best.reduce(x, axis=-1, keepdims=True)

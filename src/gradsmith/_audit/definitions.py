@@ -14,6 +14,7 @@ from ..rules.reductions import logaddexp_reduce
 from ..rules.statistics import variance
 from .arb import balls_of
 from .balls import CALLS, Balls
+from .choices import greatest
 
 load_present()
 CALLS[pointwise.clip_both] = lambda x, low, high: np.minimum(np.maximum(x, low), high)
@@ -55,8 +56,7 @@ def var(a: Any, fn: Any, options: Any) -> Any:
 
 def log_of_sum(x: Any, axis: Any = 0, **options: Any) -> Any:
     """The reduction of np.logaddexp; its greatest is a constant that cancels."""
-    greatest = np.max(x, axis=axis, keepdims=True)
-    top = Balls(greatest.value, x.dtype)
+    top = Balls(greatest(x.value, axis=axis, keepdims=True), x.dtype)
     y = np.log(np.sum(np.exp(x - top), axis=axis, keepdims=True)) + top
     if options.get("keepdims"):
         return y

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import Executor
+from pathlib import Path
 from typing import Any
 
 from .model import Audit, Domain, Progress
@@ -21,6 +22,8 @@ def audit(
     exhaustive: bool | None = None,
     seed: int = 0,
     executor: Executor | None = None,
+    jobs: int | None = None,
+    resume: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """How accurate are the value and the gradient, over the whole domain?
@@ -54,11 +57,17 @@ def audit(
     points
         How many inputs are sampled.
     exhaustive
-        Whether all inputs are taken; those of 16 bits are, unless told otherwise.
+        Whether all inputs are taken; those of 16 bits are, unless told otherwise. Those
+        of float32 take a minute or two, and the largest errors are then proven.
     seed
         Of the sampling.
     executor
         Any of `concurrent.futures`; what is pickled for processes is the operation.
+    jobs
+        How many processes take all numbers of float32, if there is no executor: one for
+        each core unless said.
+    resume
+        A file that keeps what is done of all numbers of float32, and to go on from.
     progress
         Called with how many points are done, and of how many.
     """
@@ -67,5 +76,5 @@ def audit(
     return audited(
         op, domain, dtype, reference=reference, framework=framework, inputs=inputs,
         points=points, exhaustive=exhaustive, seed=seed, executor=executor,
-        progress=progress,
+        jobs=jobs, resume=resume, progress=progress,
     )  # fmt: skip

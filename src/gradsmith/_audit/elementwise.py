@@ -61,6 +61,9 @@ def _look(fn: Any, values: Any) -> None:
         state.notes.outside.append(np.equal(values[-1], 0))
     if fn in POLES:
         state.notes.outside.append(POLES[fn](values[0]))
+    if fn in (np.power, np.float_power):
+        broken = ~np.asarray(_is_integer(values[1]), bool)
+        state.notes.outside.append(np.less(values[0], 0) & broken)
     facts = find_rule(fn)
     if facts is None:
         return
@@ -73,6 +76,7 @@ def _look(fn: Any, values: Any) -> None:
 
 
 _DENOMINATORS = (np.true_divide, np.reciprocal)
+_is_integer = each(arb.is_integer)
 POLES: dict[Any, Any] = {}  # where a function has poles
 
 

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Executor
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from . import sampling
+from .executing import carried_out
 from .explained import explained
 from .formats import Format
 from .judged import LOST, UNDERFLOW, Judged, joined
@@ -19,6 +20,7 @@ from .targets import Target
 from .task import Task
 
 CHUNK = 4096  # points at a time: what they need stays in the cache
+MANY = 300_000  # points that are worth several processes
 
 
 def inputs_of(
@@ -43,18 +45,24 @@ def in_chunks(
     executor: Executor | None, progress: Progress | None,
 ) -> list[Judged]:  # fmt: skip
     """The errors of all chunks, of n points together, in their order."""
-    parts = (map if executor is None else executor.map)(task.judged, chunks)
-    parts = [*_told(parts, n, progress)]
-    return [joined(each) for each in zip(*parts, strict=True)]
-
-
-def _told(parts: Iterable[Any], n: int, progress: Progress | None) -> Iterable[Any]:
-    done = 0
-    for part in parts:
+    parts: list[Any] = [None] * len(chunks)
+    jobs, done = None if n >= MANY else 1, 0
+    for (i, _), part in carried_out(
+        _Judging(task), [*enumerate(chunks)], executor=executor, jobs=jobs
+    ):
+        parts[i] = part
         done += len(part[0].ulp)
         if progress is not None:
             progress(done, n)
-        yield part
+    return [joined(each) for each in zip(*parts, strict=True)]
+
+
+@dataclass(frozen=True)
+class _Judging:
+    task: Any
+
+    def __call__(self, numbered: tuple[int, Any]) -> list[Judged]:
+        return self.task.judged(numbered[1])
 
 
 def unary(task: Task, target: Target, x: Any, errors: list[Judged]) -> list[Accuracy]:

@@ -10,6 +10,7 @@ import scipy.special as sp
 from . import formulas as f
 from .arb import arb, each
 from .balls import CALLS, Balls
+from .choices import greatest
 from .elementwise import POLES, row
 
 _exp, _log, _expit = each(f.exp), each(arb.log), each(f.expit)
@@ -88,7 +89,7 @@ row(sp.entr, each(f.entr), lambda x: -1 - _log(x))
 
 def _lifted(x: Any, axis: Any) -> tuple[Any, Any]:
     """x without its greatest, and that: both differ by a constant from x and 0."""
-    top = Balls(np.max(x, axis=axis, keepdims=True).value, x.dtype)
+    top = Balls(greatest(x.value, axis=axis, keepdims=True), x.dtype)
     return x - top, top
 
 

@@ -12,6 +12,7 @@ import click
 from rich.console import Console
 
 from .. import __version__
+from .audit import audit
 from .display import show_results
 from .following import INTERRUPTED, followed, stopped
 from .options import require_file, run_of, run_options
@@ -85,4 +86,5 @@ def _write_json(file: str, run: Run, seconds: float, status: int) -> None:
         Path(file).write_text(text, encoding="utf-8")
 
 
-gradsmith.add_command(report)
+for _command in (audit, report):
+    gradsmith.add_command(_command)
