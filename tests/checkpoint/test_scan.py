@@ -109,6 +109,16 @@ def test_higher_orders_and_forward_mode():
         )
 
 
+def test_a_nest_that_is_too_deep_says_how_many_snapshots_will_do():
+    def total(x, snapshots):
+        return np.sum(gs.checkpoint_scan(np.sin, x, 150, snapshots=snapshots))
+
+    assert gs.grad(lambda x: total(x, 1))(np.ones(1)).shape == (1,)
+    with pytest.raises(gs.GradsmithError, match="snapshots=2 or more"):
+        gs.hessian(lambda x: total(x, 1))(np.ones(1))
+    assert gs.hessian(lambda x: total(x, 2))(np.ones(1)).shape == (1, 1)
+
+
 def test_captured_variables_and_a_persistent_tape():
     found = []
     for fn in (plain, scanned):
