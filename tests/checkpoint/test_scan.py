@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import tracemalloc
 from math import comb
 from typing import NamedTuple
 
@@ -95,6 +96,23 @@ def test_no_more_states_are_stored_than_asked_for():
         most = max(most, stored)
         stored -= action.last
     assert (stored, most) == (0, 7)
+
+
+def test_peak_memory_above_the_bare_loop_is_that_of_the_snapshots():
+    from benchmarks import checkpoint
+
+    s, peaks = checkpoint.start(100), []
+    size = sum(x.nbytes for x in s.values())
+    for run in (
+        lambda: checkpoint.gradient(checkpoint.start(4), 60, 20),  # imports, caches
+        lambda: checkpoint.gradient(checkpoint.start(100), 60, 20),
+        lambda: checkpoint.bare(100, 60),
+    ):
+        tracemalloc.start()
+        run()
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] - peaks[2] <= 1.1 * 20 * size
 
 
 def test_higher_orders_and_forward_mode():
