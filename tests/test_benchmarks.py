@@ -234,3 +234,24 @@ def test_a_wrong_verdict_is_not_timed():
         check._right(check.elementwise(2), check.normal(3), "numpy")
     with pytest.raises(AssertionError, match="was not located"):
         check._located(check.elementwise(), check.normal(3), "numpy", 2)
+
+
+def test_checkpoint_measures_steps_time_and_memory():
+    report = json.loads(run("checkpoint", "--quick", "--json", "--peers", "none"))
+    rows = report["rows"]
+    assert [row["target"] for row in rows] == [1.0, 1.05, None, 1.1, None]
+    assert rows[0]["ours"] == rows[0]["peer"] == 144
+    assert all(row["ours"] > 0 for row in rows)
+
+
+def test_the_adjoint_by_hand_is_the_gradient_of_a_step():
+    import numpy as np
+
+    import gradsmith as gs
+    from benchmarks import checkpoint
+
+    s, d = checkpoint.start(4), checkpoint.start(4)
+    _, pull = gs.vjp(checkpoint.step, s)
+    expected, found = pull(d)[0], checkpoint.adjoint(s, d)
+    for name in "uv":
+        np.testing.assert_allclose(found[name], expected[name], rtol=1e-12)

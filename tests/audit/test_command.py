@@ -93,6 +93,13 @@ def test_json_in_a_file_leaves_the_table(ops, tmp_path):
     assert json.loads((tmp_path / "found.json").read_text())["exit_status"] == 0
 
 
+def test_a_page(ops, tmp_path):
+    found = run(f"{ops}:square", *FEW, "--html", "page.html")
+    assert "the page is page.html" in found.output
+    assert "Accuracy of" in (tmp_path / "page.html").read_text()
+    assert "there is no folder" in run(f"{ops}:square", "--html", "no/p.html").output
+
+
 def test_all_numbers_are_kept_in_a_file(ops, tmp_path):
     options = ("--exhaustive", "--domain", "0.5", "0.5001", "--jobs", "1")
     first = run(f"{ops}:square", *options, "--resume", "kept.jsonl")

@@ -60,6 +60,18 @@ def test_it_is_computed_again_and_not_stored(capsys):
     assert all("from the argument" in line for line in stored(gs.checkpoint(deep)))
 
 
+@pytest.mark.parametrize("derive", [lambda f: f, lambda f: jax.jit(jax.grad(f))])
+def test_verify_finds_what_differs_also_in_compiled_code(derive, capfd):
+    n = [0]
+
+    def counting(x):
+        n[0] += 1
+        return jnp.sum(x * n[0])
+
+    with pytest.raises(Exception, match="'counting' computes something else"):
+        jax.block_until_ready(derive(gs.checkpoint(counting, verify=True))(X))
+
+
 def test_in_a_loop_with_a_captured_value_and_a_key():
     def run(wrap, w, key):
         noisy = wrap(lambda x, key: x * w + 0.1 * jax.random.normal(key, (5,)))

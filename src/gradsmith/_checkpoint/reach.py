@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache, partial
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -51,9 +52,9 @@ def _inside(value: Any) -> list[Any]:
     if isinstance(value, partial):
         return [value.func, *value.args, *value.keywords.values()]
     if isinstance(value, dict):
-        return list(value.values())
+        return list(islice(value.values(), _MOST))
     if isinstance(value, (list, tuple, set, deque)):
-        return list(value)
+        return list(islice(value, _MOST))
     attributes = getattr(value, "__dict__", None)
     return list(attributes.values()) if isinstance(attributes, dict) else []
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from math import comb
 from typing import Any, NamedTuple
 
 from .._errors import GradsmithError
+
+_DEEPEST = 50  # blocks in blocks; each takes some twenty calls
 
 
 class Action(NamedTuple):
@@ -60,9 +63,32 @@ def forward_steps(steps: int, ram: int, disk: int = 0) -> int:
     return advanced + sum(action.kind == "record" for action in found)
 
 
+def repetitions(steps: int, snapshots: int) -> int:
+    """How often a step is recomputed at most: the least r with C(s + r, s) >= steps.
+
+    >>> repetitions(1000, 20), repetitions(1000, 1)
+    (3, 999)
+    """
+    r = 0
+    while comb(snapshots + r, snapshots) < steps:
+        r += 1
+    return r
+
+
 @lru_cache(maxsize=8)
 def pieces(steps: int, ram: int) -> tuple[Piece, ...]:
     """The same schedule as a nest of blocks, each of which is checkpointed."""
+    if repetitions(steps, ram) > _DEEPEST:
+        enough = ram
+        while repetitions(steps, enough) > _DEEPEST:
+            enough += 1
+        raise GradsmithError(
+            f"checkpoint_scan: {steps} steps, snapshots={ram} are blocks in blocks, "
+            f"{repetitions(steps, ram)} deep, which Python can't run\n"
+            f"  expected: at most {_DEEPEST} (frameworks and higher orders need the "
+            "nest; a first gradient on the embedded engine does not)\n"
+            f"  what to do: snapshots={enough} or more"
+        )
     return _nested(iter(actions(steps, ram)))
 
 

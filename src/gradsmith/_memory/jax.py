@@ -30,7 +30,8 @@ def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
         ]
 
     found = []
-    for aval, why in saved_residuals(flat, *(leaves[i] for i in places)):
+    residuals: Any = saved_residuals(flat, *(leaves[i] for i in places))
+    for aval, why in residuals:
         # Arguments, constants and literals are alive anyway.
         if why.startswith(("output of", "named")) and aval.size:
             found.append(Kept(_operation(why), _place(why), _size(aval)))
