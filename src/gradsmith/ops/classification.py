@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from .. import numpy as gnp
@@ -19,7 +20,7 @@ from ._inputs import (
     wrong,
 )
 from ._reductions import reduced, require_reduction
-from .logistic import log_sigmoid, sigmoid, softplus
+from .logistic import both, log_sigmoid, softplus
 
 
 def cross_entropy(
@@ -155,13 +156,18 @@ def binary_cross_entropy_with_logits(
 
 @operation
 def _binary(x: Any, t: Any, weight: float) -> Any:
-    # Both terms are positive: nothing cancels.
-    return weight * t * softplus(-x) + (1 - t) * softplus(x)
+    # weight t softplus(-x) + (1 - t) softplus(x): no term is negative, nothing cancels.
+    yes, no = weight * t, 1 - t
+    line = yes * gnp.maximum(-x, 0) + no * gnp.maximum(x, 0)
+    return line + (yes + no) * gnp.log1p(gnp.exp(-gnp.abs(x)))
 
 
 @_binary.vjp
-def _(dy: Any, y: Any, x: Any, t: Any, weight: float) -> Any:
-    dx = dy * ((1 - t) * sigmoid(x) - weight * t * sigmoid(-x))
+def _(dy: Any, y: Any, x: Any, t: Any, weight: float, *, needs: dict[str, bool]) -> Any:
+    p, rest = both(x)
+    dx = dy * ((1 - t) * p - weight * t * rest)
+    if not needs["t"]:
+        return dx, None
     dt = dy * (weight * softplus(-x) - softplus(x))
     return dx, gnp.unbroadcast(dt, gnp.shape(t))
 
@@ -198,15 +204,18 @@ def focal(
 
 @operation
 def _focal(z: Any, gamma: float) -> Any:
-    """-sigmoid(-z)^gamma log(sigmoid(z)), whose power is taken in logarithms."""
-    return -_power(z, gamma) * log_sigmoid(z)
+    """-sigmoid(-z)^gamma log(sigmoid(z))."""
+    return -_power(z, both(z)[1], gamma) * log_sigmoid(z)
 
 
 @_focal.vjp
 def _(dy: Any, y: Any, z: Any, gamma: float) -> Any:
-    inner = gamma * sigmoid(z) * log_sigmoid(z) - sigmoid(-z)
-    return dy * _power(z, gamma) * inner
+    p, rest = both(z)
+    return dy * _power(z, rest, gamma) * (gamma * p * log_sigmoid(z) - rest)
 
 
-def _power(z: Any, gamma: float) -> Any:
+def _power(z: Any, rest: Any, gamma: float) -> Any:
+    """sigmoid(-z)^gamma: a product, or by its logarithm, where no slope is infinite."""
+    if gamma in (1, 2, 3, 4):
+        return prod([rest] * int(gamma))
     return gnp.exp(-gamma * softplus(z))
