@@ -15,7 +15,7 @@ from gradsmith import ops
 _rng = np.random.default_rng(5)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Sample:
     """`fn` of the arrays `xs` and of `fixed`, which is data; `value` is NumPy's."""
 

@@ -26,17 +26,17 @@ def require_seed(op: str, seed: Any) -> None:
 
 
 def uniform(like: Any, seed: Any) -> Any:
-    """Numbers between 0 and 1, excluding both, in the shape of an array; float32."""
+    """Numbers between 0 and 1, excluding both, of an array's shape and dtype."""
     n = gnp.size(like)
     place = gnp.arange(n, dtype="int32", like=like)
     h = _mixed(gnp.add(place, _signed(0x9E3779B1)))
     h = _mixed(gnp.add(h, _seed_word(seed)))
-    share = gnp.astype(gnp.bitwise_and(gnp.right_shift(h, 9), 0x7FFFFF), "float32")
+    share = gnp.astype(gnp.bitwise_and(gnp.right_shift(h, 9), 0x7FFFFF), like.dtype)
     return gnp.reshape((share + 0.5) * 2.0**-23, gnp.shape(like))
 
 
 def normal(like: Any, seed: Any) -> Any:
-    """Normal numbers in the shape of an array; float32.
+    """Normal numbers of an array's shape and dtype, 32 bits or more.
 
     The quantile of u over x = 2 u - 1 is smooth in the root of -log(1 - x^2): this
     polynomial is off by 3e-5 of it, and costs half of what Box and Muller's way does.
@@ -63,7 +63,7 @@ _QUANTILE = (
 
 
 def gumbel(like: Any, seed: Any) -> Any:
-    """Gumbel numbers in the shape of an array; float32."""
+    """Gumbel numbers of an array's shape and dtype, 32 bits or more."""
     return -gnp.log(-gnp.log(uniform(like, seed)))
 
 

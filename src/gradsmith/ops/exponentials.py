@@ -84,18 +84,13 @@ def without(y: Any, axis: Any) -> Any:
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(-x)) of x > 0, precise at both ends; the slope at 0 counts as 0."""
     z = wide(x)
-    near = z < log(2)
     e = gnp.exp(-z)
-    rest = 1 - e
-    u = gnp.where(near, -gnp.expm1(-z), rest)
+    u = _one_less(e, z)
     pole = u <= 0
     y = gnp.log(gnp.where(pole, gnp.ones_like(z), u))
     # Of a small e, log(1 - e) is log(u) e / (1 - u) with u = 1 - e as it is rounded.
-    lost = 1 - rest
-    far = gnp.where(
-        lost == 0, -e, y * (e / gnp.where(lost == 0, gnp.ones_like(z), lost))
-    )
-    y = gnp.where(near, y, far)
+    none, lost = not_zero(1 - (1 - e))
+    y = gnp.where(z < log(2), y, gnp.where(none, -e, y * (e / lost)))
     return like(gnp.where(pole, gnp.where(z < 0, gnp.nan, -gnp.inf), y), x)
 
 
@@ -103,8 +98,14 @@ def log1mexp(x: Any) -> Any:
 def _(dy: Any, y: Any, x: Any) -> Any:
     # exp(-x) / (1 - exp(-x)), in which nothing overflows
     z = wide(x)
-    z = gnp.where(z > 0, z, gnp.inf)
-    return dy * like(gnp.exp(-z) / -gnp.expm1(-z), x)
+    e = gnp.exp(-z)
+    _, u = not_zero(_one_less(e, z))
+    return dy * like(gnp.where(z > 0, e / u, 0.0), x)
+
+
+def _one_less(e: Any, z: Any) -> Any:
+    """1 - exp(-z) to all digits, which near 0 is tanh(z / 2) (1 + exp(-z))."""
+    return gnp.where(z < log(2), gnp.tanh(z / 2) * (1 + e), 1 - e)
 
 
 @operation

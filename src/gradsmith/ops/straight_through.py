@@ -121,8 +121,7 @@ def gumbel_softmax(
     require_positive("gumbel_softmax", temperature=temperature)
     require_seed("gumbel_softmax", seed)
     z = wide(x)
-    g = gnp.astype(gumbel(gnp.stop_gradient(z), seed), z.dtype)
-    p = softmax((z + g) / temperature, axis)
+    p = softmax((z + gumbel(gnp.stop_gradient(z), seed)) / temperature, axis)
 
     def grad(dy: Any) -> Any:
         return {"x": like(_through_softmax(wide(dy), p, axis) / temperature, x)}
