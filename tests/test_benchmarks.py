@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
@@ -234,3 +235,34 @@ def test_a_wrong_verdict_is_not_timed():
         check._right(check.elementwise(2), check.normal(3), "numpy")
     with pytest.raises(AssertionError, match="was not located"):
         check._located(check.elementwise(), check.normal(3), "numpy", 2)
+
+
+def test_operations_are_measured_and_their_edges_told():
+    from benchmarks.ops.benchmark import run
+
+    chosen = {"framework": "numpy", "operation": "safe_where"}
+    report = run(Options(quick=True, peers=(), selection=chosen))
+    assert [row.case for row in report.rows] == ["safe_where, the engine"]
+    assert report.refused == []
+    chosen = {"framework": "numpy", "operation": "focal"}
+    report = run(Options(quick=True, peers=(), selection=chosen))
+    assert any("NaN, focal in numpy" in note for note in report.notes)
+
+
+def test_an_operation_that_gives_nan_where_others_dont_is_refused(monkeypatch):
+    from benchmarks.ops import edges
+    from benchmarks.ops.cases import Case
+    from benchmarks.ops.native import FRAMEWORKS
+
+    case = Case("root", np.log, np.abs)
+    monkeypatch.setattr(edges, "STABLE", [case])
+    monkeypatch.setattr(edges, "LOSSES", [])
+    report = Report("ops", Options())
+    edges.add_edges(FRAMEWORKS[0], report, None)
+    assert "root in numpy gives NaN" in report.refused[0]
+
+
+def test_an_unknown_operation_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["ops", "--operation", "softmin"])
+    assert "'softmin' is none of sigmoid" in capsys.readouterr().err

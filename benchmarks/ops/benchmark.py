@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -23,8 +25,12 @@ COMPILED = 1.05
 
 
 def run(options: Options) -> Report:
+    with one_core():
+        return _run(options)
+
+
+def _run(options: Options) -> Report:
     report, progress = Report("ops", options), Progress("ops")
-    _on_one_core()
     chosen = options.selection or {}
     there = ["numpy", *report.available("tensorflow", "jax", "torch")]
     for framework in FRAMEWORKS:
@@ -38,7 +44,8 @@ def run(options: Options) -> Report:
                 continue
             progress(f"{case.name} in {title(framework)}")
             try:
-                measure(case, framework, report, progress)
+                with np.errstate(all="ignore"):  # plain formulas make NumPy warn
+                    measure(case, framework, report, progress)
             except Exception as error:
                 what = f"{case.name} in {title(framework)}: {first_line(error)}"
                 report.refused.append(what)
@@ -51,13 +58,21 @@ def _load(framework: Framework) -> None:
         load(framework.name)
 
 
-def _on_one_core() -> None:
+@contextmanager
+def one_core() -> Iterator[None]:
     """Frameworks make as many threads as there are cores for them.
 
     With one, nobody waits for a thread that the machine gave to somebody else.
     """
-    if hasattr(os, "sched_setaffinity"):
-        os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {max(before)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
 
 
 def title(framework: Framework) -> str:
