@@ -311,7 +311,7 @@ BAD = {
     "label_smoothing": lambda: ops.cross_entropy(X, _ONE, label_smoothing=2),
     "z_loss": lambda: ops.cross_entropy(X, _ONE, z_loss=-1.0),
     "from -2 to 1": lambda: ops.cross_entropy(X, _ONE, axis=2),
-    "wrong axis": lambda: ops.softmax(X, 5),
+    "argument 'axis' is wrong": lambda: ops.softmax(X, 5),
     r"broadcasts to \(3, 4\)": lambda: ops.huber(X, T[:, :3]),
     "all with all": lambda: ops.huber(X[:, :1], T[0]),
     "var": lambda: ops.gaussian_nll(X, T, P[:2]),

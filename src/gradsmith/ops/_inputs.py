@@ -46,7 +46,7 @@ def precise(x: Any) -> Any:
 def wrong(op: str, argument: str, expected: str, got: Any, do: str) -> GradsmithError:
     """The one error for an argument that can't be."""
     return GradsmithError(
-        f"ops.{op} was given a wrong {argument}\n"
+        f"ops.{op}: the argument {argument!r} is wrong\n"
         f"  expected: {expected}\n  got: {got}\n  what to do: {do}"
     )
 
