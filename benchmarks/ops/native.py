@@ -32,17 +32,10 @@ class Framework:
 
     def pull(self, fn: Callable[..., Any], n: int) -> Call:
         def run(dy: Any, *xs: Any) -> Any:
-            y, back = gs.vjp(lambda *xs: fn(*xs, *rest), *xs[:n])
+            y, back = gs.vjp(lambda *some: fn(*some, *xs[n:]), *xs[:n])
             return (y, *back(dy))
 
-        rest: Any = ()
-
-        def call(dy: Any, *xs: Any) -> Any:
-            nonlocal rest
-            rest = xs[n:]
-            return run(dy, *xs)
-
-        return call
+        return run
 
     def compiled(self, fn: Callable[..., Any], n: int) -> Call:
         return self.pull(fn, n)

@@ -79,6 +79,14 @@ def require_axis(op: str, x: Any, axis: Any) -> int:
     return axis % n
 
 
+def classes_along(x: Any, axis: int) -> Any:
+    """0, 1, 2... along an axis of x."""
+    axis %= gnp.ndim(x)
+    n = gnp.shape(x)[axis]
+    shape = [n if i == axis else 1 for i in range(gnp.ndim(x))]
+    return gnp.reshape(gnp.arange(n, like=x), tuple(shape))
+
+
 def known_values(x: Any) -> Any:
     """The values as NumPy has them, where they can be looked at; else None."""
     K = kernels_of("values", (x,))

@@ -6,7 +6,15 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._define import custom_gradient, operation
-from ._inputs import is_number, like, require_axis, require_positive, wide, wrong
+from ._inputs import (
+    classes_along,
+    is_number,
+    like,
+    require_axis,
+    require_positive,
+    wide,
+    wrong,
+)
 from ._random import gumbel, require_seed
 from .exponentials import softmax
 
@@ -98,14 +106,6 @@ def _(dy: Any, y: Any, x: Any, axis: int, temperature: float) -> Any:
 def _one_hot(x: Any, axis: int) -> Any:
     place = gnp.expand_dims(gnp.argmax(x, axis=axis), axis)
     return gnp.astype(gnp.equal(classes_along(x, axis), place), x.dtype)
-
-
-def classes_along(x: Any, axis: int) -> Any:
-    """0, 1, 2... along an axis of x."""
-    axis %= gnp.ndim(x)
-    n = gnp.shape(x)[axis]
-    shape = [n if i == axis else 1 for i in range(gnp.ndim(x))]
-    return gnp.reshape(gnp.arange(n, like=x), tuple(shape))
 
 
 @custom_gradient(surrogate="of a hard choice, the gradient of its shares")
