@@ -1,4 +1,4 @@
-"""The options of `mutants`: what part of its corpus is checked, and how."""
+"""The options of `mutants` and of `ops`: what part is looked at, and how."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ NAMES = ["half", "framework", "kind", "operation", "seed", "jobs", "every", "res
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
-    group = parser.add_argument_group("mutants")
+    group = parser.add_argument_group("mutants (and ops: --framework, --operation)")
     group.add_argument(
         "--half",
         choices=("tuned", "held-out", "both"),
@@ -39,6 +39,8 @@ def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return None
+    if arguments.name == "ops" and given.keys() <= {"framework", "operation"}:
+        return _of_ops(parser, given)
     if arguments.name != "mutants":
         parser.error(f"--{next(iter(given))} is for mutants")
     from benchmarks.mutants.kind import FRAMEWORKS
@@ -51,3 +53,18 @@ def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
         if name in given and given[name] not in known:
             parser.error(f"--{name} {given[name]!r} is none of {', '.join(known)}")
     return Selection(**given)
+
+
+def _of_ops(parser: argparse.ArgumentParser, given: dict[str, Any]) -> Any:
+    from benchmarks.ops.benchmark import CASES
+    from benchmarks.ops.native import FRAMEWORKS
+
+    choices = {
+        "framework": [framework.name for framework in FRAMEWORKS],
+        "operation": [case.name for case in CASES],
+    }
+    for name, value in given.items():
+        if value not in choices[name]:
+            known = ", ".join(choices[name])
+            parser.error(f"--{name} {value!r} is none of {known}")
+    return given

@@ -11,6 +11,7 @@ from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
@@ -255,3 +256,34 @@ def test_the_adjoint_by_hand_is_the_gradient_of_a_step():
     expected, found = pull(d)[0], checkpoint.adjoint(s, d)
     for name in "uv":
         np.testing.assert_allclose(found[name], expected[name], rtol=1e-12)
+
+
+def test_operations_are_measured_and_their_edges_told():
+    from benchmarks.ops.benchmark import run
+
+    chosen = {"framework": "numpy", "operation": "safe_where"}
+    report = run(Options(quick=True, peers=(), selection=chosen))
+    assert [row.case for row in report.rows] == ["safe_where, the engine"]
+    assert report.refused == []
+    chosen = {"framework": "numpy", "operation": "focal"}
+    report = run(Options(quick=True, peers=(), selection=chosen))
+    assert any("NaN, focal in numpy" in note for note in report.notes)
+
+
+def test_an_operation_that_gives_nan_where_others_dont_is_refused(monkeypatch):
+    from benchmarks.ops import edges
+    from benchmarks.ops.cases import Case
+    from benchmarks.ops.native import FRAMEWORKS
+
+    case = Case("root", np.log, np.abs)
+    monkeypatch.setattr(edges, "STABLE", [case])
+    monkeypatch.setattr(edges, "LOSSES", [])
+    report = Report("ops", Options())
+    edges.add_edges(FRAMEWORKS[0], report, None)
+    assert "root in numpy gives NaN" in report.refused[0]
+
+
+def test_an_unknown_operation_is_refused(capsys):
+    with pytest.raises(SystemExit):
+        command.main(["ops", "--operation", "softmin"])
+    assert "'softmin' is none of sigmoid" in capsys.readouterr().err

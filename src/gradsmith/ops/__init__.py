@@ -10,12 +10,8 @@ array([0. , 0.5, 1. ])
 """
 
 from .._implicit import argmin, fixed_point, linear_solve, odeint, root
-from .classification import (
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    focal,
-    kl_divergence,
-)
+from .binary import binary_cross_entropy_with_logits, focal
+from .classification import cross_entropy, kl_divergence
 from .corners import divide, norm, safe_where, sqrt
 from .exponentials import log1mexp, log_softmax, logsumexp, softmax, xlogy
 from .logistic import log_sigmoid, sigmoid, silu, softplus

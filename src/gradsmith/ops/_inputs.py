@@ -46,7 +46,7 @@ def precise(x: Any) -> Any:
 def wrong(op: str, argument: str, expected: str, got: Any, do: str) -> GradsmithError:
     """The one error for an argument that can't be."""
     return GradsmithError(
-        f"ops.{op} was given a wrong {argument}\n"
+        f"ops.{op}: the argument {argument!r} is wrong\n"
         f"  expected: {expected}\n  got: {got}\n  what to do: {do}"
     )
 
@@ -77,6 +77,14 @@ def require_axis(op: str, x: Any, axis: Any) -> int:
             do = f"give one from {-n} to {n - 1}"
         raise wrong(op, "axis", f"an axis of an array with {n} of them", axis, do)
     return axis % n
+
+
+def classes_along(x: Any, axis: int) -> Any:
+    """0, 1, 2... along an axis of x."""
+    axis %= gnp.ndim(x)
+    n = gnp.shape(x)[axis]
+    shape = [n if i == axis else 1 for i in range(gnp.ndim(x))]
+    return gnp.reshape(gnp.arange(n, like=x), tuple(shape))
 
 
 def known_values(x: Any) -> Any:

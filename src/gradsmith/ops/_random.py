@@ -6,7 +6,6 @@ a compiler, in a checkpoint and in another framework.
 
 from __future__ import annotations
 
-from math import pi
 from typing import Any
 
 from .. import numpy as gnp
@@ -26,33 +25,53 @@ def require_seed(op: str, seed: Any) -> None:
         raise wrong(op, "seed", expected, got, "give an int, or the step as an array")
 
 
-def uniform(like: Any, seed: Any, stream: int = 0) -> Any:
-    """Numbers between 0 and 1, excluding both, in the shape of an array; float32."""
+def uniform(like: Any, seed: Any) -> Any:
+    """Numbers between 0 and 1, excluding both, of an array's shape and dtype."""
     n = gnp.size(like)
     place = gnp.arange(n, dtype="int32", like=like)
-    h = _mixed(place * _signed(0x9E3779B1) + _signed(0x7F4A7C15 * (stream + 1)))
-    h = _mixed(gnp.bitwise_xor(h, _word(seed, 0)))
-    h = _mixed(gnp.add(h, _word(seed, 32)))
-    share = gnp.astype(gnp.bitwise_and(gnp.right_shift(h, 9), 0x7FFFFF), "float32")
+    h = _mixed(gnp.add(place, _signed(0x9E3779B1)))
+    h = _mixed(gnp.add(h, _seed_word(seed)))
+    share = gnp.astype(gnp.bitwise_and(gnp.right_shift(h, 9), 0x7FFFFF), like.dtype)
     return gnp.reshape((share + 0.5) * 2.0**-23, gnp.shape(like))
 
 
 def normal(like: Any, seed: Any) -> Any:
-    """Normal numbers in the shape of an array, by Box and Muller; float32."""
-    size = gnp.sqrt(-2 * gnp.log(uniform(like, seed, 0)))
-    return size * gnp.cos(2 * pi * uniform(like, seed, 1))
+    """Normal numbers of an array's shape and dtype, 32 bits or more.
+
+    The quantile of u over x = 2 u - 1 is smooth in the root of -log(1 - x^2): this
+    polynomial is off by 3e-5 of it, and costs half of what Box and Muller's way does.
+    """
+    x = 2 * uniform(like, seed) - 1
+    v = gnp.sqrt(3 - gnp.log((1 - x) * (1 + x))) - _MIDDLE
+    y = _QUANTILE[-1] * v + _QUANTILE[-2]
+    for each in _QUANTILE[-3::-1]:
+        y = y * v + each
+    return x * y
+
+
+_MIDDLE = 3**0.5 + 1.5
+_QUANTILE = (
+    3.6235047019532707,
+    1.664835094017213,
+    -0.06751557595948048,
+    0.005086578102532492,
+    0.028497110517434997,
+    -0.030891862902508546,
+    0.0023383955378887085,
+    0.0064004845618524904,
+)
 
 
 def gumbel(like: Any, seed: Any) -> Any:
-    """Gumbel numbers in the shape of an array; float32."""
+    """Gumbel numbers of an array's shape and dtype, 32 bits or more."""
     return -gnp.log(-gnp.log(uniform(like, seed)))
 
 
-def _word(seed: Any, shift: int) -> Any:
-    """32 bits of the seed; an array has no more."""
+def _seed_word(seed: Any) -> Any:
+    """32 bits of the seed."""
     if framework_of(seed) is None:
-        return _signed(seed >> shift)
-    return gnp.astype(seed, "int32") if shift == 0 else 0
+        return _signed(seed ^ (seed >> 32))
+    return gnp.astype(seed, "int32")
 
 
 def _signed(word: int) -> int:

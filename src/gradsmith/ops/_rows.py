@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._define import custom_gradient
+from ._inputs import classes_along
 from .exponentials import off_greatest
 
 
@@ -50,7 +51,7 @@ def of_classes(
 
     def grad(dy: Any) -> Any:
         p = _share_of_z_loss(rows, z_loss)
-        hot = gnp.equal(_classes(x, axis), places)
+        hot = gnp.equal(classes_along(x, axis), places)
         q = gnp.where(hot, 1 - smoothing + smoothing / n, smoothing / n)
         weight = gnp.where(kept, gnp.expand_dims(dy, axis), 0.0)
         return {"x": (p - gnp.astype(q, x.dtype)) * weight}
@@ -93,10 +94,3 @@ def _share_of_z_loss(rows: Rows, z_loss: float) -> Any:
     if not z_loss:
         return rows.shares
     return rows.shares * (1 + 2 * z_loss * rows.logsumexp)
-
-
-def _classes(x: Any, axis: int) -> Any:
-    """0, 1, 2... along an axis of x."""
-    n = gnp.shape(x)[axis]
-    shape = [n if i == axis else 1 for i in range(gnp.ndim(x))]
-    return gnp.reshape(gnp.arange(n, like=x), tuple(shape))

@@ -1,4 +1,4 @@
-"""Losses of classes: cross entropy, binary cross entropy, divergence, focal loss."""
+"""Losses of classes: cross entropy and divergence."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._arrays import framework_of
-from .._define import custom_gradient, operation
+from .._define import custom_gradient
 from . import _rows
 from ._inputs import (
-    as_target,
     is_number,
     kind,
     known_values,
@@ -19,7 +18,6 @@ from ._inputs import (
     wrong,
 )
 from ._reductions import reduced, require_reduction
-from .logistic import log_sigmoid, sigmoid, softplus
 
 
 def cross_entropy(
@@ -134,79 +132,3 @@ def _divergence(x: Any, q: Any, axis: int) -> Any:
         return (rows.shares * mass - q) * dy, dq * dy
 
     return gnp.sum(q * off, axis=axis), grad
-
-
-def binary_cross_entropy_with_logits(
-    logits: Any, target: Any, *, pos_weight: float = 1.0, reduction: str = "mean"
-) -> Any:
-    """-target log(sigmoid(logits)) - (1 - target) log(1 - sigmoid(logits)).
-
-    `pos_weight` is the weight of the first term.
-    """
-    op = "binary_cross_entropy_with_logits"
-    require_reduction(op, reduction)
-    if not is_number(pos_weight) or pos_weight < 0:
-        got, do = repr(pos_weight), "give 1 for none"
-        raise wrong(op, "pos_weight", "a number from 0 on", got, do)
-    x = wide(logits)
-    parts = _binary(x, as_target(op, target, x), float(pos_weight))
-    return reduced(parts, reduction, logits)
-
-
-@operation
-def _binary(x: Any, t: Any, weight: float) -> Any:
-    # Both terms are positive: nothing cancels.
-    return weight * t * softplus(-x) + (1 - t) * softplus(x)
-
-
-@_binary.vjp
-def _(dy: Any, y: Any, x: Any, t: Any, weight: float) -> Any:
-    dx = dy * ((1 - t) * sigmoid(x) - weight * t * sigmoid(-x))
-    dt = dy * (weight * softplus(-x) - softplus(x))
-    return dx, gnp.unbroadcast(dt, gnp.shape(t))
-
-
-def focal(
-    logits: Any,
-    target: Any,
-    *,
-    gamma: float = 2.0,
-    alpha: float | None = None,
-    reduction: str = "mean",
-) -> Any:
-    """Binary cross entropy times (1 - p)**gamma, where p is the share of the truth.
-
-    The target is 0 or 1; `alpha` weighs those that are 1, and 1 - alpha the others.
-    """
-    op = "focal"
-    require_reduction(op, reduction)
-    if not is_number(gamma) or gamma < 0:
-        raise wrong(op, "gamma", "a number from 0 on", repr(gamma), "give 2")
-    if alpha is not None:
-        require_share(op, alpha=alpha)
-    x = wide(logits)
-    t = gnp.stop_gradient(as_target(op, target, x))
-    values = known_values(t)
-    if values is not None and ((values != 0) & (values != 1)).any():
-        do = "round the target, or take binary_cross_entropy_with_logits"
-        raise wrong(op, "target", "zeros and ones", "others among them", do)
-    parts = _focal(x * (2 * t - 1), float(gamma))
-    if alpha is not None:
-        parts = parts * (t * alpha + (1 - t) * (1 - alpha))
-    return reduced(parts, reduction, logits)
-
-
-@operation
-def _focal(z: Any, gamma: float) -> Any:
-    """-sigmoid(-z)^gamma log(sigmoid(z)), whose power is taken in logarithms."""
-    return -_power(z, gamma) * log_sigmoid(z)
-
-
-@_focal.vjp
-def _(dy: Any, y: Any, z: Any, gamma: float) -> Any:
-    inner = gamma * sigmoid(z) * log_sigmoid(z) - sigmoid(-z)
-    return dy * _power(z, gamma) * inner
-
-
-def _power(z: Any, gamma: float) -> Any:
-    return gnp.exp(-gamma * softplus(z))

@@ -8,7 +8,7 @@ from typing import Any
 from .. import numpy as gnp
 from .._define import operation
 from ._inputs import like, wide
-from .exponentials import without
+from .exponentials import not_zero, without
 
 
 @operation
@@ -26,23 +26,18 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 @operation
 def divide(x1: Any, x2: Any, fill: float = 0.0) -> Any:
     """x1 / x2; `fill`, and no gradient, where x2 is 0."""
-    zero, x2 = _not_zero(x2)
+    zero, x2 = not_zero(x2)
     return gnp.where(zero, fill, x1 / x2)
 
 
 @divide.vjp
 def _(dy: Any, y: Any, x1: Any, x2: Any, fill: float) -> Any:
     # No square of x2, which would leave the floating range first
-    zero, divisor = _not_zero(x2)
+    zero, divisor = not_zero(x2)
     dx1 = gnp.where(zero, 0.0, dy / divisor)
-    dx2 = -dx1 * gnp.where(zero, 0.0, y)
+    dx2 = gnp.where(zero, 0.0, -dy * y / divisor)
     shapes = gnp.shape(x1), gnp.shape(x2)
     return gnp.unbroadcast(dx1, shapes[0]), gnp.unbroadcast(dx2, shapes[1])
-
-
-def _not_zero(x: Any) -> tuple[Any, Any]:
-    zero = x == 0
-    return zero, gnp.where(zero, gnp.ones_like(x), x)
 
 
 @operation
@@ -63,10 +58,15 @@ def _(dy: Any, y: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 
 def scaled(x: Any, axis: Any) -> tuple[Any, Any]:
-    """x over the greatest size in it, and that, a constant; 1 if all are 0."""
+    """x over the greatest size in it, and that, a constant.
+
+    A very small one counts as more, so that its reciprocal is finite; the squares of
+    what is then left of x don't vanish yet.
+    """
     top = gnp.max(gnp.abs(gnp.stop_gradient(x)), axis=axis, keepdims=True)
-    top = gnp.where((top > 0) & gnp.isfinite(top), top, gnp.ones_like(top))
-    return x / top, top
+    top = gnp.maximum(top, 2.0**-100)
+    top = gnp.where(gnp.isfinite(top), top, gnp.ones_like(top))
+    return x * (1 / top), top
 
 
 def safe_where(

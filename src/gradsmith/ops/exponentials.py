@@ -24,20 +24,19 @@ def _(dy: Any, y: Any, x: Any, axis: int) -> Any:
     return like(y * (dz - gnp.sum(dz * y, axis=axis, keepdims=True)), dy)
 
 
-@operation
+@custom_gradient
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """log(softmax(x)) without underflow."""
     require_axis("log_softmax", x, axis)
     off, _ = off_greatest(wide(x), axis)
-    total = gnp.sum(gnp.exp(off), axis=axis, keepdims=True)
-    return like(off - gnp.log(_one_for_zero(total)), x)
+    e = gnp.exp(off)
+    total = _one_for_zero(gnp.sum(e, axis=axis, keepdims=True))
 
+    def grad(dy: Any) -> Any:
+        dz = wide(dy)
+        return like(dz - e * (gnp.sum(dz, axis=axis, keepdims=True) / total), x)
 
-@log_softmax.vjp
-def _(dy: Any, y: Any, x: Any, axis: int) -> Any:
-    dz = wide(dy)
-    total = gnp.sum(dz, axis=axis, keepdims=True)
-    return like(dz - gnp.exp(wide(y)) * total, dy)
+    return like(off - gnp.log(total), x), grad
 
 
 @custom_gradient
@@ -49,13 +48,12 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     off, top = off_greatest(wide(x), axis)
     e = gnp.exp(off)
     total = gnp.sum(e, axis=axis, keepdims=True)
-    share = e / _one_for_zero(total)
     y = gnp.where(total == 0, -gnp.inf, gnp.log(_one_for_zero(total))) + top
 
     def grad(dy: Any) -> Any:
         if not keepdims:
             dy = gnp.reshape(dy, gnp.shape(total))
-        return like(wide(dy) * share, x)
+        return like(wide(dy) / _one_for_zero(total) * e, x)
 
     return like(y if keepdims else without(y, axis), x), grad
 
@@ -71,6 +69,12 @@ def _one_for_zero(total: Any) -> Any:
     return gnp.where(total == 0, gnp.ones_like(total), total)
 
 
+def not_zero(y: Any) -> tuple[Any, Any]:
+    """Where y is 0, and y with 1 in its place."""
+    zero = y == 0
+    return zero, gnp.where(zero, gnp.ones_like(y), y)
+
+
 def without(y: Any, axis: Any) -> Any:
     """y without the axes of length 1 that a reduction left."""
     return gnp.squeeze(y, tuple(range(gnp.ndim(y))) if axis is None else axis)
@@ -80,41 +84,42 @@ def without(y: Any, axis: Any) -> Any:
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(-x)) of x > 0, precise at both ends; the slope at 0 counts as 0."""
     z = wide(x)
-    near = z < log(2)
-    small = gnp.where(near, z, gnp.ones_like(z))
-    large = gnp.where(near, gnp.ones_like(z), z)
-    pole = small <= 0
-    y = gnp.log(-gnp.expm1(-gnp.where(pole, gnp.ones_like(z), small)))
-    y = gnp.where(pole, gnp.where(small < 0, gnp.nan, -gnp.inf), y)
-    return like(gnp.where(near, y, gnp.log1p(-gnp.exp(-large))), x)
+    e = gnp.exp(-z)
+    u = _one_less(e, z)
+    pole = u <= 0
+    y = gnp.log(gnp.where(pole, gnp.ones_like(z), u))
+    # Of a small e, log(1 - e) is log(u) e / (1 - u) with u = 1 - e as it is rounded.
+    none, lost = not_zero(1 - (1 - e))
+    y = gnp.where(z < log(2), y, gnp.where(none, -e, y * (e / lost)))
+    return like(gnp.where(pole, gnp.where(z < 0, gnp.nan, -gnp.inf), y), x)
 
 
 @log1mexp.vjp
 def _(dy: Any, y: Any, x: Any) -> Any:
     # exp(-x) / (1 - exp(-x)), in which nothing overflows
     z = wide(x)
-    z = gnp.where(z > 0, z, gnp.inf)
-    return dy * like(gnp.exp(-z) / -gnp.expm1(-z), x)
+    e = gnp.exp(-z)
+    _, u = not_zero(_one_less(e, z))
+    return dy * like(gnp.where(z > 0, e / u, 0.0), x)
+
+
+def _one_less(e: Any, z: Any) -> Any:
+    """1 - exp(-z) to all digits, which near 0 is tanh(z / 2) (1 + exp(-z))."""
+    return gnp.where(z < log(2), gnp.tanh(z / 2) * (1 + e), 1 - e)
 
 
 @operation
 def xlogy(x: Any, y: Any) -> Any:
     """x log(y), which is 0 where x is, also at y = 0; infinite slopes count as 0."""
-    return like(_xlogy(wide(x), wide(y)), x)
-
-
-def _xlogy(x: Any, y: Any) -> Any:
-    return gnp.where(x == 0, 0.0, x * _log(y, at_zero=-gnp.inf))
-
-
-def _log(y: Any, at_zero: float) -> Any:
-    zero = y == 0
-    return gnp.where(zero, at_zero, gnp.log(gnp.where(zero, gnp.ones_like(y), y)))
+    v, w = wide(x), wide(y)
+    zero, held = not_zero(w)
+    pole = gnp.where(v > 0, -gnp.inf, gnp.where(v < 0, gnp.inf, gnp.zeros_like(v)))
+    return like(gnp.where(zero, pole, v * gnp.log(held)), x)
 
 
 @xlogy.vjp
 def _(dz: Any, z: Any, x: Any, y: Any) -> Any:
-    zero = y == 0
-    dx = dz * _log(y, at_zero=0.0)
-    dy = dz * gnp.where(zero, 0.0, x / gnp.where(zero, gnp.ones_like(y), y))
+    zero, held = not_zero(y)
+    dx = dz * gnp.log(held)
+    dy = gnp.where(zero, 0.0, dz * x / held)
     return gnp.unbroadcast(dx, gnp.shape(x)), gnp.unbroadcast(dy, gnp.shape(y))

@@ -19,16 +19,6 @@ def _decay(x: Any) -> Any:
     return gnp.exp(-gnp.abs(x))
 
 
-def _decay_in_parts(x: Any) -> tuple[Any, Any]:
-    """exp(-|x|) as a product: far below 0 it has few digits, x times it more."""
-    far = x < -64
-    e = gnp.exp(gnp.where(far, x + 64, -gnp.abs(x)))
-    return e, gnp.where(far, _EXP_64, gnp.ones_like(x))
-
-
-_EXP_64 = 1.603810890548638e-28  # exp(-64)
-
-
 @operation
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)), precise far below 0 too."""
@@ -40,6 +30,22 @@ def sigmoid(x: Any) -> Any:
 @sigmoid.vjp
 def _(dy: Any, y: Any, x: Any) -> Any:
     return dy * bump(x)
+
+
+@operation
+def both(x: Any) -> Any:
+    """sigmoid(x) and sigmoid(-x), of one exp."""
+    z = precise(x)
+    e, below = _decay(z), z < 0
+    more = 1 / (1 + e)
+    less = e * more
+    first, second = gnp.where(below, less, more), gnp.where(below, more, less)
+    return like(first, x), like(second, x)
+
+
+@both.vjp
+def _(dy: Any, y: Any, x: Any) -> Any:
+    return (dy[0] - dy[1]) * bump(x)
 
 
 @operation
@@ -83,8 +89,8 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 def silu(x: Any) -> Any:
     """x sigmoid(x), also called swish."""
     z = precise(x)
-    e, scale = _decay_in_parts(z)
-    return like(gnp.where(z < 0, z * e * scale, z) / (1 + e * scale), x)
+    e = _decay(z)
+    return like(gnp.where(z < 0, z * e, z) / (1 + e), x)
 
 
 @silu.vjp
@@ -100,10 +106,9 @@ def silu_slope(x: Any) -> Any:
     numerator crosses 0.
     """
     z = precise(x)
-    part, scale = _decay_in_parts(z)
-    e = part * scale
-    above, below = 1 + e + gnp.maximum(z, 0) * e, part * _crossing(z, e) * scale
-    return like(gnp.where(z < 0, below, above) / (1 + e * (2 + e)), x)
+    e = _decay(z)
+    top = gnp.where(z < 0, e * _crossing(z, e), 1 + e + z * e)
+    return like(top / (1 + e * (2 + e)), x)
 
 
 @silu_slope.vjp

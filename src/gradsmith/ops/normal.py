@@ -9,7 +9,7 @@ from .. import numpy as gnp
 from .._arrays import framework_of
 from .._define import operation
 from ._inputs import kind, like, wide, wrong
-from .logistic import bump, sigmoid
+from .logistic import both, bump, sigmoid
 
 _ROOT_2PI = sqrt(2 * pi)
 _FAR = 20.0  # beyond it exp(-x^2 / 2) is 0 in float32
@@ -24,7 +24,7 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     _require_known(approximate)
     z = wide(x)
     if approximate == "tanh":
-        return like(z * sigmoid(_inner(z)), x)
+        return like(z * sigmoid(_inner(gnp.clip(z, -_CUT, _CUT))), x)
     if kind(z) != "float32":
         return like(z * _share(z), x)
     u = gnp.minimum(gnp.abs(z), _FAR)
@@ -41,8 +41,9 @@ def gelu_slope(x: Any, approximate: str = "none") -> Any:
     """The slope of gelu."""
     z = wide(x)
     if approximate == "tanh":
-        t = _inner(z)
-        return like(sigmoid(t) + z * bump(t) * _inner_slope(z), x)
+        z = gnp.clip(z, -_CUT, _CUT)
+        p, rest = both(_inner(z))
+        return like(p * (1 + z * _inner_slope(z) * rest), x)
     if kind(z) != "float32":
         return like(_share(z) + z * gnp.exp(-z * z / 2) / _ROOT_2PI, x)
     u = gnp.minimum(gnp.abs(z), _FAR)
@@ -54,6 +55,7 @@ def gelu_slope(x: Any, approximate: str = "none") -> Any:
 def _(dy: Any, y: Any, x: Any, approximate: str) -> Any:
     z = wide(x)
     if approximate == "tanh":
+        z = gnp.clip(z, -_CUT, _CUT)
         t, dt = _inner(z), _inner_slope(z)
         inner = bump(t) * (2 - z * dt * gnp.tanh(t / 2)) * dt
         return dy * like(inner + z * bump(t) * (6 * _CUBIC * _SCALE * z), x)
@@ -114,17 +116,17 @@ _SLOPE = (
     -6.8432204898272175e-06,
 )  # fmt: skip
 
-# The approximation is x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)).
+# The approximation is x sigmoid(2 sqrt(2 / pi) (x + 0.044715 x^3)). Far out it is 0 or
+# x, and the cube would overflow.
 _SCALE, _CUBIC = 2 * sqrt(2 / pi), 0.044715
+_CUT = 1e3
 
 
 def _inner(x: Any) -> Any:
-    x = gnp.clip(x, -1e3, 1e3)  # far out it is 0 or x, and the cube would overflow
     return x * (_SCALE + _SCALE * _CUBIC * (x * x))
 
 
 def _inner_slope(x: Any) -> Any:
-    x = gnp.clip(x, -1e3, 1e3)
     return _SCALE + 3 * _SCALE * _CUBIC * (x * x)
 
 

@@ -22,10 +22,10 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
 
 @operation
 def _huber(x: Any, t: Any, delta: float) -> Any:
-    # With c = min(|x - t|, delta) both branches are c (|x - t| - c / 2).
     size = gnp.abs(x - t)
-    c = gnp.minimum(size, delta)
-    return c * (size - c / 2)
+    near = size <= delta
+    c = gnp.where(near, size, delta)  # whose square is finite
+    return gnp.where(near, c * c / 2, delta * (size - delta / 2))
 
 
 @_huber.vjp

@@ -91,4 +91,4 @@ def noise(x: Any, seed: Any, std: float = 1.0) -> Any:
 
 @noise.vjp
 def _(dy: Any, y: Any, x: Any, seed: Any, std: float) -> Any:
-    return {"x": dy + gnp.astype(std * normal(dy, seed), dy.dtype)}
+    return {"x": dy + like(std * normal(wide(dy), seed), dy)}

@@ -6,7 +6,15 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._define import custom_gradient, operation
-from ._inputs import is_number, like, require_axis, require_positive, wide, wrong
+from ._inputs import (
+    classes_along,
+    is_number,
+    like,
+    require_axis,
+    require_positive,
+    wide,
+    wrong,
+)
 from ._random import gumbel, require_seed
 from .exponentials import softmax
 
@@ -100,14 +108,6 @@ def _one_hot(x: Any, axis: int) -> Any:
     return gnp.astype(gnp.equal(classes_along(x, axis), place), x.dtype)
 
 
-def classes_along(x: Any, axis: int) -> Any:
-    """0, 1, 2... along an axis of x."""
-    axis %= gnp.ndim(x)
-    n = gnp.shape(x)[axis]
-    shape = [n if i == axis else 1 for i in range(gnp.ndim(x))]
-    return gnp.reshape(gnp.arange(n, like=x), tuple(shape))
-
-
 @custom_gradient(surrogate="of a hard choice, the gradient of its shares")
 def gumbel_softmax(
     x: Any, seed: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1
@@ -121,8 +121,7 @@ def gumbel_softmax(
     require_positive("gumbel_softmax", temperature=temperature)
     require_seed("gumbel_softmax", seed)
     z = wide(x)
-    g = gnp.astype(gumbel(gnp.stop_gradient(z), seed), z.dtype)
-    p = softmax((z + g) / temperature, axis)
+    p = softmax((z + gumbel(gnp.stop_gradient(z), seed)) / temperature, axis)
 
     def grad(dy: Any) -> Any:
         return {"x": like(_through_softmax(wide(dy), p, axis) / temperature, x)}

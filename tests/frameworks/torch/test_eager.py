@@ -607,3 +607,20 @@ def test_arrays_of_two_frameworks():
     op = gs.custom_gradient(lambda a, b: (a * 1, lambda dy: (dy, None)))
     with pytest.raises(gs.GradsmithError, match=r"PyTorch array.*NumPy array"):
         op(point(requires_grad=True), np.ones(3))
+
+
+def test_a_default_may_be_left_out_after_it_was_given():
+    @gs.operation
+    def times(x, factor=2.0):
+        return x * factor
+
+    @times.vjp
+    def _(dy, y, x, factor):
+        return dy * factor
+
+    x = torch.ones(2, requires_grad=True)
+    given, left = times(x, 3.0), times(x)
+    (dx,) = torch.autograd.grad(given, x, torch.ones(2))
+    assert dx.tolist() == [3, 3]
+    (dx,) = torch.autograd.grad(left, x, torch.ones(2))
+    assert dx.tolist() == [2, 2]

@@ -91,7 +91,9 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
         and returned.dtype in _FLOATING
     ):
         if grad is None:
-            held, known = [returned], operation.vjp_rule
+            held, known = [returned], None
+            if len(args) == operation.signature.positional:
+                known = operation.vjp_rule
         else:
             held, known = None, None
             if grad.__class__ is FunctionType:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor
-from torch._C._functorch import is_functorch_wrapped_tensor
 
 from ..._late import once_imported
 from .. import _dtypes
@@ -134,7 +133,7 @@ def known_values(x: Tensor) -> Any:
     """What a tensor holds, if it is there to be read and that costs nothing."""
     if torch.compiler.is_compiling() or not x.is_cpu or type(x) is not Tensor:
         return None
-    if is_functorch_wrapped_tensor(x):
+    if torch._C._are_functorch_transforms_active():  # it may be a level's
         return None
     return x.detach().numpy() if x.dtype is not torch.bfloat16 else None
 

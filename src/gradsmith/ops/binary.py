@@ -1,0 +1,96 @@
+"""Losses of yes and no: binary cross entropy and focal loss."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+from .. import numpy as gnp
+from .._define import operation
+from ._inputs import as_target, is_number, known_values, require_share, wide, wrong
+from ._reductions import reduced, require_reduction
+from .logistic import both, log_sigmoid, softplus
+
+
+def binary_cross_entropy_with_logits(
+    logits: Any, target: Any, *, pos_weight: float = 1.0, reduction: str = "mean"
+) -> Any:
+    """-target log(sigmoid(logits)) - (1 - target) log(1 - sigmoid(logits)).
+
+    `pos_weight` is the weight of the first term.
+    """
+    op = "binary_cross_entropy_with_logits"
+    require_reduction(op, reduction)
+    if not is_number(pos_weight) or pos_weight < 0:
+        got, do = repr(pos_weight), "give 1 for none"
+        raise wrong(op, "pos_weight", "a number from 0 on", got, do)
+    x = wide(logits)
+    parts = _binary(x, as_target(op, target, x), float(pos_weight))
+    return reduced(parts, reduction, logits)
+
+
+@operation
+def _binary(x: Any, t: Any, weight: float) -> Any:
+    # weight t softplus(-x) + (1 - t) softplus(x): no term is negative, nothing cancels.
+    yes, no = weight * t, 1 - t
+    line = yes * gnp.maximum(-x, 0) + no * gnp.maximum(x, 0)
+    return line + (yes + no) * gnp.log1p(gnp.exp(-gnp.abs(x)))
+
+
+@_binary.vjp
+def _(dy: Any, y: Any, x: Any, t: Any, weight: float, *, needs: dict[str, bool]) -> Any:
+    p, rest = both(x)
+    dx = dy * ((1 - t) * p - weight * t * rest)
+    if not needs["t"]:
+        return dx, None
+    dt = dy * (weight * softplus(-x) - softplus(x))
+    return dx, gnp.unbroadcast(dt, gnp.shape(t))
+
+
+def focal(
+    logits: Any,
+    target: Any,
+    *,
+    gamma: float = 2.0,
+    alpha: float | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """Binary cross entropy times (1 - p)**gamma, where p is the share of the truth.
+
+    The target is 0 or 1; `alpha` weighs those that are 1, and 1 - alpha the others.
+    """
+    op = "focal"
+    require_reduction(op, reduction)
+    if not is_number(gamma) or gamma < 0:
+        raise wrong(op, "gamma", "a number from 0 on", repr(gamma), "give 2")
+    if alpha is not None:
+        require_share(op, alpha=alpha)
+    x = wide(logits)
+    t = gnp.stop_gradient(as_target(op, target, x))
+    values = known_values(t)
+    if values is not None and ((values != 0) & (values != 1)).any():
+        do = "round the target, or take binary_cross_entropy_with_logits"
+        raise wrong(op, "target", "zeros and ones", "others among them", do)
+    parts = _focal(x * (2 * t - 1), float(gamma))
+    if alpha is not None:
+        parts = parts * (t * alpha + (1 - t) * (1 - alpha))
+    return reduced(parts, reduction, logits)
+
+
+@operation
+def _focal(z: Any, gamma: float) -> Any:
+    """-sigmoid(-z)^gamma log(sigmoid(z))."""
+    return -_power(z, both(z)[1], gamma) * log_sigmoid(z)
+
+
+@_focal.vjp
+def _(dy: Any, y: Any, z: Any, gamma: float) -> Any:
+    p, rest = both(z)
+    return dy * _power(z, rest, gamma) * (gamma * p * log_sigmoid(z) - rest)
+
+
+def _power(z: Any, rest: Any, gamma: float) -> Any:
+    """sigmoid(-z)^gamma: a product, or by its logarithm, where no slope is infinite."""
+    if gamma in (1, 2, 3, 4):
+        return prod([rest] * int(gamma))
+    return gnp.exp(-gamma * softplus(z))
