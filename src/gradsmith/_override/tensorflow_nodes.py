@@ -136,6 +136,5 @@ def _put_into_graph(kind: str, inputs: dict[str, Any], attrs: dict[str, Any]) ->
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, tensor_shape_pb2.TensorShapeProto):
-        return tf.TensorShape(value)
-    return value
+    is_shape = isinstance(value, tensor_shape_pb2.TensorShapeProto)
+    return tf.TensorShape(value) if is_shape else value
