@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 import tensorflow as tf
 from tensorflow.core.framework import tensor_shape_pb2
@@ -137,4 +137,4 @@ def _put_into_graph(kind: str, inputs: dict[str, Any], attrs: dict[str, Any]) ->
 
 def _plain(value: Any) -> Any:
     is_shape = isinstance(value, tensor_shape_pb2.TensorShapeProto)
-    return tf.TensorShape(value) if is_shape else value
+    return tf.TensorShape(cast(Any, value)) if is_shape else value
