@@ -80,3 +80,8 @@ class IteratedFluid(Fluid):
             rr, before = gnp.sum(r * r), rr
             d = r + rr / (before + 1e-300) * d
         return p
+
+
+@pressure.example
+def _():
+    return gs.spec(6, 6), Fluid(6)

@@ -100,3 +100,15 @@ def test_an_output_of_two_elements_is_never_taken_for_elementwise(seed):
     )
     case = Case(ground, test.part, np.random.default_rng(seed))
     assert not case.elementwise
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_small_wave_on_something_steep_is_no_mistake(seed):
+    def waved(x, y):
+        return x * y + gnp.sin(x), y**2
+
+    def rule(dy, outputs, x, y):
+        return dy[0] * (y + gnp.cos(x)), dy[0] * x + dy[1] * 2 * y
+
+    x, y = np.random.default_rng(seed).normal(size=(2, 3, 4))
+    gs.assert_gradients(operation(waved, rule), x, y, seed=seed)

@@ -15,6 +15,8 @@ from .first import MANY, SIGMAS, Ground
 from .nearby import is_among_neighbours
 
 STEPS = (0.09375, 0.0625, 0.109375, 0.078125)
+# A small wave on something steep looks straight to steps as long as many of its waves.
+SHORT = 2.0**-17
 
 
 def confirmed(ground: Ground, test: Test) -> bool:
@@ -32,7 +34,7 @@ def _again(ground: Ground, test: Test) -> Test | None:
 
     They have to be by the same outputs: of many, some always look settled by chance.
     """
-    among, last = test.u != 0, None
+    among, last = (test.u != 0) & _alike(ground, test), None
     # Many elements are as good as many tries.
     for step in STEPS if ground.x.size < MANY else STEPS[:2]:
         wrong = [each for each in ground.again(test, step, among) if each.is_wrong]
@@ -41,6 +43,14 @@ def _again(ground: Ground, test: Test) -> Test | None:
         among &= np.any([each.u != 0 for each in wrong], axis=0)
         last = wrong[0]
     return last
+
+
+def _alike(ground: Ground, test: Test) -> np.ndarray:
+    """The outputs of which short steps don't say something else than long ones."""
+    long, short = test.slope, ground.slope(test.v, SHORT)
+    with np.errstate(all="ignore"):
+        apart = np.maximum(short.low - long.high, long.low - short.high)
+        return ~(apart > SIGMAS * (short.error + long.error))
 
 
 def _suspects(ground: Ground, test: Test) -> np.ndarray | None:
