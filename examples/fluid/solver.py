@@ -84,4 +84,4 @@ class IteratedFluid(Fluid):
 
 @pressure.example
 def _():
-    return gs.spec(6, 6), Fluid(6)
+    return gs.spec((6, 6)), Fluid(6)
