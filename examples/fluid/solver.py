@@ -20,9 +20,11 @@ VISCOSITY = 0.003  # in units of cells and steps
 @gs.operation
 def pressure(divergence, fluid):
     """p with Δp = divergence: in the eigenvectors of Δ that is a division."""
-    basis, turned = fluid.basis, gnp.swapaxes(fluid.basis, 0, 1)
+    basis = gnp.astype(fluid.basis, divergence.dtype)
+    inverse = gnp.astype(fluid.inverse, divergence.dtype)
+    turned = gnp.swapaxes(basis, 0, 1)
     modes = gnp.matmul(gnp.matmul(turned, divergence), basis)
-    return gnp.matmul(gnp.matmul(basis, modes * fluid.inverse), turned)
+    return gnp.matmul(gnp.matmul(basis, modes * inverse), turned)
 
 
 @pressure.vjp
