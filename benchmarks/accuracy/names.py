@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # A - stands where there is none, or none that ends (JAX' expi and exp1, on some of the
-# points). tnp is TensorFlow's experimental.numpy.
+# points), or another by default (JAX' gelu is the approximate one). tnp is TensorFlow's experimental.numpy.
 _TABLE = """
 name         torch                     jax                     tensorflow
 sinc         sinc                      numpy.sinc              tnp.sinc
@@ -16,6 +16,9 @@ arcsinh      asinh                     numpy.arcsinh           math.asinh
 tanh         tanh                      numpy.tanh              math.tanh
 expit        sigmoid                   nn.sigmoid              math.sigmoid
 log_expit    nn.functional.logsigmoid  nn.log_sigmoid          math.log_sigmoid
+softplus     nn.functional.softplus    nn.softplus             math.softplus
+silu         nn.functional.silu        nn.silu                 nn.silu
+gelu         nn.functional.gelu        -                       nn.gelu
 expm1        expm1                     numpy.expm1             math.expm1
 log1p        log1p                     numpy.log1p             math.log1p
 erf          special.erf               scipy.special.erf       math.erf

@@ -18,6 +18,7 @@ import scipy.special as sp
 
 from benchmarks.accuracy.names import PATHS
 from benchmarks.accuracy.points import EVERYWHERE, Domain
+from gradsmith import ops
 
 POSITIVE: Domain = (0, inf)
 LONG: Domain = (-1e4, 1e4)  # where the certified value takes its time beyond
@@ -59,6 +60,9 @@ PROMISED = [
     Row("tanh", np.tanh),
     Row("expit", sp.expit),
     Row("log_expit", sp.log_expit),
+    Row("softplus", ops.softplus, reference=lambda x: np.logaddexp(x, 0)),
+    Row("silu", ops.silu, reference=lambda x: x * sp.expit(x)),
+    Row("gelu", ops.gelu, reference=lambda x: x * sp.ndtr(x)),
     Row("expm1", np.expm1),
     Row("log1p", np.log1p, ((-1, inf),)),
     Row("erf", sp.erf),
