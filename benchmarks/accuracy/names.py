@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 # A - stands where there is none, or none that ends (JAX' expi and exp1, on some of the
-# points), or another by default (JAX' gelu is the approximate one). tnp is TensorFlow's experimental.numpy.
+# points), or another by default (JAX' gelu is the approximate one). tnp is TensorFlow's
+# experimental.numpy.
 _TABLE = """
 name         torch                     jax                     tensorflow
 sinc         sinc                      numpy.sinc              tnp.sinc
