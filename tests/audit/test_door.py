@@ -149,7 +149,7 @@ def test_what_has_no_certified_value_says_what_to_give():
     from scipy import special
 
     with pytest.raises(gs.UnsupportedOperationError, match="reference="):
-        gs.audit(special.wofz, (0, 1))
+        gs.audit(lambda x: special.owens_t(x, 0.5), (0, 1))
 
 
 def test_without_python_flint():
@@ -164,3 +164,17 @@ def test_without_python_flint():
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
     assert 'pip install "gradsmith[audit]"' in found.stdout
+
+
+def test_an_example_of_an_elementwise_operation_is_no_vector():
+    @gs.custom_gradient
+    def twice(x):
+        return 2 * x, lambda dy: 2 * dy
+
+    @twice.example
+    def _():
+        return gs.spec((3,), low=0.5, high=4)
+
+    found = gs.audit(twice, dtype="float16")
+    assert found.exhaustive
+    assert found.points == 3 * 2**10 + 1

@@ -46,8 +46,10 @@ def audited(
     asked = Asked(
         target, form, domain, points, exhaustive, seed, executor, progress, jobs, resume
     )
-    several = len(arguments) > 1 or bool(arguments[0].shape)
-    return _several(asked, arguments) if several else _unary(asked)
+    first, *others = arguments
+    if others or first.shape:
+        return _several(asked, arguments)
+    return _unary(asked if domain else replace(asked, domain=first.domain))
 
 
 def _unary(asked: Asked) -> Audit:

@@ -7,7 +7,7 @@ axis, or works on the last one as it is; else it is called for each row.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,14 @@ class Argument:
     constant: Any = None
     varies: bool = True
 
+    @property
+    def domain(self) -> tuple[float, float] | None:
+        """The bounds that a spec says."""
+        if self.low is None and self.high is None:
+            return None
+        low = -np.inf if self.low is None else self.low
+        return low, np.inf if self.high is None else self.high
+
 
 def arguments_of(target: Target, inputs: Any) -> list[Argument]:
     """The arguments, as inputs (specs, arrays, constants), examples or trials say."""
@@ -44,11 +52,22 @@ def arguments_of(target: Target, inputs: Any) -> list[Argument]:
     if given is not None:
         given = given if type(given) is tuple else (given,)
         names = [*target.arguments, *(f"argument {i}" for i in range(9))]
-        return [_argument(x, name) for x, name in zip(given, names, strict=False)]
+        found = [_argument(x, name) for x, name in zip(given, names, strict=False)]
+        return found if inputs is not None else _by_element(target, found)
     if target.reference in VECTORS or _takes_axis(target):
         return [Argument(name, (SIZE,)) for name in target.arguments]
     shape = () if _is_elementwise(target) else (SIZE,)
     return [Argument(name, shape) for name in target.arguments]
+
+
+def _by_element(target: Target, arguments: list[Argument]) -> list[Argument]:
+    """Numbers in place of the arrays of an example, if each element is on its own."""
+    shapes = {x.shape if x.varies else None for x in arguments}
+    try:
+        alone = len(shapes) == 1 and None not in shapes and _is_elementwise(target)
+    except Exception:  # it is not for arrays of any shape
+        alone = False
+    return [replace(x, shape=()) for x in arguments] if alone else arguments
 
 
 def _example(op: Any) -> Any:

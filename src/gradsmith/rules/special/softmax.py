@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
+from ..._cotangent import cast
 from ..._errors import UnsupportedOperationError
 from ..._rule import composite, differentiable, primitive
 from ..arithmetic import guard, over
@@ -165,7 +166,7 @@ def logsumexp_jvp(
     first = y[0] if return_sign else y
     e = _exponentials(widen(first), widen(a), kept_shape(a.shape, axis))
     dy = over(np.sum(e * da, axis=axis), np.sum(e, axis=axis))
-    dy = np.reshape(dy, first.shape)
+    dy = cast(np.reshape(dy, first.shape), first.dtype)
     return (dy, np.zeros_like(y[1])) if return_sign else dy
 
 
