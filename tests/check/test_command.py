@@ -290,14 +290,14 @@ def eats(x):
         RIGHT,
     )
     status, results, found = run(
-        "ops.py", "--time-limit", "4", "--memory-limit", "700MB"
+        "ops.py", "--time-limit", "12", "--memory-limit", "700MB"
     )
     assert status == 2
     messages = {name: row["message"] for name, row in results.items()}
     assert messages == {
         "leaves": "ended the process with status 3",
         "faults": "crashed (SIGSEGV)",
-        "hangs": "took longer than 4 s",
+        "hangs": "took longer than 12 s",
         "eats": "used more than 0.7 GB of memory",
         "right": "",
     }
