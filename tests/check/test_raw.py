@@ -130,3 +130,16 @@ def test_ours_is_right(framework):
 
     plus.vjp(lambda dy, y, x, b: (dy, gs.unbroadcast(dy, np.shape(b))))
     assert not looked(raw.look, plus, X, B, framework=framework).findings
+
+
+def test_a_gradient_that_was_not_summed_in_tensorflow():
+    tf = pytest.importorskip("tensorflow")
+
+    @tf.custom_gradient
+    def add(x, b):
+        return x + b, lambda dy: (dy, dy)
+
+    report = gs.check(add, tf.ones((3, 4), tf.float64), tf.ones(4, tf.float64))
+    (finding,) = report.findings
+    assert (finding.what, finding.argument) == ("shape", "b")
+    assert "was not summed over the axes" in finding.message

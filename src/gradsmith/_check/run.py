@@ -56,7 +56,7 @@ def _look(session: Session, given: Problem, progress: Progress, thorough: bool) 
         for what in (raw, purity, upstream, layouts):
             progress(what.__name__.rpartition(".")[2])
             what.look(session, problem, where)
-            if session.has_found("contract"):
+            if session.has_found("contract", "shape"):
                 return  # there is no gradient to look at
     if problem.subject.surrogate is not None:
         session.note(f"a surrogate on purpose: {problem.subject.surrogate}")
