@@ -10,7 +10,7 @@ from examples.fluid.__main__ import write
 from examples.fluid.design import Design, optimise
 from examples.fluid.frameworks import BY
 from examples.fluid.measure import costs, error
-from examples.fluid.solver import Fluid, pressure
+from examples.fluid.solver import Fluid, IteratedFluid, pressure
 
 VELOCITY = 0.05 * np.random.default_rng(0).normal(size=(2, 16, 16))
 
@@ -40,11 +40,19 @@ def test_adam_brings_the_dye_closer(tmp_path):
     assert "<polyline" in (tmp_path / "convergence.svg").read_text()
 
 
-def test_the_iterations_cost_more_and_are_as_close_as_they_have_come():
+def test_the_iterations_cost_more():
     found = costs(0.05 * np.random.default_rng(0).normal(size=(2, 48, 48)), 3)
-    (_, ours, dv), _, (_, plain, same) = found.values()
+    (_, ours, _), _, (_, plain, _) = found.values()
     assert plain > 5 * ours
-    np.testing.assert_allclose(dv, same, atol=1e-3 * np.abs(dv).max())
+
+
+def test_iterations_that_have_converged_have_the_same_gradient(monkeypatch):
+    # As many as it takes; autodiff of more of them divides rounding by rounding.
+    monkeypatch.setattr(IteratedFluid, "iterations", 20)
+    ours, plain = (Design(size=16, steps=3, fluid=f) for f in (Fluid, IteratedFluid))
+    expected = gs.grad(lambda v: plain.loss(v, snapshots=None))(VELOCITY)
+    dv = gs.grad(ours.loss)(VELOCITY)
+    np.testing.assert_allclose(dv, expected, atol=1e-9 * np.abs(dv).max())
 
 
 @pytest.mark.parametrize("framework", BY)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from .._errors import GradsmithError
 from .audit_display import Watch, show
 from .audited import Auditing, status_of, subjects_of
 from .following import INTERRUPTED
-from .options import require_file
+from .options import json_option, require_file, write_json
 from .page import ready_for, say_where
 
 
@@ -65,14 +64,7 @@ from .page import ready_for, say_where
     metavar="FILE",
     help="Keep what is done of --exhaustive here, and go on from there.",
 )
-@click.option(
-    "--json",
-    "json_file",
-    is_flag=False,
-    flag_value="-",
-    metavar="[FILE]",
-    help="All results as JSON, in place of the table unless a file is given.",
-)
+@json_option
 @click.option("--html", "html_file", metavar="FILE", help="All results as a page.")
 def audit(
     json_file: str | None,
@@ -155,11 +147,7 @@ def _write(
         "seconds": round(seconds, 3),
         "results": [result.as_dict() for result in auditing.results],
     }
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    if file == "-":
-        click.echo(text, nl=False)
-    else:
-        Path(file).write_text(text, encoding="utf-8")
+    write_json(file, document)
 
 
 def _write_page(file: str, auditing: Auditing, targets: str) -> None:

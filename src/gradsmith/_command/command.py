@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from pathlib import Path
@@ -15,7 +14,7 @@ from .. import __version__
 from .audit import audit
 from .display import show_results
 from .following import INTERRUPTED, followed, stopped
-from .options import require_file, run_of, run_options
+from .options import json_option, require_file, run_of, run_options, write_json
 from .page import ready_for, write_page
 from .report import report
 from .results import exit_status
@@ -30,14 +29,7 @@ def gradsmith() -> None:
 
 @gradsmith.command()
 @run_options
-@click.option(
-    "--json",
-    "json_file",
-    is_flag=False,
-    flag_value="-",
-    metavar="[FILE]",
-    help="All results as JSON, in place of the table unless a file is given.",
-)
+@json_option
 @click.option("--html", "html_file", metavar="FILE", help="All results as a page.")
 def check(
     json_file: str | None,
@@ -79,11 +71,7 @@ def _write_json(file: str, run: Run, seconds: float, status: int) -> None:
         "seconds": round(seconds, 3),
         "results": [result.as_dict() for result in run.results],
     }
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    if file == "-":
-        click.echo(text, nl=False)
-    else:
-        Path(file).write_text(text, encoding="utf-8")
+    write_json(file, document)
 
 
 for _command in (audit, report):

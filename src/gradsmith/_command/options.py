@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,25 @@ def _options(
     jobs = jobs or default_jobs()
     memory = memory_limit or default_memory(jobs)
     return Options(thorough=not quick, jobs=jobs, memory_limit=memory, **given)
+
+
+json_option = click.option(
+    "--json",
+    "json_file",
+    is_flag=False,
+    flag_value="-",
+    metavar="[FILE]",
+    help="All results as JSON, in place of the table unless a file is given.",
+)
+
+
+def write_json(file: str, document: dict[str, Any]) -> None:
+    """Write a document to a file, or to the terminal (-)."""
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if file == "-":
+        click.echo(text, nl=False)
+    else:
+        Path(file).write_text(text, encoding="utf-8")
 
 
 def require_file(option: str, file: str | None) -> None:
