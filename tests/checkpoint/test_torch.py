@@ -68,6 +68,22 @@ def test_derivatives_are_those_of_the_function(name):
     torch.testing.assert_close(ours, expected, rtol=1e-14, atol=0)
 
 
+@pytest.mark.parametrize("name", DERIVATIVES)
+def test_one_inside_another(name):
+    def plain(x):
+        return torch.sin(torch.exp(torch.sin(x) * W))
+
+    @gs.checkpoint
+    def outer(x):
+        return torch.sin(gs.checkpoint(torch.exp)(torch.sin(x) * W))
+
+    expected, ours = (
+        DERIVATIVES[name](lambda x, f=f: torch.sum(f(x) ** 2)).detach()
+        for f in (plain, outer)
+    )
+    torch.testing.assert_close(ours, expected, rtol=1e-14, atol=1e-16)
+
+
 def test_nothing_of_the_inside_is_alive_between_the_passes():
     alive = []
 

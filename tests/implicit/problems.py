@@ -41,12 +41,28 @@ def argmin(p, w):
     return ops.argmin(height, 0 * p, p, w)
 
 
-def odeint(p, w):
-    def slope(t, y, w):
-        return gnp.tanh(gnp.matmul(w, y)) + gnp.sin(t) * y
+T = np.array([0.0, 0.4, 1.0])
 
-    t = gnp.asarray([0.0, 0.4, 1.0], like=p, dtype=p.dtype)
+
+def slope(t, y, w):
+    return gnp.tanh(gnp.matmul(w, y)) + gnp.sin(t) * y
+
+
+def odeint(p, w):
+    t = gnp.asarray(T, like=p, dtype=p.dtype)
     return ops.odeint(slope, p, t, w, rtol=1e-9, atol=1e-9)
+
+
+def discrete(times=T, still=False, **options):
+    """The same, by the steps that are made; `still` leaves out what w does."""
+
+    def problem(p, w):
+        t = gnp.asarray(times, like=p, dtype=p.dtype)
+        f = (lambda t, y: gnp.sin(t) * y) if still else slope
+        params = () if still else (w,)
+        return ops.odeint(f, p, t, *params, **{"gradient": "discrete", **options})
+
+    return problem
 
 
 PROBLEMS = (linear, symmetric, root, fixed_point, argmin, odeint)

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
+from gradsmith._implicit.discrete import stepped
+from gradsmith._implicit.ode import Flow
+from gradsmith._implicit.runge_kutta import Adaptive
 
-from .problems import PROBLEMS, P, W, captured, linear, loss, odeint, root
+from .problems import (
+    PROBLEMS,
+    P,
+    T,
+    W,
+    captured,
+    discrete,
+    linear,
+    loss,
+    odeint,
+    root,
+    slope,
+)
 
 EXACT = [problem for problem in PROBLEMS if problem is not odeint]
 
@@ -157,12 +174,88 @@ def test_equal_steps_of_the_classical_method():
     assert gs.grad(at)(np.array(2.0)) == pytest.approx(-np.exp(-2), rel=1e-4)
 
 
-def test_sparse_matrices_are_solved_both_ways():
+def with_entries():
     sparse = pytest.importorskip("scipy.sparse")
-    a = sparse.diags_array([[-1.0] * 3, [3.0] * 4, [-0.5] * 3], offsets=[-1, 0, 1])
-    gs.assert_gradients(lambda b: ops.linear_solve(a.tocsr(), b), np.arange(4.0))
+    diagonals = [[-1.0] * 3, [3.0] * 4, [-0.5] * 3]
+    return sparse.diags_array(diagonals, offsets=[-1, 0, 1]).tocsr()
+
+
+def test_sparse_matrices_are_solved_both_ways():
+    a = with_entries()
+    gs.assert_gradients(lambda b: ops.linear_solve(a, b), np.arange(4.0))
     found = gs.grad(lambda b: ops.linear_solve(a, b)[0])(np.arange(4.0))
     np.testing.assert_allclose(found, np.linalg.inv(a.toarray())[0])
+
+
+@pytest.mark.parametrize("columns", [None, 2])
+@pytest.mark.parametrize("layout", ["csr", "csc", "coo"])
+def test_the_entries_of_a_sparse_matrix_have_a_gradient(layout, columns):
+    a = with_entries().asformat(layout)
+    b = np.arange(4.0) if columns is None else np.arange(8.0).reshape(4, 2)
+    gs.assert_gradients(lambda v, b: ops.linear_solve(a, b, v), a.tocoo().data, b)
+
+
+def test_a_sparse_matrix_is_factorised_once_for_both_ways(monkeypatch):
+    linalg = pytest.importorskip("scipy.sparse.linalg")
+    made, a = [], with_entries()
+    splu = linalg.splu
+    monkeypatch.setattr(linalg, "splu", lambda a: made.append(a) or splu(a))
+    gs.grad(lambda v: np.sum(ops.linear_solve(a, np.ones(4), v)))(a.data)
+    assert len(made) == 1
+
+
+@pytest.mark.parametrize("times", [[0.0, 1.0], [0.0, 0.4, 1.0]])
+def test_the_discrete_gradient_is_that_of_the_steps(times):
+    # With so few steps the adjoint's gradient is another one
+    problem = discrete(method="rk4", steps=3, snapshots=2, times=times)
+    gs.assert_gradients(problem, P, W)
+    adjoint = gs.grad(loss(discrete(method="rk4", steps=3, gradient="adjoint")))(P, W)
+    assert np.abs(gs.grad(loss(problem))(P, W) - adjoint).max() > 1e-7
+
+
+def test_the_discrete_gradient_of_steps_that_fit():
+    # How long the steps are counts as constant: these are equal, and the same as ours
+    def by_hand(p, w):
+        t, h = 0.0, 0.25
+        for _ in range(4):
+            p, t = solver.step(lambda t, y: slope(t, y, w), t, p, h), t + h
+        return p
+
+    solver = Adaptive(1.0, 1.0, 10)
+    solver.parts = lambda *_: [(i / 4, 1 / 4) for i in range(4)]
+    flow = Flow(lambda t, y, params: slope(t, y, *params), solver)
+    times = np.array(0.0), np.array(1.0)
+
+    def problem(p, w):
+        return stepped(p, *times, [w], flow, snapshots=2, apart=False)
+
+    found, expected = (gs.grad(loss(f), (0, 1))(P, W) for f in (problem, by_hand))
+    for a, b in zip(found, expected, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+
+
+def test_discrete_and_adjoint_gradients_meet_where_steps_are_short():
+    f, g = (
+        loss(discrete(rtol=1e-10, atol=1e-10, gradient=gradient))
+        for gradient in ("discrete", "adjoint")
+    )
+    for a, b in zip(gs.grad(f, (0, 1))(P, W), gs.grad(g, (0, 1))(P, W), strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-7)
+    assert f(P, W) == pytest.approx(g(P, W), rel=1e-12)
+
+
+def test_the_discrete_gradient_stores_few_states():
+    def peak(**how):
+        problem = discrete(method="rk4", steps=200, times=[0.0, 0.1], still=True, **how)
+        tracemalloc.start()
+        gs.grad(lambda y: np.sum(problem(y, W)))(np.ones(20_000))
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        return most / 160_000
+
+    few, all_of_them = peak(snapshots=5), peak(snapshots=200)
+    assert few < 60
+    assert all_of_them > 200
 
 
 @pytest.mark.parametrize("find", [ops.root, ops.argmin])
@@ -239,6 +332,23 @@ def test_an_integration_that_does_not_end():
         (lambda: ops.argmin(lambda x: x, np.ones(3)), r"f\(x\) must be a number"),
         (lambda: ops.linear_solve(np.ones((2, 3)), np.ones(2)), "not square"),
         (lambda: ops.linear_solve(np.eye(2), np.ones(2), 1.0), "parameters are for"),
+        (
+            lambda: ops.linear_solve(with_entries(), np.ones(4), np.ones(2)),
+            "holds its entries",
+        ),
+        (
+            lambda: ops.linear_solve(0 * with_entries(), np.ones(4)),
+            "exactly singular",
+        ),
+        (
+            lambda: ops.odeint(slope, P, T, W, gradient="forward"),
+            "gradient='forward' is not known",
+        ),
+        (lambda: ops.odeint(slope, P, T, W, snapshots=3), "the adjoint equation needs"),
+        (
+            lambda: ops.odeint(slope, P, T, W, gradient="discrete", snapshots=0),
+            "snapshots=0 is too small",
+        ),
         (lambda: ops.linear_solve("a", np.ones(2)), "the matrix is no array"),
         (lambda: ops.odeint(lambda t, y: y, np.ones(1), 1.0), "t must be the times"),
         (

@@ -6,9 +6,22 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
+import gradsmith.numpy as gnp
 from gradsmith import ops
 
-from .problems import PROBLEMS, P, W, captured, fixed_point, linear, loss, root
+from .problems import (
+    PROBLEMS,
+    P,
+    W,
+    captured,
+    discrete,
+    fixed_point,
+    linear,
+    loss,
+    root,
+)
+
+BY_STEPS = discrete(method="rk4", steps=5, snapshots=2)
 
 
 def expected(problem):
@@ -21,7 +34,35 @@ def close(found, truth):
         np.testing.assert_allclose(np.asarray(a), b, rtol=1e-6, atol=1e-8)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+def by_jax(f, args):
+    jax = pytest.importorskip("jax")
+    with jax.enable_x64(True):
+        return jax.jit(jax.grad(f, (0, 1)))(*args)
+
+
+def by_torch(f, args):
+    torch = pytest.importorskip("torch")
+    args = [torch.tensor(x, requires_grad=True) for x in args]
+    return torch.autograd.grad(f(*args), args)
+
+
+def by_tensorflow(f, args):
+    tf = pytest.importorskip("tensorflow")
+
+    @tf.function
+    def gradient(*args):
+        with tf.GradientTape() as tape:
+            tape.watch(args)
+            y = f(*args)
+        return tape.gradient(y, args)
+
+    return gradient(*map(tf.constant, args))
+
+
+DERIVED = {"jax": by_jax, "torch": by_torch, "tensorflow": by_tensorflow}
+
+
+@pytest.mark.parametrize("problem", [*PROBLEMS, BY_STEPS])
 def test_jax(problem):
     jax = pytest.importorskip("jax")
     f = loss(problem)
@@ -32,7 +73,7 @@ def test_jax(problem):
             close(part, truth)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", [*PROBLEMS, BY_STEPS])
 def test_torch(problem):
     torch = pytest.importorskip("torch")
     f, (first, second) = loss(problem), expected(problem)
@@ -46,22 +87,13 @@ def test_torch(problem):
     close(tangent, second)
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", [*PROBLEMS, BY_STEPS])
 def test_tensorflow(problem):
     tf = pytest.importorskip("tensorflow")
-    f = loss(problem)
-
-    @tf.function
-    def gradient(p, w):
-        with tf.GradientTape() as tape:
-            tape.watch((p, w))
-            y = f(p, w)
-        return tape.gradient(y, (p, w))
-
+    f, (first, second) = loss(problem), expected(problem)
+    close(by_tensorflow(f, (P, W)), first)
     a = tf.constant(P), tf.constant(W)
-    first, second = expected(problem)
-    close(gradient(*a), first)
-    if problem in (linear, root):
+    if problem in (linear, root, BY_STEPS):
         with tf.GradientTape() as outer:
             outer.watch(a)
             with tf.GradientTape() as tape:
@@ -154,3 +186,36 @@ def test_a_module_as_the_equations():
         through = torch.tanh(copy(through)) * 0.5 + x
     torch.sum(through).backward()
     np.testing.assert_allclose(layer.weight.grad, copy.weight.grad, rtol=1e-9)
+
+
+def test_steps_that_fit_are_chosen_where_there_are_values():
+    jax = pytest.importorskip("jax")
+    torch = pytest.importorskip("torch")
+    tf = pytest.importorskip("tensorflow")
+    f = loss(discrete(rtol=1e-5))
+    truth = gs.grad(f, (0, 1))(P, W)
+    with jax.enable_x64(True):
+        close(jax.grad(f, (0, 1))(P, W), truth)
+        with pytest.raises(gs.GradsmithError, match="no values to choose them by"):
+            jax.jit(f)(P, W)
+    close(torch.func.grad(f, (0, 1))(torch.tensor(P), torch.tensor(W)), truth)
+    a = tf.constant(P), tf.constant(W)
+    with tf.GradientTape() as tape:
+        tape.watch(a)
+        y = f(*a)
+    close(tape.gradient(y, a), truth)
+    with pytest.raises(gs.GradsmithError, match="no values to choose them by"):
+        tf.function(f)(*a)
+
+
+@pytest.mark.parametrize("framework", ["jax", "torch", "tensorflow"])
+def test_the_entries_of_a_sparse_matrix(framework):
+    sparse = pytest.importorskip("scipy.sparse")
+    a = sparse.csr_array(np.eye(5) + W)
+
+    def f(values, b):
+        return gnp.sum(gnp.sin(ops.linear_solve(a, b, values)))
+
+    args = a.data, P
+    truth = gs.grad(f, (0, 1))(*args)
+    close(DERIVED[framework](f, args), truth)

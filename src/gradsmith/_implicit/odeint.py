@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import gradsmith.numpy as gnp
 
 from .. import _tree
+from .._arrays import common_framework, framework_of
 from .._errors import GradsmithError
 from .calculus import as_it_is
+from .discrete import stepped
 from .ode import Flow, advance
 from .runge_kutta import Adaptive, Steps
 from .vectors import on_vectors
@@ -26,12 +29,16 @@ def odeint(
     rtol: float | None = None,
     atol: float | None = None,
     max_steps: int = 10_000,
+    gradient: str = "adjoint",
+    snapshots: int | None = None,
 ) -> Any:
     """Solve dy/dt = f(t, y, *params) from y0 at t[0]; y at every time of t.
 
-    Gradients by y0, t and params are solutions of the adjoint equation, backwards in
-    time: no step is kept. "dopri5" chooses its steps by rtol and atol; "rk4" makes
-    `steps` equal ones between two times.
+    "dopri5" chooses its steps by rtol and atol; "rk4" makes `steps` equal ones between
+    two times. Gradients by y0, t and params are solutions of the adjoint equation,
+    backwards in time: no step is kept, and they are as close as the tolerance. With
+    `gradient="discrete"` they are those of the steps that were made, to rounding:
+    between two times at most `snapshots` states are stored, the others made again.
 
     >>> import numpy as np, gradsmith as gs
     >>> def decayed(rate):
@@ -49,12 +56,32 @@ def odeint(
         lambda y, t, *params: f(t, y, *params), y0, (t[0, ...], *params), "y0",
         lambda shape, dy: shape.vector(dy, "f(t, y)"),
     )  # fmt: skip
+    common_framework(filter(framework_of, [y, t, *arrays]), "odeint")
     solver = _solver(method, steps, rtol, atol, max_steps, y)
     flow = Flow(lambda t, y, arrays: slope(y, [t, *arrays]), solver)
+    intervals = t.shape[0] - 1
+    move = _mover(gradient, snapshots, intervals)
     ys = [y]
-    for i in range(t.shape[0] - 1):
-        ys.append(advance(ys[-1], t[i, ...], t[i + 1, ...], arrays[1:], flow))
+    for i in range(intervals):
+        ys.append(move(ys[-1], t[i, ...], t[i + 1, ...], arrays[1:], flow))
     return _tree.map(lambda *parts: gnp.stack(parts), *map(shape.arrays, ys))
+
+
+def _mover(gradient: str, snapshots: int | None, intervals: int) -> Callable[..., Any]:
+    """What leads from one time to the next, differentiated as was asked for."""
+    if gradient == "discrete":
+        return partial(stepped, snapshots=snapshots, apart=intervals > 1)
+    if gradient != "adjoint":
+        raise GradsmithError(
+            f"odeint: gradient={gradient!r} is not known\n"
+            "  expected: 'adjoint' or 'discrete'"
+        )
+    if snapshots is not None:
+        raise GradsmithError(
+            "odeint: snapshots= are states that gradient='discrete' stores; the "
+            "adjoint equation needs none"
+        )
+    return advance
 
 
 def _solver(

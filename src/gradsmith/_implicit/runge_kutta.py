@@ -1,7 +1,8 @@
 """Dormand and Prince's method of order 5, with steps that fit; and the classical one.
 
-A solver advances y from t0 to t1, forwards or backwards. Nothing here is a rule: what
-is differentiated by equations of its own runs this for values alone.
+A solver advances y from t0 to t1, forwards or backwards; `parts` are the steps that it
+would make, and `step` makes one. Nothing here is a rule: what is differentiated by
+equations of its own runs this for values alone.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from typing import Any
 
 import gradsmith.numpy as gnp
 
+from .._errors import GradsmithError
 from .calculus import calculus_of
 
 # The nodes, the weights of each stage, and those of order 5 less those of order 4.
@@ -35,30 +37,28 @@ class Adaptive:
         self.rtol, self.atol, self.max_steps = rtol, atol, max_steps
 
     def __call__(self, f: Any, y: Any, t0: Any, t1: Any) -> Any:
-        calculus = calculus_of(y)
-        span = t1 - t0
+        calculus, search = calculus_of(y), _Search(self, f, y, t0, t1)
+        found = calculus.loop(search.going, search.step, search.start)
+        self._insist(found, calculus)
+        return found[0]
 
-        def going(state: Any) -> Any:
-            _, _, done, _, k = state
-            return (done < 1) & (k < self.max_steps)
+    def parts(self, f: Any, y: Any, t0: Any, t1: Any) -> list[tuple[float, float]]:
+        """Where each step begins and how long it is, as parts of the interval."""
+        search = _Search(self, f, y, t0, t1)
+        state, made = search.start, []
+        while _known(search.going(state)):
+            _, _, done, part, _ = state
+            state = search.step(state)
+            if _known(state[2] > done):
+                made.append((float(done), float(part)))
+        self._insist(state, calculus_of(y))
+        return made
 
-        def step(state: Any) -> Any:
-            y, slope, done, part, k = state
-            h = part * span
-            new, last, off = _tried(f, t0 + done * span, y, slope, h)
-            size = self.atol + self.rtol * gnp.maximum(gnp.abs(y), gnp.abs(new))
-            error = gnp.sqrt(gnp.mean((off / size) ** 2))
-            fits = error <= 1
-            grown = 0.9 * gnp.maximum(error, 1e-10 + 0 * error) ** -0.2
-            done = gnp.where(fits, done + part, done)
-            part = part * gnp.clip(gnp.where(error == error, grown, 0.1), 0.1, 5.0)
-            part = gnp.minimum(part, gnp.maximum(1 - done, 0 * done))
-            y, slope = gnp.where(fits, new, y), gnp.where(fits, last, slope)
-            return [y, slope, done, part, k + 1]
+    def step(self, f: Any, t: Any, y: Any, h: Any) -> Any:
+        return y + h * _combined(STAGES[-1], _stages(f, t, y, f(t, y), h))
 
-        slope, zero = f(t0, y), 0 * span
-        state = [y, slope, zero, self._first(y, slope, span), zero]
-        y, _, done, _, k = calculus.loop(going, step, state)
+    def _insist(self, state: Any, calculus: Any) -> None:
+        _, _, done, _, k = state
         calculus.insist(
             done >= 1,
             "odeint: after {steps:.0f} steps only {done:.3f} of an interval of t is "
@@ -66,22 +66,70 @@ class Adaptive:
             "rtol= and atol=, or shorter intervals; a stiff system is not for it",
             steps=k, done=done,
         )  # fmt: skip
-        return y
 
-    def _first(self, y: Any, slope: Any, span: Any) -> Any:
+
+class _Search:
+    """The steps that fit, one by one.
+
+    A state is y, its slope, the part of the interval that is done, the part to try
+    next, and how many were tried.
+    """
+
+    def __init__(self, fit: Adaptive, f: Any, y: Any, t0: Any, t1: Any) -> None:
+        self.fit, self.f, self.t0, self.span = fit, f, t0, t1 - t0
+        slope, zero = f(t0, y), 0 * self.span
+        self.start = [y, slope, zero, self._first(y, slope), zero]
+
+    def going(self, state: Any) -> Any:
+        _, _, done, _, k = state
+        return (done < 1) & (k < self.fit.max_steps)
+
+    def step(self, state: Any) -> Any:
+        y, slope, done, part, k = state
+        t, h = self.t0 + done * self.span, part * self.span
+        new, last, off = _tried(self.f, t, y, slope, h)
+        size = self.fit.atol + self.fit.rtol * gnp.maximum(gnp.abs(y), gnp.abs(new))
+        error = gnp.sqrt(gnp.mean((off / size) ** 2))
+        fits = error <= 1
+        grown = 0.9 * gnp.maximum(error, 1e-10 + 0 * error) ** -0.2
+        done = gnp.where(fits, done + part, done)
+        part = part * gnp.clip(gnp.where(error == error, grown, 0.1), 0.1, 5.0)
+        part = gnp.minimum(part, gnp.maximum(1 - done, 0 * done))
+        y, slope = gnp.where(fits, new, y), gnp.where(fits, last, slope)
+        return [y, slope, done, part, k + 1]
+
+    def _first(self, y: Any, slope: Any) -> Any:
         """The part of the interval to begin with: y changes by a hundredth in it."""
-        size = self.atol + self.rtol * gnp.abs(y)
+        size = self.fit.atol + self.fit.rtol * gnp.abs(y)
         high = gnp.sqrt(gnp.mean((y / size) ** 2)) + 1
-        rate = gnp.sqrt(gnp.mean((slope * span / size) ** 2)) + 1e-10
+        rate = gnp.sqrt(gnp.mean((slope * self.span / size) ** 2)) + 1e-10
         return gnp.minimum(0.01 * high / rate, 1 + 0 * rate)
+
+
+def _known(truth: Any) -> bool:
+    try:
+        return bool(truth)
+    except Exception as error:
+        raise GradsmithError(
+            "odeint: gradient='discrete' of method='dopri5' makes the steps first, and "
+            "compiled code, as vmap, has no values to choose them by\n  what to do: "
+            "method='rk4' with steps=..., or gradient='adjoint'"
+        ) from error
+
+
+def _stages(f: Any, t: Any, y: Any, slope: Any, h: Any) -> list[Any]:
+    """The slopes of all stages of a step but the last."""
+    slopes = [slope]
+    for node, weights in zip(NODES[1:-1], STAGES[1:-1], strict=True):
+        slopes.append(f(t + node * h, y + h * _combined(weights, slopes)))
+    return slopes
 
 
 def _tried(f: Any, t: Any, y: Any, slope: Any, h: Any) -> tuple[Any, Any, Any]:
     """A step of length h: where it leads, the slope there, and about its error."""
-    slopes, new = [slope], y
-    for node, weights in zip(NODES[1:], STAGES[1:], strict=True):
-        new = y + h * _combined(weights, slopes)
-        slopes.append(f(t + node * h, new))
+    slopes = _stages(f, t, y, slope, h)
+    new = y + h * _combined(STAGES[-1], slopes)
+    slopes.append(f(t + h, new))
     return new, slopes[-1], h * _combined(ERROR, slopes)
 
 
@@ -100,15 +148,16 @@ class Steps:
 
         def step(state: Any) -> Any:
             y, k = state
-            return [classical(f, t0 + k * h, y, h), k + 1]
+            return [self.step(f, t0 + k * h, y, h), k + 1]
 
         state = [y, 0 * h]
         return calculus_of(y).loop(lambda state: state[1] < self.n, step, state)[0]
 
+    def parts(self, f: Any, y: Any, t0: Any, t1: Any) -> list[tuple[float, float]]:
+        return [(k / self.n, 1 / self.n) for k in range(self.n)]
 
-def classical(f: Any, t: Any, y: Any, h: Any) -> Any:
-    """One step of order 4."""
-    a = f(t, y)
-    b = f(t + h / 2, y + h / 2 * a)
-    c = f(t + h / 2, y + h / 2 * b)
-    return y + h / 6 * (a + 2 * b + 2 * c + f(t + h, y + h * c))
+    def step(self, f: Any, t: Any, y: Any, h: Any) -> Any:
+        a = f(t, y)
+        b = f(t + h / 2, y + h / 2 * a)
+        c = f(t + h / 2, y + h / 2 * b)
+        return y + h / 6 * (a + 2 * b + 2 * c + f(t + h, y + h * c))

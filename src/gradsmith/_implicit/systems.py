@@ -27,11 +27,12 @@ def linear_solve(
 ) -> Any:
     """Solve a x = b; its gradient is a solve with the transposed matrix.
 
-    `a` is a square matrix (or a stack of them), a sparse matrix of SciPy, or a
-    function: `a(x, *params)` is linear in x, a tree of arrays as b is, and
-    differentiated by `params` too. No matrix is made then, but for 512 unknowns or
-    fewer; `symmetric` says that it is, and positive definite. `solver(matvec, b)`
-    finds the solution in place of ours, for vectors.
+    `a` is a square matrix (or a stack of them), a sparse matrix of SciPy (with an array
+    of its entries as parameter, if these are to be differentiated), or a function:
+    `a(x, *params)` is linear in x, a tree of arrays as b is, and differentiated by
+    `params` too. No matrix is made then, but for 512 unknowns or fewer; `symmetric`
+    says that it is, and positive definite. `solver(matvec, b)` finds the solution in
+    place of ours, for vectors.
 
     >>> import numpy as np, gradsmith as gs
     >>> def laplace(x, stiffness):
@@ -41,12 +42,7 @@ def linear_solve(
     array([1., 0., 0.])
     """
     if not callable(a):
-        if params:
-            raise GradsmithError(
-                "linear_solve: parameters are for a function of them; "
-                f"the matrix given is a {type(a).__name__}"
-            )
-        return _solve_matrix(a, b)
+        return _solve_matrix(a, b, params)
     shape, vector, push, arrays = on_vectors(
         a, b, params, "b", lambda shape, y: shape.vector(y, "a(x)")
     )
@@ -54,12 +50,9 @@ def linear_solve(
     return shape.arrays(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
 
 
-def _solve_matrix(a: Any, b: Any) -> Any:
-    if hasattr(a, "tocsc") and framework_of(a) is None:
-        from .sparse import sparse_solve
-
-        return sparse_solve(a, b)
-    if framework_of(a) is None:
+def _solve_matrix(a: Any, b: Any, params: Any) -> Any:
+    is_sparse = hasattr(a, "tocoo") and framework_of(a) is None
+    if framework_of(a) is None and not is_sparse:
         raise GradsmithError(
             "linear_solve: the matrix is no array\n  expected: an array of shape "
             "(..., n, n), a sparse matrix of SciPy, or a function\n  "
@@ -70,4 +63,13 @@ def _solve_matrix(a: Any, b: Any) -> Any:
             "linear_solve: the matrix is not square\n  expected: shape (..., n, n)\n  "
             f"got: shape {tuple(a.shape)}"
         )
+    if len(params) > is_sparse:
+        raise GradsmithError(
+            "linear_solve: parameters are for a function of them, or one for the "
+            f"entries of a sparse matrix; the matrix given is a {type(a).__name__}"
+        )
+    if is_sparse:
+        from .sparse import sparse_solve
+
+        return sparse_solve(a, b, *params)
     return gnp.linalg.solve(a, b)

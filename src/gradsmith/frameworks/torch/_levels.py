@@ -38,6 +38,11 @@ def levels_of(x: torch.Tensor) -> set[int]:
         return levels | levels_of(x)
 
 
+def alive(x: torch.Tensor) -> torch.Tensor:
+    """A tensor out of the levels that have ended: a pullback may be called after."""
+    return _functorch.unwrap_if_dead(x)
+
+
 def _has_tangent(x: torch.Tensor) -> bool:
     # Level 0 is the only one; in a compiler's graph `forward_ad` does not know of it
     return has_gradient(x) and forward_ad.unpack_dual(x, level=0).tangent is not None

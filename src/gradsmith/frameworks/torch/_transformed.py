@@ -18,7 +18,7 @@ from ..._errors import UnsupportedOperationError
 from ..._parameters import Bound
 from ..._takes import takes
 from ._autocast import entered, states
-from ._levels import is_nested, levels_of, primal_of, require_one_order
+from ._levels import alive, is_nested, levels_of, primal_of, require_one_order
 from ._outputs import Outputs
 from ._private import forward_mode, is_any_autocast
 from ._residuals import Transformed
@@ -88,7 +88,7 @@ class Connected(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *dys: Any) -> Any:
-        run, saved = ctx.run, ctx.saved_tensors
+        run, saved = ctx.run, [alive(x) for x in ctx.saved_tensors]
         outputs, residuals = dys[: run.k], dys[run.k :]
         found: dict[int, Any] = {}
         wanted = [i for i, x in enumerate(saved[: run.leaves]) if has_gradient(x)]
