@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import numpy as gnp
 from .._arrays import framework_of
 from .._errors import GradsmithError
@@ -15,7 +17,13 @@ _NARROW = ("float16", "bfloat16")
 
 def kind(x: Any) -> str | None:
     """The name of an array's dtype; None for numbers and certified balls."""
-    return None if framework_of(x) is None else name_of(x.dtype)
+    if framework_of(x) is None and not isinstance(x, np.generic):
+        return None
+    return name_of(x.dtype)
+
+
+def cast(x: Any, name: str) -> Any:
+    return x.astype(name) if isinstance(x, np.generic) else gnp.astype(x, name)
 
 
 def wide(x: Any) -> Any:
@@ -24,23 +32,60 @@ def wide(x: Any) -> Any:
     if name is None:
         return x
     if name in _NARROW:
-        return gnp.astype(x, "float32")
-    return x if is_inexact(name) else gnp.astype(x, "float64")
+        return cast(x, "float32")
+    return x if is_inexact(name) else cast(x, "float64")
 
 
 def like(y: Any, x: Any) -> Any:
     """A result in the precision of x."""
     name = kind(x)
     if name in _NARROW or (name == "float32" and kind(y) == "float64"):
-        return gnp.astype(y, name)
+        return cast(y, name)
     return y
 
 
 def precise(x: Any) -> Any:
     """x as exp is taken of it: NumPy's own loses 2.4 ULP in float32."""
-    if framework_of(x) == NUMPY and kind(x) == "float32":
-        return gnp.astype(x, "float64")
+    if framework_of(x) in (NUMPY, None) and kind(x) == "float32":
+        return cast(x, "float64")
     return wide(x)
+
+
+def pair(x: Any, y: Any) -> tuple[Any, Any]:
+    """Two operands as arrays of one dtype; a number takes that of the other."""
+    arrays = [each for each in (x, y) if framework_of(each) is not None]
+    if not arrays or kind(x) == kind(y):
+        return x, y
+    dtype = gnp.result_type(x, y)
+    x, y = (gnp.asarray(each, like=arrays[0]) for each in (x, y))
+    return gnp.astype(x, dtype), gnp.astype(y, dtype)
+
+
+def fitted(dx: Any, x: Any) -> Any:
+    """A gradient in the shape and dtype of x, which was broadcast; None of a number."""
+    if kind(x) is None:
+        return None if framework_of(dx) is not None else dx
+    dx = gnp.unbroadcast(dx, gnp.shape(x))
+    return dx if kind(dx) == kind(x) else gnp.astype(dx, x.dtype)
+
+
+def if_any(wanted: Any, then: Any, otherwise: Any) -> Any:
+    """`then()` if any element of `wanted` holds, else `otherwise()`, which is cheaper.
+
+    Where nothing can choose (PyTorch), `then()`, which must be right in any case.
+    """
+    K = kernels_of("any", (wanted,))
+    if K is NUMPY:
+        return then() if gnp.any(wanted) else otherwise()
+    return K.if_any(wanted, then, otherwise)
+
+
+def polynomial(t: Any, c: tuple[float, ...]) -> Any:
+    """c[0] + c[1] t + c[2] t^2 + ..."""
+    y = c[-1] * t + c[-2]
+    for each in c[-3::-1]:
+        y = y * t + each
+    return y
 
 
 def wrong(op: str, argument: str, expected: str, got: Any, do: str) -> GradsmithError:
@@ -52,7 +97,12 @@ def wrong(op: str, argument: str, expected: str, got: Any, do: str) -> Gradsmith
 
 
 def is_number(x: Any) -> bool:
-    return isinstance(x, (int, float)) and not isinstance(x, bool)
+    return isinstance(x, (int, float, np.number)) and not isinstance(x, bool)
+
+
+def is_whole(x: Any) -> bool:
+    """Whether it is a whole number, of Python or of NumPy."""
+    return isinstance(x, (int, np.integer)) and not isinstance(x, bool)
 
 
 def require_positive(op: str, **options: Any) -> None:
@@ -70,13 +120,13 @@ def require_share(op: str, **options: Any) -> None:
 def require_axis(op: str, x: Any, axis: Any) -> int:
     """The axis, counted from the front."""
     n = gnp.ndim(x)
-    if not isinstance(axis, int) or not -n <= axis < n:
+    if not is_whole(axis) or not -n <= axis < n:
         if n == 0:
             do = "give an array of at least one axis"
         else:
             do = f"give one from {-n} to {n - 1}"
         raise wrong(op, "axis", f"an axis of an array with {n} of them", axis, do)
-    return axis % n
+    return int(axis) % n
 
 
 def classes_along(x: Any, axis: int) -> Any:

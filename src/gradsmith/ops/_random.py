@@ -9,14 +9,13 @@ from __future__ import annotations
 from typing import Any
 
 from .. import numpy as gnp
-from .._arrays import framework_of
-from ._inputs import kind, wrong
+from ._inputs import is_whole, kind, polynomial, wrong
 
 
 def require_seed(op: str, seed: Any) -> None:
     name = kind(seed)
     if name is None:
-        whole, got = type(seed) is int, repr(seed)
+        whole, got = is_whole(seed), repr(seed)
     else:
         shape = tuple(seed.shape)
         whole, got = "int" in name and shape == (), f"{name} of shape {shape}"
@@ -43,10 +42,7 @@ def normal(like: Any, seed: Any) -> Any:
     """
     x = 2 * uniform(like, seed) - 1
     v = gnp.sqrt(3 - gnp.log((1 - x) * (1 + x))) - _MIDDLE
-    y = _QUANTILE[-1] * v + _QUANTILE[-2]
-    for each in _QUANTILE[-3::-1]:
-        y = y * v + each
-    return x * y
+    return x * polynomial(v, _QUANTILE)
 
 
 _MIDDLE = 3**0.5 + 1.5
@@ -68,10 +64,21 @@ def gumbel(like: Any, seed: Any) -> Any:
 
 
 def _seed_word(seed: Any) -> Any:
-    """32 bits of the seed."""
-    if framework_of(seed) is None:
-        return _signed(seed ^ (seed >> 32))
-    return gnp.astype(seed, "int32")
+    """32 bits of the seed; a number and an array of it give the same."""
+    name = kind(seed)
+    if name is None:
+        return _signed(int(seed) + _signed(int(seed) >> 32) * _UPPER)
+    low = gnp.astype(seed, "int32")
+    if "64" in name:
+        upper = gnp.astype(gnp.right_shift(seed, 32), "int32")
+    elif name.startswith("uint"):
+        return low
+    else:
+        upper = gnp.right_shift(low, 31)
+    return gnp.add(low, gnp.multiply(upper, _UPPER))
+
+
+_UPPER = 0x2C1B3C6D
 
 
 def _signed(word: int) -> int:

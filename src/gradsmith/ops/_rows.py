@@ -53,8 +53,8 @@ def of_classes(
         p = _share_of_z_loss(rows, z_loss)
         hot = gnp.equal(classes_along(x, axis), places)
         q = gnp.where(hot, 1 - smoothing + smoothing / n, smoothing / n)
-        weight = gnp.where(kept, gnp.expand_dims(dy, axis), 0.0)
-        return {"x": (p - gnp.astype(q, x.dtype)) * weight}
+        dx = (p - gnp.astype(q, x.dtype)) * gnp.expand_dims(dy, axis)
+        return {"x": gnp.where(kept, dx, 0.0)}
 
     return gnp.squeeze(gnp.where(kept, y, 0.0), axis), grad
 
@@ -86,11 +86,12 @@ def of_shares(x: Any, q: Any, axis: int, smoothing: float, z_loss: float) -> Any
 def _with_z_loss(y: Any, rows: Rows, z_loss: float) -> Any:
     if not z_loss:
         return y
-    return y + z_loss * (rows.logsumexp * rows.logsumexp)
+    return y + (z_loss * rows.logsumexp) * rows.logsumexp
 
 
 def _share_of_z_loss(rows: Rows, z_loss: float) -> Any:
     """The gradient of logsumexp(x) and of the z-loss."""
     if not z_loss:
         return rows.shares
-    return rows.shares * (1 + 2 * z_loss * rows.logsumexp)
+    most = gnp.finfo(rows.e).max
+    return rows.shares * gnp.clip(1 + 2 * z_loss * rows.logsumexp, -most, most)

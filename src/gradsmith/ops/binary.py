@@ -9,7 +9,7 @@ from .. import numpy as gnp
 from .._define import operation
 from ._inputs import as_target, is_number, known_values, require_share, wide, wrong
 from ._reductions import reduced, require_reduction
-from .logistic import both, log_sigmoid, softplus
+from .logistic import both, bump, log_sigmoid, softplus
 
 
 def binary_cross_entropy_with_logits(
@@ -32,19 +32,44 @@ def binary_cross_entropy_with_logits(
 @operation
 def _binary(x: Any, t: Any, weight: float) -> Any:
     # weight t softplus(-x) + (1 - t) softplus(x): no term is negative, nothing cancels.
-    yes, no = weight * t, 1 - t
-    line = yes * gnp.maximum(-x, 0) + no * gnp.maximum(x, 0)
-    return line + (yes + no) * gnp.log1p(gnp.exp(-gnp.abs(x)))
+    missed, met = _sides(x, t, weight)
+    line = missed * gnp.where(missed == 0, 0.0, gnp.abs(x))  # which may be infinite
+    rest = gnp.log1p(gnp.exp(-gnp.abs(x)))
+    return line + (rest if weight == 1 else (missed + met) * rest)
 
 
 @_binary.vjp
 def _(dy: Any, y: Any, x: Any, t: Any, weight: float, *, needs: dict[str, bool]) -> Any:
-    p, rest = both(x)
-    dx = dy * ((1 - t) * p - weight * t * rest)
+    dx = dy * _binary_slope(x, t, weight)
     if not needs["t"]:
         return dx, None
     dt = dy * (weight * softplus(-x) - softplus(x))
     return dx, gnp.unbroadcast(dt, gnp.shape(t))
+
+
+@operation
+def _binary_slope(x: Any, t: Any, weight: float) -> Any:
+    """(1 - t) sigmoid(x) - weight t sigmoid(-x)."""
+    missed, met = _sides(x, t, weight)
+    e = gnp.exp(-gnp.abs(x))
+    size = (missed - met * e) / (1 + e)
+    return gnp.where(x < 0, -size, size)
+
+
+@_binary_slope.vjp
+def _(dy: Any, y: Any, x: Any, t: Any, weight: float, *, needs: dict[str, bool]) -> Any:
+    dx = dy * (1 - t + weight * t) * bump(x)
+    if not needs["t"]:
+        return dx, None
+    p, rest = both(x)
+    return dx, gnp.unbroadcast(-dy * (p + weight * rest), gnp.shape(t))
+
+
+def _sides(x: Any, t: Any, weight: float) -> tuple[Any, Any]:
+    """How much of the target is on the other side of 0 than x, and how much is not."""
+    yes, no = weight * t, 1 - t
+    below = x < 0
+    return gnp.where(below, yes, no), gnp.where(below, no, yes)
 
 
 def focal(

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from typing import Any
 
+import numpy as np
+
 from .. import numpy as gnp
-from .._define import operation
-from ._inputs import like, wide
+from .._arrays import framework_of
+from .._define import custom_gradient, operation
+from ..numpy._dispatch import NUMPY
+from ._inputs import fitted, if_any, kind, like, pair, wide
 from .exponentials import not_zero, without
 
 
@@ -19,13 +24,24 @@ def sqrt(x: Any) -> Any:
 
 @sqrt.vjp
 def _(dy: Any, y: Any, x: Any) -> Any:
-    rising = y > 0
-    return gnp.where(rising, dy / (2 * gnp.where(rising, y, gnp.ones_like(y))), 0.0)
+    return dy * _sqrt_slope(y)
+
+
+@operation
+def _sqrt_slope(y: Any) -> Any:
+    """1 / (2 y), and 0 at 0."""
+    return gnp.where(y > 0, 0.5 / y, 0.0)
+
+
+@_sqrt_slope.vjp
+def _(ds: Any, s: Any, y: Any) -> Any:
+    return -2 * ds * s * s
 
 
 @operation
 def divide(x1: Any, x2: Any, fill: float = 0.0) -> Any:
     """x1 / x2; `fill`, and no gradient, where x2 is 0."""
+    x1, x2 = pair(x1, x2)
     zero, x2 = not_zero(x2)
     return gnp.where(zero, fill, x1 / x2)
 
@@ -33,40 +49,57 @@ def divide(x1: Any, x2: Any, fill: float = 0.0) -> Any:
 @divide.vjp
 def _(dy: Any, y: Any, x1: Any, x2: Any, fill: float) -> Any:
     # No square of x2, which would leave the floating range first
-    zero, divisor = not_zero(x2)
+    zero, divisor = not_zero(pair(x1, x2)[1])
     dx1 = gnp.where(zero, 0.0, dy / divisor)
     dx2 = gnp.where(zero, 0.0, -dy * y / divisor)
-    shapes = gnp.shape(x1), gnp.shape(x2)
-    return gnp.unbroadcast(dx1, shapes[0]), gnp.unbroadcast(dx2, shapes[1])
+    return {"x1": fitted(dx1, x1), "x2": fitted(dx2, x2)}
 
 
-@operation
+@custom_gradient
 def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The Euclidean norm, whose squares never overflow; its gradient at 0 is 0."""
-    parts, top = scaled(wide(x), axis)
-    y = top * gnp.sqrt(gnp.sum(parts * parts, axis=axis, keepdims=True))
-    return like(y if keepdims else without(y, axis), x)
+    size, scale = length(wide(x), axis)
+    y = size * (1 / scale)
+
+    def grad(dy: Any) -> Any:
+        if not keepdims:
+            dy = gnp.reshape(dy, gnp.shape(size))
+        return like(divide(wide(dy), size) * (wide(x) * scale), x)
+
+    return like(y if keepdims else without(y, axis), x), grad
 
 
-@norm.vjp
-def _(dy: Any, y: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    parts, top = scaled(wide(x), axis)
-    size = sqrt(gnp.sum(parts * parts, axis=axis, keepdims=True))
-    if not keepdims:
-        dy = gnp.reshape(dy, gnp.shape(top))
-    return like(divide(wide(dy), size) * parts, x)
+def length(x: Any, axis: Any) -> tuple[Any, Any]:
+    """The norm of x times a power of two, and that: 1 if x is no extreme."""
+    plain = _squares(x, 1.0, axis)
+    one = gnp.ones_like(gnp.stop_gradient(plain))
+    if kind(x) is None:  # certified balls have no largest number
+        return sqrt(plain), one
+    least, down, up = _RANGES[str(kind(x))]
+    low, high = plain < least, ~gnp.isfinite(plain)
+
+    def scaled() -> tuple[Any, Any]:
+        less, more = _squares(x, down, axis), _squares(x, up, axis)
+        total = gnp.where(low, more, gnp.where(high, less, plain))
+        return sqrt(total), gnp.where(low, up * one, gnp.where(high, down * one, one))
+
+    # Made in any case, the two other sums take 0.8 of the time of norm and gradient
+    return if_any(low | high, scaled, lambda: (sqrt(plain), one))
 
 
-def scaled(x: Any, axis: Any) -> tuple[Any, Any]:
-    """x over the greatest size in it, and that, a constant.
+def _squares(x: Any, scale: float, axis: Any) -> Any:
+    """The sum of the squares of x times `scale`, which may overflow."""
+    with np.errstate(over="ignore") if framework_of(x) == NUMPY else nullcontext():
+        x = x if scale == 1 else x * scale
+        return gnp.sum(x * x, axis=axis, keepdims=True)
 
-    A very small one counts as more, so that its reciprocal is finite; the squares of
-    what is then left of x don't vanish yet.
-    """
-    top = gnp.max(gnp.abs(gnp.stop_gradient(x)), axis=axis, keepdims=True)
-    top = gnp.maximum(top, 2.0**-100)
-    top = gnp.where(gnp.isfinite(top), top, gnp.ones_like(top))
-    return x * (1 / top), top
+
+# What a sum of squares is at least, if none that counts has vanished, and the powers of
+# two by which larger and smaller numbers are multiplied
+_RANGES = {
+    "float32": (2.0**-80, 2.0**-80, 2.0**100),
+    "float64": (2.0**-900, 2.0**-600, 2.0**700),
+}
 
 
 def safe_where(

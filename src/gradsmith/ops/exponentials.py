@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._define import custom_gradient, operation
-from ._inputs import like, require_axis, wide
+from ._inputs import fitted, kind, like, pair, polynomial, require_axis, wide
 
 
 @operation
@@ -60,6 +60,8 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
     """x less the greatest, and that: a constant, 0 where it is infinite."""
+    if 0 in x.shape:
+        return x, gnp.stop_gradient(gnp.sum(x, axis=axis, keepdims=True))
     top = gnp.stop_gradient(gnp.max(x, axis=axis, keepdims=True))
     top = gnp.where(gnp.isfinite(top), top, gnp.zeros_like(top))
     return x - top, top
@@ -88,9 +90,7 @@ def log1mexp(x: Any) -> Any:
     u = _one_less(e, z)
     pole = u <= 0
     y = gnp.log(gnp.where(pole, gnp.ones_like(z), u))
-    # Of a small e, log(1 - e) is log(u) e / (1 - u) with u = 1 - e as it is rounded.
-    none, lost = not_zero(1 - (1 - e))
-    y = gnp.where(z < log(2), y, gnp.where(none, -e, y * (e / lost)))
+    y = gnp.where(e < 0.25, _log1p(e), y)
     return like(gnp.where(pole, gnp.where(z < 0, gnp.nan, -gnp.inf), y), x)
 
 
@@ -103,23 +103,52 @@ def _(dy: Any, y: Any, x: Any) -> Any:
     return dy * like(gnp.where(z > 0, e / u, 0.0), x)
 
 
+# In float32 both are polynomials where 1 - e loses digits, which compiled code computes
+# in a fifth of the time of the frameworks' expm1 and log1p, and to more digits.
+
+
 def _one_less(e: Any, z: Any) -> Any:
-    """1 - exp(-z) to all digits, which near 0 is tanh(z / 2) (1 + exp(-z))."""
-    return gnp.where(z < log(2), gnp.tanh(z / 2) * (1 + e), 1 - e)
+    """1 - exp(-z), for e = exp(-z)."""
+    if kind(z) != "float32":
+        return -gnp.expm1(-z)
+    return gnp.where(z < log(2), z * polynomial(z, _EXPM1), 1 - e)
+
+
+def _log1p(e: Any) -> Any:
+    """log(1 - e) for e < 1/4."""
+    e = gnp.minimum(e, 0.25)
+    if kind(e) != "float32":
+        return gnp.log1p(-e)
+    return -e * polynomial(e, _LOG1P)
+
+
+# (1 - exp(-z)) / z for 0 < z < log 2 and -log(1 - e) / e for 0 < e < 1/4, off by less
+# than 1.1e-8 and 2.5e-9
+_EXPM1 = (
+    0.9999999916359202, -0.4999991309814372, 0.16665196078072894,
+    -0.041575032540623814, 0.008072126316895502, -0.0010358985359332426,
+)  # fmt: skip
+_LOG1P = (
+    1.0000000022040603, 0.49999913833409726, 0.33338781043813015, 0.24872343793535098,
+    0.2139960414327055, 0.09043033324072965, 0.3326996728710525,
+)  # fmt: skip
 
 
 @operation
 def xlogy(x: Any, y: Any) -> Any:
-    """x log(y), which is 0 where x is, also at y = 0; infinite slopes count as 0."""
+    """x log(y), which is 0 where x is, whatever y; infinite slopes count as 0."""
+    x, y = pair(x, y)
     v, w = wide(x), wide(y)
-    zero, held = not_zero(w)
-    pole = gnp.where(v > 0, -gnp.inf, gnp.where(v < 0, gnp.inf, gnp.zeros_like(v)))
+    idle = (v == 0) & (w == w)
+    zero, held = not_zero(gnp.where(idle, gnp.ones_like(w), w))
+    pole = gnp.where(v > 0, -gnp.inf, gnp.inf)
     return like(gnp.where(zero, pole, v * gnp.log(held)), x)
 
 
 @xlogy.vjp
 def _(dz: Any, z: Any, x: Any, y: Any) -> Any:
-    zero, held = not_zero(y)
-    dx = dz * gnp.log(held)
-    dy = gnp.where(zero, 0.0, dz * x / held)
-    return gnp.unbroadcast(dx, gnp.shape(x)), gnp.unbroadcast(dy, gnp.shape(y))
+    v, w = pair(x, y)
+    zero, held = not_zero(w)
+    dy = gnp.where(zero, 0.0, dz * v / held)
+    held = gnp.where((v == 0) & (w < 0), gnp.ones_like(w), held)
+    return {"x": fitted(dz * gnp.log(held), x), "y": fitted(dy, y)}

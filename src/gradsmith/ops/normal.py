@@ -8,11 +8,11 @@ from typing import Any
 from .. import numpy as gnp
 from .._arrays import framework_of
 from .._define import operation
-from ._inputs import kind, like, wide, wrong
+from ._inputs import kind, like, polynomial, wide, wrong
 from .logistic import both, bump, sigmoid
 
 _ROOT_2PI = sqrt(2 * pi)
-_FAR = 20.0  # beyond it exp(-x^2 / 2) is 0 in float32
+_FAR, _NOTHING = 20.0, 60.0  # beyond them exp(-x^2 / 2) is 0 in float32 and float64
 
 
 @operation
@@ -59,6 +59,7 @@ def _(dy: Any, y: Any, x: Any, approximate: str) -> Any:
         t, dt = _inner(z), _inner_slope(z)
         inner = bump(t) * (2 - z * dt * gnp.tanh(t / 2)) * dt
         return dy * like(inner + z * bump(t) * (6 * _CUBIC * _SCALE * z), x)
+    z = gnp.clip(z, -_NOTHING, _NOTHING)
     return dy * like(gnp.exp(-z * z / 2) * (2 - z * z) / _ROOT_2PI, x)
 
 
@@ -85,20 +86,13 @@ def _bell(u: Any) -> Any:
 
 def _mills(u: Any) -> Any:
     """The share below -u, over exp(-u^2 / 2)."""
-    return _polynomial((u - 4) / (u + 4), _SHARE) / (2 + 2 * u)
+    return polynomial((u - 4) / (u + 4), _SHARE) / (2 + 2 * u)
 
 
 def _slope_over_bell(u: Any) -> Any:
     """The slope at -u over exp(-u^2 / 2): its root is a factor."""
     off = ((_ROOT[0] - u) + _ROOT[1]) + _ROOT[2]
-    return off * _polynomial((u - 4) / (u + 4), _SLOPE)
-
-
-def _polynomial(t: Any, c: tuple[float, ...]) -> Any:
-    y = c[-1] * t + c[-2]
-    for each in c[-3::-1]:
-        y = y * t + each
-    return y
+    return off * polynomial((u - 4) / (u + 4), _SLOPE)
 
 
 # The root of the slope in parts, of which the first two are exact in float32

@@ -89,5 +89,5 @@ def _(dy: Any, y: Any, x: Any, t: Any, v: Any, eps: float) -> Any:
     root = gnp.sqrt(held)
     r = (x - t) / root
     dx = dy * (r / root)
-    dv = dy * gnp.where(v < eps, 0.0, (1 - r * r) / (2 * held))
+    dv = dy * gnp.where(v < eps, 0.0, (1 / held - (r / root) * (r / root)) / 2)
     return dx, gnp.unbroadcast(-dx, gnp.shape(t)), gnp.unbroadcast(dv, gnp.shape(v))

@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._define import operation
-from ._inputs import is_number, like, require_positive, wide, wrong
+from ._inputs import fitted, is_number, like, require_positive, wide, wrong
 from ._random import normal, require_seed
-from .corners import scaled
+from .corners import divide, length
 
 
 @operation(surrogate="the gradient is reversed")
@@ -19,7 +19,7 @@ def reverse(x: Any, strength: float = 1.0) -> Any:
 
 @reverse.vjp
 def _(dy: Any, y: Any, x: Any, strength: float) -> Any:
-    return {"x": -strength * dy}
+    return {"x": fitted(-strength * dy, x), "strength": None}
 
 
 @operation(surrogate="the gradient is scaled")
@@ -30,7 +30,7 @@ def scale(x: Any, factor: float) -> Any:
 
 @scale.vjp
 def _(dy: Any, y: Any, x: Any, factor: float) -> Any:
-    return {"x": factor * dy}
+    return {"x": fitted(factor * dy, x), "factor": None}
 
 
 @operation(surrogate="the gradient is clipped", linear=False)
@@ -45,7 +45,7 @@ def clip_by_value(x: Any, low: float, high: float) -> Any:
 
 @clip_by_value.vjp
 def _(dy: Any, y: Any, x: Any, low: float, high: float) -> Any:
-    return {"x": gnp.clip(dy, low, high)}
+    return {"x": fitted(gnp.clip(dy, low, high), x), "low": None, "high": None}
 
 
 @operation(surrogate="the gradient is clipped by its norm", linear=False)
@@ -61,10 +61,10 @@ def clip_by_norm(x: Any, max_norm: float, axis: Any = None) -> Any:
 @clip_by_norm.vjp
 def _(dy: Any, y: Any, x: Any, max_norm: float, axis: Any) -> Any:
     dz = wide(dy)
-    parts, top = scaled(dz, axis)  # their squares neither overflow nor vanish
-    size = gnp.sqrt(gnp.sum(parts * parts, axis=axis, keepdims=True))
-    room = max_norm / gnp.where(size > 0, size, gnp.ones_like(size))
-    return {"x": like(gnp.where(top <= room, dz, parts * room), dy)}
+    size, scale = length(dz, axis)  # its squares neither overflow nor vanish
+    fits = size <= max_norm * scale
+    shorter = dz * scale * divide(max_norm * gnp.ones_like(size), size)
+    return {"x": like(gnp.where(fits, dz, shorter), dy), "max_norm": None}
 
 
 @operation(surrogate="NaN in the gradient becomes 0", linear=False)
@@ -91,4 +91,13 @@ def noise(x: Any, seed: Any, std: float = 1.0) -> Any:
 
 @noise.vjp
 def _(dy: Any, y: Any, x: Any, seed: Any, std: float) -> Any:
-    return {"x": dy + like(std * normal(wide(dy), seed), dy)}
+    return {"x": dy + like(std * normal(wide(dy), seed), dy), "std": None}
+
+
+def _unchanged(dx: Any, y: Any, x: Any, *options: Any) -> Any:
+    # Forward mode is of the value, which is x: a tangent is no gradient to be clipped.
+    return dx[0] if isinstance(dx, tuple) else dx
+
+
+for _op in (clip_by_value, clip_by_norm, nan_to_zero, noise):
+    _op.jvp(_unchanged)

@@ -8,7 +8,9 @@ from .. import numpy as gnp
 from .._define import custom_gradient, operation
 from ._inputs import (
     classes_along,
+    fitted,
     is_number,
+    is_whole,
     like,
     require_axis,
     require_positive,
@@ -66,13 +68,13 @@ def quantize(x: Any, bits: int, low: float = -1.0, high: float = 1.0) -> Any:
     The gradient passes through between the two, and is 0 outside.
     """
     _require_range("quantize", low, high)
-    if type(bits) is not int or not 1 <= bits <= _MOST_BITS:
+    if not is_whole(bits) or not 1 <= bits <= _MOST_BITS:
         expected = f"a whole number from 1 to {_MOST_BITS}"
         raise wrong("quantize", "bits", expected, repr(bits), "give another number")
     z = wide(x)
-    step = (high - low) / (2**bits - 1)
+    step = (high - low) / (2 ** int(bits) - 1)
     levels = gnp.round((gnp.clip(z, low, high) - low) / step)
-    return like(levels * step + low, x)
+    return gnp.clip(like(levels * step + low, x), low, high)
 
 
 @quantize.vjp
@@ -99,8 +101,8 @@ def one_hot_argmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Any:
 
 @one_hot_argmax.vjp
 def _(dy: Any, y: Any, x: Any, axis: int, temperature: float) -> Any:
-    p = softmax(wide(x) / temperature, axis)
-    return {"x": like(_through_softmax(wide(dy), p, axis) / temperature, x)}
+    u = wide(x) / temperature
+    return _through_softmax(wide(dy), softmax(u, axis), u, x, axis, temperature)
 
 
 def _one_hot(x: Any, axis: int) -> Any:
@@ -121,13 +123,20 @@ def gumbel_softmax(
     require_positive("gumbel_softmax", temperature=temperature)
     require_seed("gumbel_softmax", seed)
     z = wide(x)
-    p = softmax((z + gumbel(gnp.stop_gradient(z), seed)) / temperature, axis)
+    u = (z + gumbel(gnp.stop_gradient(z), seed)) / temperature
+    p = softmax(u, axis)
 
     def grad(dy: Any) -> Any:
-        return {"x": like(_through_softmax(wide(dy), p, axis) / temperature, x)}
+        return _through_softmax(wide(dy), p, u, x, axis, temperature)
 
     return like(_one_hot(p, axis) if hard else p, x), grad
 
 
-def _through_softmax(dy: Any, p: Any, axis: int) -> Any:
-    return p * (dy - gnp.sum(dy * p, axis=axis, keepdims=True))
+def _through_softmax(
+    dy: Any, p: Any, u: Any, x: Any, axis: int, temperature: Any
+) -> dict[str, Any]:
+    """The gradients of p = softmax(u), where u is x and more over the temperature."""
+    dx = p * (dy - gnp.sum(dy * p, axis=axis, keepdims=True)) / temperature
+    if is_number(temperature):
+        return {"x": fitted(dx, x)}
+    return {"x": fitted(dx, x), "temperature": fitted(-dx * u, temperature)}

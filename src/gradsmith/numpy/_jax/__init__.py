@@ -12,6 +12,7 @@ from .arrays import (
     evaluated,
     finfo,
     fits,
+    if_any,
     is_bool,
     is_empty,
     is_float,

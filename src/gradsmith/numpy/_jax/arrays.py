@@ -108,3 +108,7 @@ def degrees_of_freedom(x: Array, axes: Any, ddof: float) -> float:
 
 def arange(start: Any, stop: Any, step: Any, name: str, like: Any) -> Array:
     return jnp.arange(start, stop, step, dtype=dtype_of(name))
+
+
+def if_any(wanted: Array, then: Any, otherwise: Any) -> Any:
+    return jax.lax.cond(jnp.any(wanted), then, otherwise)

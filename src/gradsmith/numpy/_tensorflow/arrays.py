@@ -155,3 +155,7 @@ def arange(start: Any, stop: Any, step: Any, name: str, like: Any) -> tf.Tensor:
 
 
 _COUNTED = ("int32", "int64", "float32", "float64")
+
+
+def if_any(wanted: Any, then: Any, otherwise: Any) -> Any:
+    return tf.cond(tf.reduce_any(wanted), then, otherwise)
