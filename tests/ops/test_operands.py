@@ -216,3 +216,34 @@ def test_levels_stay_within_their_range():
     x = np.array([0.099], np.float32)
     twice = lambda x: gnp.sum(ops.quantize(ops.quantize(x, 2, 0.0, 0.1), 2, 0.0, 0.1))
     np.testing.assert_array_equal(gs.grad(twice)(x), [1])
+
+
+def test_losses_of_lists_and_numbers():
+    assert ops.huber([1.0, 3.0], [0.0, 0.0]) == pytest.approx(1.5)
+    assert ops.huber(3.0, 0.0) == pytest.approx(2.5)
+    assert ops.binary_cross_entropy_with_logits(0.0, 1.0) == pytest.approx(np.log(2))
+    row = np.array([1.0, 3.0, 2.0])
+    expected = np.log(np.sum(np.exp(row - 3)))
+    assert ops.cross_entropy(row, np.argmax(row)) == pytest.approx(expected)
+    with pytest.raises(gs.GradsmithError, match="'ignore_index' is wrong"):
+        ops.cross_entropy(row, np.argmax(row), ignore_index=None)
+
+
+def test_smoothing_over_classes_whose_number_a_graph_leaves_open():
+    tf = pytest.importorskip("tensorflow")
+    x, labels = np.float32([[1, 2], [3, 0], [0, 1]]), np.array([2, 0])
+
+    def loss(x, labels):
+        return ops.cross_entropy(x, labels, axis=0, label_smoothing=0.2)
+
+    signature = [tf.TensorSpec([None, 2], tf.float32), tf.TensorSpec([2], tf.int64)]
+
+    @tf.function(input_signature=signature)
+    def gradient(x, labels):
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = loss(x, labels)
+        return tape.gradient(y, x)
+
+    expected = gs.grad(lambda x: loss(x, labels))(x)
+    np.testing.assert_allclose(gradient(x, labels), expected, rtol=1e-5)

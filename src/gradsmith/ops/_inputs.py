@@ -36,6 +36,11 @@ def wide(x: Any) -> Any:
     return x if is_inexact(name) else cast(x, "float64")
 
 
+def prediction(x: Any) -> Any:
+    """The first argument of a loss to compute with; lists and numbers are arrays."""
+    return wide(np.asarray(x, float) if isinstance(x, (int, float, list)) else x)
+
+
 def like(y: Any, x: Any) -> Any:
     """A result in the precision of x."""
     name = kind(x)

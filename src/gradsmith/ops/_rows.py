@@ -47,12 +47,12 @@ def of_classes(
     if smoothing:
         y = y - smoothing * gnp.mean(rows.off, axis=axis, keepdims=True)
     y = _with_z_loss(y, rows, z_loss)
-    n = x.shape[axis]
+    each = _each(smoothing, x, axis)
 
     def grad(dy: Any) -> Any:
         p = _share_of_z_loss(rows, z_loss)
         hot = gnp.equal(classes_along(x, axis), places)
-        q = gnp.where(hot, 1 - smoothing + smoothing / n, smoothing / n)
+        q = gnp.where(hot, 1 - smoothing + each, each)
         dx = (p - gnp.astype(q, x.dtype)) * gnp.expand_dims(dy, axis)
         return {"x": gnp.where(kept, dx, 0.0)}
 
@@ -65,8 +65,9 @@ def of_shares(x: Any, q: Any, axis: int, smoothing: float, z_loss: float) -> Any
 
     The gradient by x is softmax(x) sum(q) - q, that by q is -log(softmax(x)).
     """
-    n = x.shape[axis]
-    smooth = q if not smoothing else q * (1 - smoothing) + smoothing / n
+    smooth = q
+    if smoothing:
+        smooth = q * (1 - smoothing) + _each(smoothing, x, axis)
     rows = Rows(x, axis)
     mass = gnp.sum(smooth, axis=axis, keepdims=True)
     inner = gnp.where(smooth == 0, 0.0, smooth * rows.off)  # a masked logit is -inf
@@ -81,6 +82,12 @@ def of_shares(x: Any, q: Any, axis: int, smoothing: float, z_loss: float) -> Any
         return (rows.shares * mass - smooth + extra) * dy, dq * dy
 
     return gnp.squeeze(y, axis), grad
+
+
+def _each(smoothing: float, x: Any, axis: int) -> Any:
+    """The share that smoothing gives to each class."""
+    n = gnp.shape(x)[axis]
+    return smoothing / (n if isinstance(n, int) else gnp.astype(n, x.dtype))
 
 
 def _with_z_loss(y: Any, rows: Rows, z_loss: float) -> Any:

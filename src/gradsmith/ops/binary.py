@@ -7,7 +7,14 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._define import operation
-from ._inputs import as_target, is_number, known_values, require_share, wide, wrong
+from ._inputs import (
+    as_target,
+    is_number,
+    known_values,
+    prediction,
+    require_share,
+    wrong,
+)
 from ._reductions import reduced, require_reduction
 from .logistic import both, bump, log_sigmoid, softplus
 
@@ -24,7 +31,7 @@ def binary_cross_entropy_with_logits(
     if not is_number(pos_weight) or pos_weight < 0:
         got, do = repr(pos_weight), "give 1 for none"
         raise wrong(op, "pos_weight", "a number from 0 on", got, do)
-    x = wide(logits)
+    x = prediction(logits)
     parts = _binary(x, as_target(op, target, x), float(pos_weight))
     return reduced(parts, reduction, logits)
 
@@ -90,7 +97,7 @@ def focal(
         raise wrong(op, "gamma", "a number from 0 on", repr(gamma), "give 2")
     if alpha is not None:
         require_share(op, alpha=alpha)
-    x = wide(logits)
+    x = prediction(logits)
     t = gnp.stop_gradient(as_target(op, target, x))
     values = known_values(t)
     if values is not None and ((values != 0) & (values != 1)).any():

@@ -10,11 +10,12 @@ from .._define import custom_gradient
 from . import _rows
 from ._inputs import (
     is_number,
+    is_whole,
     kind,
     known_values,
+    prediction,
     require_axis,
     require_share,
-    wide,
     wrong,
 )
 from ._reductions import reduced, require_reduction
@@ -41,8 +42,11 @@ def cross_entropy(
     require_share(op, label_smoothing=label_smoothing)
     if not is_number(z_loss) or z_loss < 0:
         raise wrong(op, "z_loss", "a number from 0 on", repr(z_loss), "give 0 for none")
-    axis = require_axis(op, logits, axis)
-    x = wide(logits)
+    if not is_whole(ignore_index):
+        got, do = repr(ignore_index), "give a label that no row has, -1 say, for none"
+        raise wrong(op, "ignore_index", "a whole number", got, do)
+    x = prediction(logits)
+    axis = require_axis(op, x, axis)
     if _is_whole(op, labels):
         labels = _classes(op, x, labels, axis, ignore_index)
         rows = _rows.of_classes(x, labels, axis, label_smoothing, ignore_index, z_loss)
@@ -109,8 +113,8 @@ def kl_divergence(
     """sum(q log(q / softmax(logits))) of the shares q; terms without a share are 0."""
     op = "kl_divergence"
     require_reduction(op, reduction)
-    axis = require_axis(op, logits, axis)
-    x = wide(logits)
+    x = prediction(logits)
+    axis = require_axis(op, x, axis)
     if framework_of(labels) is None or "float" not in str(kind(labels)):
         got = str(kind(labels) or type(labels).__name__)
         raise wrong(op, "labels", "an array of floats (shares)", got, "convert them")

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._define import operation
-from ._inputs import as_target, require_positive, wide
+from ._inputs import as_target, prediction, require_positive
 from ._reductions import reduced, require_reduction
 
 
@@ -15,7 +15,7 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
     """Half the square of x - target, which beyond `delta` goes on as a line."""
     require_reduction("huber", reduction)
     require_positive("huber", delta=delta)
-    z = wide(x)
+    z = prediction(x)
     parts = _huber(z, as_target("huber", target, z), delta)
     return reduced(parts, reduction, x)
 
@@ -40,7 +40,7 @@ def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
     Where the rate overflows, the gradient is the greatest number, and not infinite.
     """
     require_reduction("poisson_nll", reduction)
-    z = wide(log_rate)
+    z = prediction(log_rate)
     parts = _poisson(z, as_target("poisson_nll", target, z))
     return reduced(parts, reduction, log_rate)
 
@@ -70,7 +70,7 @@ def gaussian_nll(
     op = "gaussian_nll"
     require_reduction(op, reduction)
     require_positive(op, eps=eps)
-    x = wide(mean)
+    x = prediction(mean)
     t, v = as_target(op, target, x), as_target(op, var, x, "var")
     return reduced(_gaussian(x, t, v, eps), reduction, mean)
 
