@@ -11,7 +11,8 @@ from .._late import once_imported
 from .engine import operations
 from .record import Change, Record
 from .replacement import replacement_of
-from .scope import Scope, Target, begin, end, is_open, shared
+from .scope import Scope, Target, begin, end, is_open
+from .shared import shared
 from .targets import model_of, target_of
 
 __all__ = ["Change", "Override", "Record", "override"]
@@ -106,6 +107,15 @@ class Override:
         missed = [t.name for t in self._targets if not scope.called[t.key]]
         if not missed:
             return
+        for target in self._targets:
+            if target.name in missed and target.key in scope.bare:
+                raise GradsmithError(
+                    f"{target.name} was called with no arrays at "
+                    f"{scope.bare[target.key]}, so that nothing has a gradient there\n"
+                    "  expected: arrays, or tuples, lists, dicts or dataclasses of them"
+                    "\n  what to do: give it some (jnp.asarray(2.0) of a number, what "
+                    "is in it of another object), or leave this target away"
+                )
         others = [name for name in scope.seen if "__" not in name]
         others[12:] = [f"and {len(others) - 12} more"] if len(others) > 12 else []
         where = "inside of this model" if self.model is not None else "in this scope"

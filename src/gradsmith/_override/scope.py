@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from threading import RLock
 from typing import Any
 
 from .._nan.places import place_here
@@ -48,6 +47,7 @@ class Scope:
     contexts: tuple[Context, ...] = ()  # of its own, not shared
     called: Counter[Hashable] = field(default_factory=Counter)  # targets, by their keys
     hidden: dict[Hashable, Any] = field(default_factory=dict)  # where out of reach
+    bare: dict[Hashable, Any] = field(default_factory=dict)  # called without arrays
     seen: Counter[str] = field(default_factory=Counter)  # all that interceptors saw
     number: int = field(default_factory=count(1).__next__)
     holds: ExitStack = field(default_factory=ExitStack)  # what intercepts its calls
@@ -173,27 +173,3 @@ def hidden(key: Hashable) -> None:
     for scope in _active() if is_due(key) and _ruler.get() is None else ():
         if key in scope.replacements:
             scope.hidden[key] = place_here()
-
-
-_lock = RLock()
-_installed: dict[Context, tuple[int, ExitStack]] = {}
-
-
-@contextmanager
-def shared(context: Context) -> Iterator[None]:
-    """Enter a context unless somebody has; the last one who leaves closes it."""
-    with _lock:
-        users, stack = _installed.get(context, (0, ExitStack()))
-        if not users:
-            stack.enter_context(context())
-        _installed[context] = (users + 1, stack)
-    try:
-        yield
-    finally:
-        with _lock:
-            users, stack = _installed[context]
-            if users > 1:
-                _installed[context] = (users - 1, stack)
-            else:
-                del _installed[context]
-                stack.close()
