@@ -9,6 +9,7 @@ from typing import Any
 from .._errors import GradsmithError
 from .._late import once_imported
 from .engine import operations
+from .functions import rewritten
 from .record import Change, Record
 from .replacement import replacement_of
 from .scope import Scope, Target, begin, end, is_open
@@ -87,7 +88,7 @@ class Override:
             )
         scope = self._entered(None)
         try:
-            y = self.model(*args, **kwargs)
+            y = rewritten(self.model)(*args, **kwargs)
         except BaseException:
             self._leave(scope, failed=True)
             raise
