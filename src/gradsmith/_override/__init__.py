@@ -10,6 +10,7 @@ from .._errors import GradsmithError
 from .._late import once_imported
 from .engine import operations
 from .functions import rewritten
+from .missed import require_calls
 from .record import Change, Record
 from .replacement import replacement_of
 from .scope import Scope, Target, begin, end, is_open
@@ -17,9 +18,6 @@ from .shared import shared
 from .targets import model_of, target_of
 
 __all__ = ["Change", "Override", "Record", "override"]
-
-
-_NOTHING = "nothing that could be seen (NumPy's functions are, on tensors alone)"
 
 
 class Override:
@@ -78,7 +76,8 @@ class Override:
         end(scope)
         scope.holds.close()
         if not failed:
-            self._require_calls(scope)
+            where = "in this scope" if self.model is None else "inside of this model"
+            require_calls(scope, self._targets, where)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.model is None:
@@ -94,38 +93,6 @@ class Override:
             raise
         self._leave(scope, failed=False)
         return y
-
-    def _require_calls(self, scope: Scope) -> None:
-        for target in self._targets:
-            if target.key in scope.hidden:
-                raise GradsmithError(
-                    f"{target.name} was run below Python (in TorchScript, or as a part "
-                    f"of a larger operation) at {scope.hidden[target.key]}, where its "
-                    "gradient can't be replaced: what was computed has the plain "
-                    "gradient there\n  what to do: override the function or layer that "
-                    "is called in this line"
-                )
-        missed = [t.name for t in self._targets if not scope.called[t.key]]
-        if not missed:
-            return
-        for target in self._targets:
-            if target.name in missed and target.key in scope.bare:
-                raise GradsmithError(
-                    f"{target.name} was called with no arrays at "
-                    f"{scope.bare[target.key]}, so that nothing has a gradient there\n"
-                    "  expected: arrays, or tuples, lists, dicts or dataclasses of them"
-                    "\n  what to do: give it some (jnp.asarray(2.0) of a number, what "
-                    "is in it of another object), or leave this target away"
-                )
-        others = [name for name in scope.seen if "__" not in name]
-        others[12:] = [f"and {len(others) - 12} more"] if len(others) > 12 else []
-        where = "inside of this model" if self.model is not None else "in this scope"
-        raise GradsmithError(
-            f"the target was never called {where}: {', '.join(missed)}\n"
-            f"  what was called: {', '.join(others) or _NOTHING}\n"
-            f"{''.join(f'  {note}{chr(10)}' for note in self.record.notes)}"
-            "  what to do: choose a target among these, or leave this one away"
-        )
 
 
 def _hide(dynamo: Any) -> None:
