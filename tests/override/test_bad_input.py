@@ -1,5 +1,8 @@
+import jax
 import numpy as np
 import pytest
+import tensorflow as tf
+import torch
 
 import gradsmith as gs
 
@@ -66,3 +69,56 @@ def test_a_gradient_of_the_wrong_shape_names_the_argument():
     changed = gs.override(lambda w: np.sum(scaled(X, w)), {scaled: rule})
     with pytest.raises(gs.GradientContractError, match="'scaled' for 'weight'"):
         gs.grad(changed)(np.array(3.0))
+
+
+class Opaque:
+    def __init__(self, y):
+        self.y = y
+
+
+FRAMEWORKS = {
+    "engine": lambda f: gs.grad(lambda x: np.sum(f(x)))(X),
+    "torch": lambda f: f(torch.ones(2, requires_grad=True)).sum().backward(),
+    "jax": lambda f: jax.grad(lambda x: f(x).sum())(jax.numpy.ones(2)),
+    "tensorflow": lambda f: f(tf.ones(2)),
+}
+
+
+@pytest.mark.parametrize("run", FRAMEWORKS.values(), ids=FRAMEWORKS)
+def test_a_result_without_arrays_has_no_gradient(run):
+    def packed(x):
+        return Opaque(x * 3)
+
+    refused = pytest.raises(
+        gs.GradsmithError, match=r"packed returns 'Opaque'.*\n.*dict"
+    )
+    with refused, gs.override({packed: tenfold}):
+        run(lambda x: packed(x).y)
+
+
+def test_a_result_with_arrays_in_a_tree_has_one():
+    def both(x):
+        return {"y": x * 3, "label": Opaque(0)}
+
+    changed = gs.override(
+        lambda x: np.sum(both(x)["y"]), {both: lambda dy, y, x: 7 * dy["y"]}
+    )
+    assert gs.grad(changed)(X).tolist() == [7, 7]
+
+
+def test_a_target_that_was_called_without_arrays():
+    told = r"relu was called with no arrays at .*test_bad_input\.py:\d+.*\n.*asarray"
+    refused = pytest.raises(gs.GradsmithError, match=r"(?s)" + told)
+    with refused, gs.override({jax.nn.relu: tenfold}):
+        jax.nn.relu(2.0)
+
+
+def test_the_argument_that_a_rule_does_not_take_is_named():
+    class Layer:
+        def act(self, x):
+            return x * 3
+
+    told = r"act is called with self=<.*Layer.*\n  what to do: add one of this name"
+    refused = pytest.raises(gs.GradsmithError, match=told)
+    with refused, gs.override({Layer.act: tenfold}):
+        gs.grad(lambda x: np.sum(Layer().act(x)))(X)

@@ -178,3 +178,46 @@ def test_inside_of_a_rule_nothing_is_changed_and_the_record_says_so():
     assert gradient.tolist() == [15, 15]
     assert record.count() == 1
     assert "act inside of ruled was left alone" in str(record)
+
+
+class Scaled:
+    def __init__(self, k):
+        self.k = k
+
+    def act(self, x):
+        return self.k * x
+
+
+def power(n, x):
+    return x**n
+
+
+def joined(xs, axis=0):
+    return np.concatenate(xs, axis)
+
+
+ARGUMENTS = {
+    "method": (Scaled.act, lambda dy, y, self, x: self.k * dy, Scaled(7).act),
+    "number first": (power, lambda dy, y, n, x: 7 * n * dy, lambda x: power(1, x)),
+    "one for each": (
+        power,
+        lambda dy, y, n, x: (None, 7 * n * dy),
+        lambda x: power(1, x),
+    ),
+    "by name": (power, lambda dy, y, n, x: 7 * n * dy, lambda x: power(x=x, n=1)),
+    "another order": (power, lambda dy, y, x, n: 7 * n * dy, lambda x: power(1, x)),
+    "by keyword": (power, lambda dy, y, x, *, n: 7 * n * dy, lambda x: power(1, x)),
+    "any name": (power, lambda dy, y, x, **k: 7 * k["n"] * dy, lambda x: power(1, x)),
+    "all that comes": (power, lambda dy, y, *args: 7 * dy, lambda x: power(1, x)),
+    "a tuple": (
+        joined,
+        lambda dy, y, axis, xs: (7 * dy[:2], dy[2:]),
+        lambda x: joined((x, np.ones(2)), axis=0),
+    ),
+}
+
+
+@pytest.mark.parametrize(("fn", "rule", "call"), ARGUMENTS.values(), ids=ARGUMENTS)
+def test_a_rule_is_given_the_arguments_in_their_places(fn, rule, call):
+    changed = gs.override(lambda x: np.sum(call(x)), {fn: rule})
+    assert gs.grad(changed)(np.ones(2)).tolist() == [7, 7]

@@ -213,6 +213,12 @@ def test_inside_of_a_compiled_function():
         whole(X)
 
 
+def test_what_runs_below_python_is_no_call():
+    with gs.override({torch.mm: lambda dy, y, a, b: (dy @ b.T, 0 * b)}) as record:
+        torch.mm(torch.eye(2), torch.eye(2, requires_grad=True)).sum().backward()
+    assert record.count() == 1
+
+
 def test_what_runs_below_python_is_told():
     scripted = nn.RNN(2, 2, nonlinearity="relu")
     refused = pytest.raises(gs.GradsmithError, match="below Python")
@@ -276,3 +282,60 @@ def test_random_numbers_are_those_of_the_plain_model():
     plain = draw()
     with gs.override({F.relu: tenfold}):
         np.testing.assert_array_equal(draw(), plain)
+
+
+class Own(nn.Module):
+    def forward(self, x):
+        return F.relu(x)
+
+
+@pytest.mark.parametrize("given", ["original", "compiled", "class"])
+def test_a_compiled_model_is_its_original(given):
+    model = Own()
+    compiled = torch.compile(model, backend="eager")
+    compiled(X)
+    wanted = {"original": model, "compiled": compiled, "class": Own}[given]
+    if given != "class":
+        with gs.override(wanted, {F.relu: tenfold}) as record:
+            assert gradient(compiled) == [10, 10]
+        assert record.count() == 1
+    with gs.override({wanted: tenfold}) as record:
+        assert gradient(compiled) == [10, 10]
+    assert record.count() == 1
+    assert gradient(compiled) == [0, 1]
+
+
+def test_an_exported_model():
+    exported = torch.export.export(nn.Sequential(nn.ReLU()), (X,)).module()
+    for target in (F.relu, torch.ops.aten.relu.default):
+        with gs.override({target: tenfold}):
+            assert gradient(exported) == [10, 10]
+
+
+DEFAULTS = [
+    (F.gelu, nn.GELU()),
+    (F.softplus, nn.Softplus()),
+    (F.elu, nn.ELU()),
+    (F.hardtanh, nn.Hardtanh()),
+    (F.leaky_relu, nn.LeakyReLU()),
+]
+
+
+@pytest.mark.parametrize(("target", "layer"), DEFAULTS, ids=lambda x: str(x)[:20])
+def test_a_default_is_none_also_of_functions_in_c(target, layer):
+    with gs.override(layer, {target: tenfold}):
+        assert gradient(layer) == [10, 10]
+
+
+def test_what_is_not_the_default_is_named_also_of_functions_in_c():
+    refused = pytest.raises(gs.GradsmithError, match=r"approximate='tanh'")
+    with refused, gs.override({F.gelu: tenfold}):
+        nn.GELU("tanh")(X)
+    refused = pytest.raises(gs.GradsmithError, match=r"threshold=3,.*\n.*name \(thr")
+    with refused, gs.override({F.softplus: tenfold}):
+        nn.Softplus(1, 3)(X)
+    rule = lambda dy, y, x, kernel_size, stride: kernel_size * torch.ones_like(x)
+    with gs.override({F.max_pool1d: rule}):
+        assert gradient(nn.MaxPool1d(2), X[None]) == [[2, 2]]
+    with gs.override({F.max_pool1d: lambda dy, y, x, **k: k["stride"] * x}):
+        assert gradient(nn.MaxPool1d(2), X[None]) == [[-2, 4]]

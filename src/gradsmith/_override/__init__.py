@@ -9,15 +9,15 @@ from typing import Any
 from .._errors import GradsmithError
 from .._late import once_imported
 from .engine import operations
+from .functions import rewritten
+from .missed import require_calls
 from .record import Change, Record
 from .replacement import replacement_of
-from .scope import Scope, Target, opened, shared
+from .scope import Scope, Target, begin, end, is_open
+from .shared import shared
 from .targets import model_of, target_of
 
 __all__ = ["Change", "Override", "Record", "override"]
-
-
-_NOTHING = "nothing that could be seen (NumPy's functions are, on tensors alone)"
 
 
 class Override:
@@ -34,11 +34,11 @@ class Override:
             target.key: replacement_of(target.name, value, linear)
             for target, value in zip(self._targets, targets.values(), strict=True)
         }
-        self._open: list[tuple[Scope, ExitStack]] = []
+        self._open: list[Scope] = []  # of all threads and tasks
 
     def __enter__(self) -> Record:
         if self.model is None:
-            self._enter(None)
+            self._open.append(self._entered(None))
         else:
             known = model_of(self.model)
             if known is None:
@@ -47,27 +47,37 @@ class Override:
                     "the calls of the result are changed\n  what to do: "
                     "changed = gs.override(fn, {...}); changed(x)"
                 )
-            self._enter(known)
+            self._open.append(self._entered(known))
         return self.record
 
-    def _enter(self, model: Target | None) -> None:
-        scope = Scope(self._replacements, self.record, model and model.held)
+    def _entered(self, model: Target | None) -> Scope:
+        contexts = dict.fromkeys(c for t in self._targets for c in t.contexts)
+        held = model and model.held
+        scope = Scope(self._replacements, self.record, held, tuple(contexts))
         with ExitStack() as stack:
+            stack.callback(end, scope)
+            begin(scope)
             stack.enter_context(shared(operations))
             for target in (*self._targets, *([model] if model else ())):
                 for context in target.shared:
                     stack.enter_context(shared(context))
-            contexts = [context for t in self._targets for context in t.contexts]
-            for context in dict.fromkeys(contexts):
+            for context in contexts:
                 stack.enter_context(context())
-            stack.enter_context(opened(scope))
-            self._open.append((scope, stack.pop_all()))
+            scope.holds = stack.pop_all()
+        return scope
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        scope, stack = self._open.pop()
-        stack.close()
-        if kind is None:
-            self._require_calls(scope)
+        here = [scope for scope in self._open if is_open(scope)]
+        scope = (here or self._open)[-1]
+        self._open.remove(scope)
+        self._leave(scope, failed=kind is not None)
+
+    def _leave(self, scope: Scope, *, failed: bool) -> None:
+        end(scope)
+        scope.holds.close()
+        if not failed:
+            where = "in this scope" if self.model is None else "inside of this model"
+            require_calls(scope, self._targets, where)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.model is None:
@@ -75,37 +85,14 @@ class Override:
                 "this override has no function to call\n  what to do: "
                 "gs.override(fn, {...}) for a function, or `with gs.override({...}):`"
             )
-        self._enter(None)
+        scope = self._entered(None)
         try:
-            y = self.model(*args, **kwargs)
-        except BaseException as error:
-            self.__exit__(type(error), error, None)
+            y = rewritten(self.model)(*args, **kwargs)
+        except BaseException:
+            self._leave(scope, failed=True)
             raise
-        self.__exit__(None, None, None)
+        self._leave(scope, failed=False)
         return y
-
-    def _require_calls(self, scope: Scope) -> None:
-        for target in self._targets:
-            if target.key in scope.hidden:
-                raise GradsmithError(
-                    f"{target.name} was run below Python (in TorchScript, or as a part "
-                    f"of a larger operation) at {scope.hidden[target.key]}, where its "
-                    "gradient can't be replaced: what was computed has the plain "
-                    "gradient there\n  what to do: override the function or layer that "
-                    "is called in this line"
-                )
-        missed = [t.name for t in self._targets if not scope.called[t.key]]
-        if not missed:
-            return
-        others = [name for name in scope.seen if "__" not in name]
-        others[12:] = [f"and {len(others) - 12} more"] if len(others) > 12 else []
-        where = "inside of this model" if self.model is not None else "in this scope"
-        raise GradsmithError(
-            f"the target was never called {where}: {', '.join(missed)}\n"
-            f"  what was called: {', '.join(others) or _NOTHING}\n"
-            f"{''.join(f'  {note}{chr(10)}' for note in self.record.notes)}"
-            "  what to do: choose a target among these, or leave this one away"
-        )
 
 
 def _hide(dynamo: Any) -> None:

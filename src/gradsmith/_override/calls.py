@@ -78,34 +78,59 @@ class Call:
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments for `fn(*before, *args, **kwargs)`.
 
-        Arrays come by position, and so does what the caller chose. What `fn` has a
-        parameter for comes by name; what is the default anyway is left out.
+        What `fn` has a parameter for comes to that, by its name. Arrays come by
+        position, and so does what the caller chose; what is the default anyway is left
+        out.
         """
-        most, own = takes(fn).maximum, [*signature_of(fn).parameters][before:]
+        known, own = takes(fn), [*signature_of(fn).parameters][before:]
         given_args, given_kwargs = self.with_arrays(xs)
         names = self.names + [""] * (len(given_args) - len(self.names))
-        args: list[Any] = []
+        args: list[tuple[str, Any]] = []
         kwargs = {n: x for n, x in self.offered.items() if n in own}
         for name, x in [*zip(names, given_args, strict=False), *given_kwargs.items()]:
             array = self.has_arrays(x)
-            if name in own and not array:
+            idle = not array and self._is_idle(name, x)
+            if not array and (name in own or (name and known.any_name and not idle)):
                 kwargs[name] = x
-            elif array or not self._is_idle(name, x):
-                if before + len(args) >= most:
-                    raise self._misfit(fn, name, x, target)
-                args.append(x)
+            elif not idle:
+                args.append((name, x))
+        return self._placed(fn, before, args, kwargs, target)
+
+    def _placed(
+        self,
+        fn: Callable[..., Any],
+        before: int,
+        given: list[tuple[str, Any]],
+        kwargs: dict[str, Any],
+        target: str,
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Arguments in the places that are free, with the named ones between them."""
+        slots = [
+            p for p in signature_of(fn).parameters.values() if p.kind in POSITIONAL
+        ]
+        taken = [p.name for p in slots[before:] if p.name not in OPTIONS]
+        args: list[Any] = []
+        for name, x in given:
+            while len(args) < len(taken) and taken[len(args)] in kwargs:
+                args.append(kwargs.pop(taken[len(args)]))
+            if before + len(args) >= takes(fn).maximum:
+                others = (pair for pair in given if not self.has_arrays(pair[1]))
+                raise self._misfit(fn, *next(others, (name, x)), target)
+            args.append(x)
         return args, kwargs
 
     def _is_idle(self, name: str, x: Any) -> bool:
         """Whether an argument is what it would be if nobody had given it."""
         default = self.defaults.get(name, _EMPTY)
-        same = type(x) is type(default) and framework_of(x) is None and x == default
+        alike = type(x) is type(default) or {type(x), type(default)} == {int, float}
+        same = alike and framework_of(x) is None and x == default
         return name in _IRRELEVANT or x is default or same
 
     def _misfit(self, fn: Any, name: str, x: Any, target: str) -> GradsmithError:
         shown = type(x).__name__ if framework_of(x) else repr(x)
+        called = f"one of this name ({name})" if name else "one, after those it has"
         return GradsmithError(
             f"{target} is called with {name and name + '='}{shown}, for which its "
             f"replacement {getattr(fn, '__name__', fn)!r} has no parameter\n"
-            "  what to do: add one, after those that it has"
+            f"  what to do: add {called}"
         )

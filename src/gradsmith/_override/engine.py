@@ -29,7 +29,9 @@ def target_of(target: Any) -> Target | None:
     known = isinstance(target, Hashable) and find_rule(target) is not None
     if not known and not isinstance(target, np.ufunc):
         return None
-    return Target(_key(target), name_of(target), shared=(_tensors,), held=target)
+    # Tensors are in nothing that a framework has compiled.
+    name, shared = name_of(target), (_tensors,)
+    return Target(_key(target), name, (), shared, target, afresh=False)
 
 
 def _key(target: Any) -> Any:

@@ -6,7 +6,7 @@ exchanged. But all of them hold the same object, and that can be given other cod
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from types import FunctionType
@@ -42,8 +42,24 @@ class _Rewired:
         return rewired(self.fn, partial(replaced, self.key, name_of(self.fn)))
 
 
+# How a framework that rewrites Python wants a function, if it is to run here and now
+REWRITTEN: list[Callable[[Any], Any]] = []
+
+
+def rewritten(fn: Any) -> Any:
+    """A function as the frameworks want to run it, which do not look into our code."""
+    for rewrite in REWRITTEN:
+        fn = rewrite(fn)
+    return fn
+
+
 def _wire(*args: Any, __hook__: Any, **kwargs: Any) -> Any:
     return __hook__(args, kwargs)
+
+
+def is_rewired(fn: Any) -> bool:
+    """Whether a function has our code now."""
+    return "__hook__" in (getattr(fn, "__kwdefaults__", None) or ())
 
 
 @contextmanager
@@ -58,11 +74,11 @@ def rewired(fn: FunctionType, around: Any) -> Iterator[None]:
     before = fn.__code__, fn.__kwdefaults__, vars(fn).get("__signature__")
 
     def hook(args: Any, kwargs: Any) -> Any:
-        return around(original, args, kwargs, signature)
+        return around(rewritten(original), args, kwargs, signature)
 
+    fn.__kwdefaults__ = {"__hook__": hook}
     # New code must name as many captured variables as the function has; it needs none.
     freevars = fn.__code__.co_freevars
-    fn.__kwdefaults__ = {"__hook__": hook}
     fn.__code__ = _wire.__code__.replace(co_freevars=freevars, co_name=fn.__name__)
     if signature is not None:
         vars(fn)["__signature__"] = signature

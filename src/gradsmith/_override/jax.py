@@ -1,7 +1,7 @@
 """JAX: functions with rules of their own, NumPy's functions, and primitives.
 
-What was traced before is traced anew in a scope, since its number is a part of the key
-by which JAX finds what it has compiled.
+What was traced before is traced anew in a scope, since the numbers of the open scopes
+are a part of the key by which JAX finds what it has compiled.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
-from itertools import count
+from threading import local
 from types import FrameType, MethodType
 from typing import Any
 
@@ -25,13 +25,13 @@ from jax._src import core
 from jax._src.interpreters import ad, batching
 from jax.extend.core import Primitive
 
+from .._errors import GradsmithError
 from .._subject import name_of
 from .._subject import replaced as attributes
 from . import functions
 from .replacement import replaced
-from .scope import Target, is_due, ruled_by, saw
+from .scope import Scope, Target, is_due, opened_with, ruled_by, saw
 
-_numbers = count(1)
 _CLASSES = (jax.custom_jvp, jax.custom_vjp, jnp.ufunc)
 
 
@@ -68,9 +68,37 @@ def _scope() -> Any:
     return jax.make_user_context()
 
 
-def _retraced() -> Any:
+class _Thread(local):
+    """JAX knows of contexts by the thread, we by the task."""
+
+    scopes: tuple[Scope, ...] = ()  # what JAX was told last
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def _retraced() -> Iterator[None]:
     """Nothing that was compiled outside is used inside, and the other way round."""
-    return _scope()(next(_numbers))
+    here = opened_with(_retraced)
+    if any(not scope.ended and scope not in here for scope in _thread.scopes):
+        raise GradsmithError(
+            "another task of this thread has an override open, and JAX would mix up "
+            "what is compiled in both\n  what to do: close a scope before `await`, or "
+            "open each in a thread of its own: await asyncio.to_thread(changed, x)"
+        )
+    _follow()
+    try:
+        yield
+    finally:
+        _follow()
+
+
+def _follow() -> None:
+    """Let JAX find what was compiled in the scopes that are open now."""
+    _thread.scopes = opened_with(_retraced)
+    key = tuple(scope.number for scope in _thread.scopes)
+    _scope()(key or None).__enter__()
 
 
 AFRESH_IN_SCOPE = (_retraced,)

@@ -6,8 +6,11 @@ import inspect
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import compress
+from numbers import Number
 from typing import Any
 
+from .. import _tree
+from .._arrays import framework_of
 from .._errors import GradsmithError, NotDifferentiableError
 from .._nan.places import place_here
 from .._operation import Operation
@@ -29,13 +32,15 @@ class Rule:
         def body(*xs: Any) -> Any:
             args, kwargs = call.with_arrays(xs)
             with without(key):
-                return original(*args, **kwargs)
+                y = original(*args, **kwargs)
+            _require_arrays(name, y)
+            return y
 
         def vjp(dy: Any, y: Any, *xs: Any) -> Any:
             args, kwargs = call.for_replacement(self.rule, 2, xs, name)
             with off():
                 dxs = self.rule(dy, y, *args, **kwargs)
-            return _of_arrays(dxs, [call.has_arrays(x) for x in args])
+            return _of_arrays(dxs, args, call)
 
         call.for_replacement(self.rule, 2, call.arrays, name)  # told now if it misfits
         body.__name__ = name
@@ -61,11 +66,27 @@ def _hint(linear: bool) -> Iterator[None]:
         raise
 
 
-def _of_arrays(dxs: Any, arrays: list[bool]) -> Any:
+def _of_arrays(dxs: Any, args: list[Any], call: Call) -> Any:
     """Gradients without those for numbers: a rule of `x * y` may have one for each."""
-    if type(dxs) is tuple and len(dxs) == len(arrays) and not all(arrays):
-        return tuple(compress(dxs, arrays))
-    return dxs
+    arrays = [call.has_arrays(x) for x in args]
+    # The gradient of a tuple is a tuple, too.
+    whole = arrays.count(True) == 1 and type(args[arrays.index(True)]) is tuple
+    if whole or all(arrays) or type(dxs) is not tuple or len(dxs) != len(arrays):
+        return dxs
+    return tuple(compress(dxs, arrays))
+
+
+def _require_arrays(name: str, y: Any) -> None:
+    """A gradient comes to what is returned, and is lost if that can't be seen into."""
+    if any(framework_of(x) or isinstance(x, Number) for x in _tree.leaves(y)):
+        return
+    raise GradsmithError(
+        f"{name} returns {type(y).__qualname__!r}, in which no arrays can be found to "
+        "have a gradient\n"
+        "  expected: an array, or a tuple, list, dict or dataclass of arrays\n"
+        "  what to do: override what it calls, which returns arrays; or let it return "
+        "one of these"
+    )
 
 
 class Instead:
@@ -113,9 +134,10 @@ def replaced(
     if due is None:
         return original(*args, **kwargs)
     call = Call(args, kwargs, signature, offered)
-    if not call.places:
-        return original(*args, **kwargs)
     scope, replacement = due
+    if not call.places:
+        scope.bare[key] = place_here()
+        return original(*args, **kwargs)
     scope.called[key] += 1
     scope.record.add(replacement.target, name, place_here())
     return replacement.call(key, name, original, call)

@@ -13,7 +13,6 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from itertools import count
-from threading import RLock
 from typing import Any
 
 from .._nan.places import place_here
@@ -38,30 +37,68 @@ class Target:
     afresh: bool = True  # any framework may have compiled it: let its Python run again
 
 
-@dataclass
+@dataclass(eq=False)
 class Scope:
     """One `with`: what stands in the place of each target."""
 
     replacements: dict[Hashable, Any]
     record: Record
     model: Any = None  # calls inside of this one only
+    contexts: tuple[Context, ...] = ()  # of its own, not shared
     called: Counter[Hashable] = field(default_factory=Counter)  # targets, by their keys
     hidden: dict[Hashable, Any] = field(default_factory=dict)  # where out of reach
+    bare: dict[Hashable, Any] = field(default_factory=dict)  # called without arrays
     seen: Counter[str] = field(default_factory=Counter)  # all that interceptors saw
     number: int = field(default_factory=count(1).__next__)
+    holds: ExitStack = field(default_factory=ExitStack)  # what intercepts its calls
+    ended: bool = False
 
 
-_active: ContextVar[tuple[Scope, ...]] = ContextVar("active", default=())
-_waiting: ContextVar[tuple[Scope, ...]] = ContextVar("waiting", default=())
+_open: ContextVar[tuple[Scope, ...]] = ContextVar("open", default=())  # oldest first
+_entered: ContextVar[tuple[Scope, ...]] = ContextVar("entered", default=())
+_off: ContextVar[int] = ContextVar("off", default=0)  # scopes up to this number
 _suspended: ContextVar[frozenset[Hashable]] = ContextVar(
     "suspended", default=frozenset()
 )
-
 _ruler: ContextVar[str | None] = ContextVar("ruler", default=None)
+
+
+def begin(scope: Scope) -> None:
+    """Let a scope hold; one of a model waits until that is called."""
+    _open.set((*_alive(), scope))
+
+
+def end(scope: Scope) -> None:
+    """Let a scope hold no more, also if others were opened after it and still hold."""
+    scope.ended = True
+    _open.set(_alive())
+
+
+def _alive() -> tuple[Scope, ...]:
+    # One may have ended elsewhere: in a generator, or a task with a context of its own.
+    return tuple(scope for scope in _open.get() if not scope.ended)
+
+
+def _active() -> list[Scope]:
+    """The scopes that hold here and now, the innermost last."""
+    off, entered = _off.get(), _entered.get()
+    return [
+        scope
+        for scope in _open.get()
+        if not scope.ended
+        and scope.number > off
+        and (scope.model is None or scope in entered)
+    ]
+
+
+def is_open(scope: Scope) -> bool:
+    """Whether it was opened in this context, and has not ended."""
+    return scope in _alive()
 
 
 @contextmanager
 def _given(variable: ContextVar[Any], value: Any) -> Iterator[None]:
+    """For the time of one call, which ends before its caller does."""
     token = variable.set(value)
     try:
         yield
@@ -69,24 +106,18 @@ def _given(variable: ContextVar[Any], value: Any) -> Iterator[None]:
         variable.reset(token)
 
 
-def opened(scope: Scope) -> AbstractContextManager[None]:
-    """Let a scope hold; one of a model waits until that is called."""
-    if scope.model is None:
-        return _given(_active, (*_active.get(), scope))
-    return _given(_waiting, (*_waiting.get(), scope))
-
-
 @contextmanager
-def inside(model: Any) -> Iterator[None]:
-    """Let the scopes that wait for this model hold."""
-    due = tuple(scope for scope in _waiting.get() if scope.model is model)
-    with _given(_active, (*_active.get(), *due)) if due else ExitStack():
+def inside(*models: Any) -> Iterator[None]:
+    """Let the scopes that wait for one of these models hold."""
+    waiting = [scope for scope in _open.get() if scope.model is not None]
+    due = [s for s in waiting if any(s.model is model for model in models)]
+    with _given(_entered, (*_entered.get(), *due)) if due else ExitStack():
         yield
 
 
 def off() -> AbstractContextManager[None]:
     """While code of a replacement runs: it says itself what it wants."""
-    return _given(_active, ())
+    return _given(_off, max((s.number for s in _open.get()), default=0))
 
 
 def ruled_by(name: str) -> AbstractContextManager[None]:
@@ -104,7 +135,7 @@ def found(key: Hashable, name: str) -> tuple[Scope, Any] | None:
     saw(name)
     if not is_due(key):
         return None
-    scope = next(s for s in reversed(_active.get()) if key in s.replacements)
+    scope = next(s for s in reversed(_active()) if key in s.replacements)
     ruler, replacement = _ruler.get(), scope.replacements[key]
     if ruler is not None:
         scope.record.left(replacement.target, ruler)
@@ -114,47 +145,31 @@ def found(key: Hashable, name: str) -> tuple[Scope, Any] | None:
 
 def saw(name: str) -> None:
     """Something was called, which may be what the user meant."""
-    for scope in _active.get():
+    for scope in _active():
         scope.seen[name] += 1
 
 
 def numbers() -> tuple[int, ...]:
     """The scopes that hold or wait here, for caches."""
-    return tuple(scope.number for scope in (*_active.get(), *_waiting.get()))
+    off = _off.get()
+    waiting = [scope.number for scope in _alive() if scope.number > off]
+    return (*waiting, *(scope.number for scope in _active()))
+
+
+def opened_with(context: Context) -> tuple[Scope, ...]:
+    """The scopes that are open here and have entered a context."""
+    return tuple(scope for scope in _alive() if context in scope.contexts)
 
 
 def is_due(key: Hashable) -> bool:
     """Whether a call will be changed."""
-    active, suspended = _active.get(), _suspended.get()
-    return key not in suspended and any(key in s.replacements for s in active)
+    if key in _suspended.get():
+        return False
+    return any(key in scope.replacements for scope in _active())
 
 
 def hidden(key: Hashable) -> None:
     """A target has run where its call could not be changed."""
-    for scope in _active.get() if is_due(key) and _ruler.get() is None else ():
+    for scope in _active() if is_due(key) and _ruler.get() is None else ():
         if key in scope.replacements:
             scope.hidden[key] = place_here()
-
-
-_lock = RLock()
-_installed: dict[Context, tuple[int, ExitStack]] = {}
-
-
-@contextmanager
-def shared(context: Context) -> Iterator[None]:
-    """Enter a context unless somebody has; the last one who leaves closes it."""
-    with _lock:
-        users, stack = _installed.get(context, (0, ExitStack()))
-        if not users:
-            stack.enter_context(context())
-        _installed[context] = (users + 1, stack)
-    try:
-        yield
-    finally:
-        with _lock:
-            users, stack = _installed[context]
-            if users > 1:
-                _installed[context] = (users - 1, stack)
-            else:
-                del _installed[context]
-                stack.close()

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import sys
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from difflib import get_close_matches
@@ -26,6 +25,7 @@ from .scope import Target, is_due, saw
 from .targets import refused
 from .tensorflow_graphs import changed, traced
 from .tensorflow_names import operation_of
+from .tensorflow_python import eagerly
 
 
 def target_of(given: Any) -> Target | None:
@@ -41,21 +41,7 @@ def target_of(given: Any) -> Target | None:
     return Target(("tensorflow", kind), kind, (), shared, given, afresh=False)
 
 
-@contextmanager
-def _eagerly() -> Iterator[None]:
-    """What was compiled is out of reach: let its Python run again."""
-    before = tf.config.functions_run_eagerly()
-    tf.config.run_functions_eagerly(True)
-    try:
-        with warnings.catch_warnings():
-            # The functions of a tf.data pipeline stay compiled, which nobody minds.
-            warnings.filterwarnings("ignore", "Even though the `tf.config.experimental")
-            yield
-    finally:
-        tf.config.run_functions_eagerly(before)
-
-
-AFRESH = (_eagerly,)
+AFRESH = (eagerly,)
 
 
 @contextmanager

@@ -19,9 +19,10 @@ from tensorflow.python.eager.polymorphic_function import (
 )
 from tensorflow.python.ops import resource_variable_ops
 
+from .._errors import GradsmithError
 from .._subject import replaced as attributes
 from .scope import is_due, numbers, saw
-from .tensorflow_nodes import kinds_in, run
+from .tensorflow_nodes import has_gradient_in, kinds_in, run
 
 # Graphs in which something was changed when they were built
 _changed: WeakSet[Any] = WeakSet()
@@ -34,6 +35,15 @@ def changed(graph: Any) -> None:
         graph = getattr(graph, "outer_graph", None)
 
 
+def _computed_before(function: Any, kind: str) -> GradsmithError:
+    return GradsmithError(
+        f"{kind} can't be changed in the traced function {function.graph.name!r}: it "
+        "also computes a gradient, built when it was traced, which stays what it is\n"
+        "  what to do: call the function of Python that it was traced from; or trace "
+        "(and save) the function without its gradient, and take that in the scope"
+    )
+
+
 @contextmanager
 def traced() -> Iterator[None]:
     """Calls of traced functions; what is traced inside stays inside."""
@@ -44,11 +54,14 @@ def traced() -> Iterator[None]:
     theirs = cls._call_flat
 
     def call(self: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
-        kinds = () if self.graph in _changed else kinds_in(self.graph)
-        if not any(is_due(("tensorflow", kind)) for kind in kinds):
+        kinds = set() if self.graph in _changed else kinds_in(self.graph)
+        due = [kind for kind in kinds if is_due(("tensorflow", kind))]
+        if not due:
             for kind in kinds:
                 saw(kind)
             return theirs(self, tensor_inputs, captured_inputs)
+        if has_gradient_in(self.graph) or any(f"{kind}Grad" in kinds for kind in due):
+            raise _computed_before(self, due[0])
         for variable in self.graph.variables:  # tapes that watch variables are told
             resource_variable_ops.variable_accessed(variable)
         flat = run(self.graph, [*tensor_inputs, *captured_inputs])

@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, cast
@@ -22,17 +23,29 @@ _LOOPS = {"While", "StatelessWhile"}
 _INNER = ("f", "then_branch", "else_branch", "cond", "body")
 
 
+# The names that a tape, and tf.gradients, give to the nodes of a gradient
+_BACKWARD = re.compile(r"(^|/)(gradient_tape|gradients(_\d+)?/.*_grad)/")
+
+
 def kinds_in(graph: Any) -> set[str]:
     """The types of the operations in a graph and in all that it calls."""
-    graphs, found, seen = [graph], set(), set()
+    return {node.type for node in _nodes_in(graph)}
+
+
+def has_gradient_in(graph: Any) -> bool:
+    """Whether a gradient was computed while a graph, or what it calls, was built."""
+    return any(_BACKWARD.search(node.name) for node in _nodes_in(graph))
+
+
+def _nodes_in(graph: Any) -> Iterator[Any]:
+    graphs, seen = [graph], set()
     while graphs:
         for node in graphs.pop().get_operations():
-            found.add(node.type)
+            yield node
             for name in _inner_names(node):
                 if name not in seen:
                     seen.add(name)
                     graphs.append(_graph(name))
-    return found
 
 
 def _inner_names(node: Any) -> Iterator[str]:

@@ -13,11 +13,10 @@ from torch.overrides import TorchFunctionMode
 
 from .._errors import GradsmithError
 from .._subject import replaced as attributes
-from .._subject import signature_of
 from .replacement import replaced
 from .scope import Target, inside, is_due, saw
 from .targets import refused
-from .torch_calls import bare_of, is_inplace, of_copy
+from .torch_calls import bare_of, is_inplace, of_copy, signature_for
 from .torch_hidden import Hidden
 
 # One operation has many names: torch.relu, torch.relu_, x.relu(), F.relu, aten.relu.
@@ -69,7 +68,7 @@ def _module_key(module: Any) -> Any:
 
 def _family(fn: Any) -> str | None:
     """The name that an operation has in all of its forms: `relu` of `x.relu_()`."""
-    name, module = getattr(fn, "__name__", ""), getattr(fn, "__module__", None)
+    name, module = _name(fn), getattr(fn, "__module__", None)
     owner = getattr(fn, "__objclass__", None)
     theirs = owner is torch._C.TensorBase or (
         module is not None and (module == "torch" or module.startswith(_HOMES))
@@ -82,7 +81,12 @@ def _family(fn: Any) -> str | None:
 def _title(fn: Any) -> str:
     home = getattr(fn, "__module__", None) or "torch.Tensor"
     short = {"torch.nn.functional": "F", "torch._C._nn": "F"}.get(home, home)
-    return f"{short}.{fn.__name__}"
+    return f"{short}.{_name(fn)}"
+
+
+def _name(fn: Any) -> str:
+    """`relu` also of an overload, aten.relu.default."""
+    return getattr(fn, "__name__", "").partition(".")[0]
 
 
 class _Mode(TorchFunctionMode):
@@ -123,7 +127,8 @@ def _replaced(
         saw(name)
         return original(*args, **kwargs)
     module = called if isinstance(called, torch.nn.Module) else None
-    signature = signature_of(called.forward if module is not None else called)
+    called = _original(module).forward if module is not None else called
+    signature = signature_for(called, args, kwargs)
     if kwargs.get("out") is not None:
         raise GradsmithError(
             f"{name} is called with out=, which has no gradient\n  what to do: leave "
@@ -143,13 +148,21 @@ def _modules() -> Iterator[None]:
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         original, name = MethodType(theirs, self), type(self).__name__
-        with inside(self):
-            keys = [_module_key(each) for each in (self, *type(self).__mro__)]
+        inner = _original(self)
+        with inside(self, inner):
+            classes = (*type(self).__mro__, *type(inner).__mro__)
+            keys = [_module_key(each) for each in (self, inner, *classes)]
             key = next((key for key in keys if is_due(key)), keys[0])
             return _replaced(key, name, original, args, kwargs, self)
 
     with attributes(torch.nn.Module, __call__=call):
         yield
+
+
+def _original(module: Any) -> Any:
+    """What `torch.compile` was given, whose own call nobody makes; else the module."""
+    compiled = isinstance(module, torch._dynamo.OptimizedModule)
+    return module._orig_mod if compiled else module
 
 
 def _eagerly() -> Any:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import inspect
+from collections.abc import Callable, Iterator
 from functools import lru_cache
+from inspect import Parameter
 from types import FunctionType
 from typing import Any
 
 import torch
+
+from .._subject import signature_of
 
 # What a function written in Python asks, whether a mode is to be called in its place
 _QUESTIONS = (
@@ -34,6 +38,48 @@ def bare_of(fn: Any) -> Callable[..., Any] | None:
     )
     bare.__kwdefaults__ = fn.__kwdefaults__
     return bare
+
+
+def signature_for(fn: Any, args: Any, kwargs: Any) -> inspect.Signature | None:
+    """What a function is called with; one in C by the schema that fits this call."""
+    own = signature_of(_dispatched(fn))
+    fitting = (s for s in _schemas(fn.__name__) if _fits(s, args, kwargs))
+    return own or next(fitting, None)
+
+
+def _dispatched(fn: Any) -> Any:
+    """F.max_pool1d calls one of two functions, with the same arguments."""
+    known = inspect.getclosurevars(fn).nonlocals if isinstance(fn, FunctionType) else {}
+    return known.get("if_false", fn)
+
+
+def _fits(signature: inspect.Signature, args: Any, kwargs: Any) -> bool:
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError:
+        return False
+    return True
+
+
+@lru_cache(maxsize=1024)
+def _schemas(name: str) -> list[inspect.Signature]:
+    name = f"aten::{name.partition('.')[0].removesuffix('_')}"
+    found = torch._C._jit_get_schemas_for_operator(name)
+    return [inspect.Signature([*_parameters(schema)]) for schema in found]
+
+
+def _parameters(schema: Any) -> Iterator[Parameter]:
+    for arg in schema.arguments:
+        name = "input" if arg.name == "self" else arg.name
+        kind = (
+            Parameter.KEYWORD_ONLY
+            if arg.kwarg_only
+            else Parameter.POSITIONAL_OR_KEYWORD
+        )
+        default = arg.default_value if arg.has_default_value() else Parameter.empty
+        if isinstance(default, list) and len(default) == 1:
+            default = default[0]  # padding=[0], which everybody writes as 0
+        yield Parameter(name, kind, default=default)
 
 
 def _no(*args: Any) -> bool:

@@ -20,4 +20,5 @@ class Hidden(TorchDispatchMode):
         if torch._C._current_autograd_node() is None:
             family = func.__name__.partition(".")[0].removesuffix("_")
             hidden(("torch", family))
-        return func(*args, **(kwargs or {}))
+        with torch._C.DisableTorchFunction():  # it is no call from Python
+            return func(*args, **(kwargs or {}))
