@@ -121,6 +121,16 @@ def test_a_traced_function_without_state_is_called_as_it_is():
     assert len(runs) == 1
 
 
+def test_functions_without_python_code_are_refused_if_they_have_state():
+    random, plain = (tf.function(f).get_concrete_function(X) for f in (drop, tf.square))
+    require_degree_two(gs.checkpoint(plain))
+    for f in (random, lambda x: random(x) * 2.0):
+        np.testing.assert_array_equal(gs.checkpoint(f)(X).shape, X.shape)
+        for wrap in (lambda f: f, tf.function):
+            with pytest.raises(gs.GradsmithError, match="was traced before and has no"):
+                require_degree_two(wrap(gs.checkpoint(f)))
+
+
 def test_raw_operations_are_replayed():
     draw = lambda: tf.raw_ops.RandomUniform(shape=[20, 3], dtype=tf.float64)
     require_degree_two(gs.checkpoint(lambda x: x * x * draw()))

@@ -25,8 +25,9 @@ from .flat import Flat
 from .randomness import Replay, Streams
 from .reach import reached
 from .tensorflow_functions import autograph_status, call
+from .tensorflow_log import Log
 from .tensorflow_losses import Losses
-from .tensorflow_replay import Log, noted, repeated
+from .tensorflow_replay import noted, repeated
 
 
 class Block:

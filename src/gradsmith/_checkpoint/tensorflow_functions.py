@@ -3,7 +3,7 @@
 A traced function does not call Python any more, so that nobody sees which stateful
 operations it runs. One that is checkpointed as a whole is traced with the checkpoint
 inside of it; one that is called in a checkpointed function, and has such operations, is
-run by its Python code.
+run by its Python code. A concrete function, or one of a loaded SavedModel, has none.
 """
 
 # pyright: reportAttributeAccessIssue=false
@@ -18,11 +18,15 @@ from weakref import WeakKeyDictionary
 
 from tensorflow.python.autograph.core import ag_ctx, converter
 from tensorflow.python.autograph.impl import api
+from tensorflow.python.eager.polymorphic_function.concrete_function import (
+    ConcreteFunction,
+)
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
+from .._errors import GradsmithError
 from ..frameworks.tensorflow._private import executing_eagerly
 from .door import checkpoint
-from .tensorflow_replay import STATEFUL, is_running, unseen
+from .tensorflow_replay import STATEFUL, is_repeated, is_running, unseen
 
 
 def autograph_status() -> Any:
@@ -71,6 +75,22 @@ def _by_python(traced: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _refused(traced: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(traced)
+    def run(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if is_repeated() and _is_stateful(self.graph):
+            raise GradsmithError(
+                f"a checkpointed function calls {self.graph.name!r}, which was traced "
+                "before and has no Python code: it draws random numbers or assigns, "
+                "and would do so again when it is run again\n"
+                "  what to do: call the tf.function that it was made of; or leave the "
+                "call out of the checkpoint"
+            )
+        return traced(self, *args, **kwargs)
+
+    return run
+
+
 _stateful: WeakKeyDictionary[Any, bool] = WeakKeyDictionary()
 
 
@@ -85,3 +105,4 @@ def _is_stateful(graph: Any) -> bool:
 
 
 Function.__call__ = _by_python(Function.__call__)
+ConcreteFunction._call_flat = _refused(ConcreteFunction._call_flat)

@@ -26,39 +26,12 @@ from tensorflow.python.ops import (
 
 from .._errors import GradsmithError
 from .._late import once_imported
-from ..frameworks.tensorflow._private import default_graph, executing_eagerly
+from .tensorflow_log import Log
 
 _ASSIGNMENTS = (
     "assign_variable_op", "assign_add_variable_op", "assign_sub_variable_op",
     "resource_scatter_update", "resource_scatter_add", "resource_scatter_sub",
 )  # fmt: skip
-
-
-def _graph() -> Any:
-    return None if executing_eagerly() else default_graph()
-
-
-class Log:
-    """What stateful operations returned, each with its name and the graph it is in."""
-
-    def __init__(self) -> None:
-        self.graph = _graph()
-        self.entries: list[tuple[str, Any, Any]] = []
-
-    def add(self, name: str, y: Any) -> None:
-        self.entries.append((name, y, _graph()))
-
-    def again(self) -> Iterator[tuple[str, Any]]:
-        for name, y, graph in self.entries:
-            if graph is not self.graph:
-                raise GradsmithError(
-                    f"{name} is run in a loop or a branch of a graph, inside of a "
-                    "checkpointed function: what it returned is gone when the function "
-                    "is run again\n"
-                    "  what to do: checkpoint the body of the loop, not what is around "
-                    "it; or call it before the loop"
-                )
-            yield name, y
 
 
 class _Thread(threading.local):
@@ -124,6 +97,11 @@ def unseen() -> Iterator[None]:
 def is_running() -> bool:
     """Whether a checkpointed function is."""
     return _thread.log is not None or _thread.rest is not None
+
+
+def is_repeated() -> bool:
+    """Whether it is run for the second time."""
+    return _thread.rest is not None
 
 
 def _stateful(fn: Callable[..., Any]) -> Callable[..., Any]:

@@ -12,7 +12,8 @@ from ..frameworks.tensorflow._private import executing_eagerly
 from ..frameworks.tensorflow._tensors import is_floating
 from .compare import difference, disagreement
 from .tensorflow_block import Block
-from .tensorflow_replay import Log, noted, repeated
+from .tensorflow_log import Log
+from .tensorflow_replay import noted, repeated
 
 
 def require_equal(block: Block) -> Log:
