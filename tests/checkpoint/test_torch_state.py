@@ -11,6 +11,7 @@ import gradsmith as gs
 
 torch = pytest.importorskip("torch")
 functional = torch.nn.functional
+spectral_norm = torch.nn.utils.parametrizations.spectral_norm
 
 
 def noisy(x, rng=None):
@@ -78,8 +79,8 @@ class Average(torch.nn.Module):
 
 
 MODULES = {
-    "spectral norm": lambda: torch.nn.utils.parametrizations.spectral_norm(
-        torch.nn.Linear(3, 3)
+    "spectral norm": lambda: torch.nn.Sequential(
+        torch.nn.Linear(3, 64), spectral_norm(torch.nn.Linear(64, 64))
     ),
     "in place": lambda: Average(True),
     "another tensor": lambda: Average(False),
