@@ -215,6 +215,27 @@ def test_randomness_is_replayed_and_goes_on_as_without_checkpointing():
     assert found[0] == found[1]
 
 
+class Slotted:
+    __slots__ = ("__rng", "unset")
+
+    def __init__(self):
+        self.__rng = np.random.default_rng(0)
+
+    def __call__(self, x):
+        return np.sum(x * x * self.__rng.random())
+
+
+class Below(Slotted):
+    __slots__ = ("more",)
+
+
+@pytest.mark.parametrize("cls", [Slotted, Below])
+def test_generators_in_slots_are_found(cls):
+    expected = gs.grad(cls())(np.ones(2))
+    found = gs.grad(gs.checkpoint(cls()))(np.ones(2))
+    np.testing.assert_array_equal(found, expected)
+
+
 def test_other_shapes_in_the_second_run_raise():
     sizes = iter([3, 4])
     grows = gs.checkpoint(lambda x: x * np.ones(next(sizes)))

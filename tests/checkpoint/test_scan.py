@@ -245,6 +245,11 @@ def test_a_budget_is_as_many_states_as_fit():
     assert step.n == forward_steps(N, 5)
 
 
+@pytest.mark.parametrize("budget", [10**6, 1e6, np.int64(10**6), np.float32(1e6)])
+def test_a_budget_may_be_any_number(budget):
+    assert parse(budget) == 10**6
+
+
 def test_without_a_tape_it_is_a_loop_on_plain_arrays():
     step = Count()
     s = gs.checkpoint_scan(lambda s: {"u": s["u"] * 2}, {"u": U}, 3, snapshots=1)

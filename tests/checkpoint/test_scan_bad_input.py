@@ -16,6 +16,7 @@ U = np.linspace(-1.0, 1.0, 8)
 BAD = {
     "too small": ({"budget": "16 B"}, ["too small", "one state, which takes 64 B"]),
     "no amount": ({"budget": "much"}, ["no amount of memory", "'512 MB'"]),
+    "no limit": ({"budget": float("inf")}, ["no amount of memory", "a number"]),
     "no snapshots": ({"snapshots": 0}, ["snapshots=0 is too small", "1 or more"]),
     "a fraction": ({"snapshots": 2.5}, ["whole number, not 2.5"]),
     "negative": ({"steps": -1, "snapshots": 1}, ["steps=-1", "0 or more"]),

@@ -195,3 +195,51 @@ def test_a_scan_is_the_loop_in_revolves_number_of_steps():
 def test_a_keras_tensor_has_no_values():
     with pytest.raises(gs.GradsmithError, match="was given a KerasTensor"):
         gs.checkpoint(keras.layers.Dense(2))(keras.Input((3,)))
+
+
+class Penalized(keras.layers.Layer):
+    def __init__(self):
+        super().__init__()
+        self.dense = keras.layers.Dense(2, activity_regularizer="l2")
+
+    def call(self, x):
+        self.add_loss(tf.reduce_sum(x**3))
+        return self.dense(x)
+
+
+class Around(keras.Model):
+    """Calls one layer twice: the losses of the first call stay what they are."""
+
+    def __init__(self, wrap):
+        super().__init__()
+        self.inside = Penalized()
+        self.block = wrap(self.inside)
+
+    def call(self, x):
+        return self.block(self.block(x))
+
+
+@pytest.mark.parametrize(
+    ("mode", "verify"),
+    [(lambda f: f, False), (lambda f: f, True), (tf.function, False)],
+)
+def test_losses_that_layers_add_have_their_gradient(mode, verify):
+    found = []
+    for wrap in (lambda f: f, lambda f: gs.checkpoint(f, verify=verify)):
+        keras.utils.set_random_seed(0)
+        model, x = Around(wrap), tf.constant([[0.5, 1.0]])
+        model(x)
+
+        @mode
+        def total(x, model=model):
+            y = tf.reduce_sum(model(x))
+            assert len(model.losses) == 4
+            return y + tf.add_n(model.losses)
+
+        with tf.GradientTape() as tape:
+            tape.watch(x)
+            y = total(x)
+        dx, *dw = tape.gradient(y, [x, *model.trainable_variables])
+        found.append([y, dx, *dw])
+    for plain, ours in zip(*found, strict=True):
+        np.testing.assert_allclose(ours, plain, rtol=1e-5)

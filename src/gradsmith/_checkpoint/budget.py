@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from math import isfinite
+from numbers import Real
 from typing import Any
 
 from .._errors import GradsmithError
@@ -17,17 +19,17 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
 def parse(budget: Any) -> int:
     """Bytes, from a number of them or from words.
 
-    >>> parse("512 MB"), parse("1.5 KiB"), parse(100)
-    (512000000, 1536, 100)
+    >>> parse("512 MB"), parse("1.5 KiB"), parse(100), parse(1e6)
+    (512000000, 1536, 100, 1000000)
     """
-    if isinstance(budget, int) and not isinstance(budget, bool):
-        return budget
+    if isinstance(budget, Real) and not isinstance(budget, bool) and isfinite(budget):
+        return int(float(budget))
     found = _SIZE.fullmatch(budget) if isinstance(budget, str) else None
     unit = found and _UNITS.get(found[2].lower())
     if not found or not unit:
         raise GradsmithError(
             f"budget={budget!r} is no amount of memory\n"
-            "  expected: bytes as an int, or words like '512 MB' or '2 GiB'"
+            "  expected: bytes as a number, or words like '512 MB' or '2 GiB'"
         )
     return int(float(found[1]) * unit)
 

@@ -49,4 +49,6 @@ def checkpoint(
         backend = backend_for(inner, args, kwargs)
         return backend.checkpoint(inner, args, kwargs, verify=verify)
 
+    # TensorFlow's AutoGraph calls it as it is, and not as the function that it wraps.
+    setattr(checkpointed, "autograph_info__", {})  # noqa: B010
     return update_wrapper(checkpointed, inner, updated=())

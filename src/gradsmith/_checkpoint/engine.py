@@ -19,6 +19,7 @@ from .._errors import GradsmithError
 from .._forward import ForwardAccumulator
 from .._tape import Tape, Traced, only, state, walk_back
 from .._tensor import Variable, wrap
+from .hidden import require_open
 from .randomness import Replay, Streams
 from .spotter import Spotter
 
@@ -37,6 +38,8 @@ def checkpointed(run: Run, name: str, streams: Streams | None = None) -> Any:
     numbers: list[int] = []
     ys: list[Traced] = []
     flat = _tree.leaves(result)
+    is_followed = lambda y: isinstance(y, Traced) and spotter.mark_of(y) is not None
+    require_open(flat, is_followed, name, run)
     for i, y in enumerate(flat):
         if isinstance(y, Traced) and y.dtype.kind in "fcO" and spotter.mark_of(y):
             numbers.append(i)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .. import _tree
+from .hidden import require_open
 
 
 class Flat:
@@ -44,7 +45,9 @@ class Flat:
             leaves[i] = x
         args, kwargs = _tree.unflatten(self.call, leaves)
         result = fn(*args, **kwargs)
-        found = [y for y in _tree.leaves(result) if self.is_array(y)]
+        ys = _tree.leaves(result)
+        require_open(ys, self.is_array, name_of(self.fn), self.fn, args, kwargs)
+        found = [y for y in ys if self.is_array(y)]
         self.result = _tree.map(lambda y: _HERE if self.is_array(y) else y, result)
         return found
 
@@ -55,3 +58,7 @@ class Flat:
 
 
 _HERE: Any = object()
+
+
+def name_of(fn: Any) -> str:
+    return getattr(fn, "__name__", None) or type(fn).__name__

@@ -16,7 +16,7 @@ from jax.core import Tracer
 
 from .._arrays import framework_of
 from .compare import difference, disagreement
-from .flat import Flat
+from .flat import Flat, name_of
 from .plan import Plan
 
 
@@ -29,7 +29,7 @@ def checkpoint(
 ) -> Any:
     flat = Flat(fn, args, kwargs, _is_array)
     if verify:
-        _require_equal(flat, getattr(fn, "__name__", type(fn).__name__))
+        _require_equal(flat, name_of(fn))
     return flat.restored(jax.checkpoint(flat.__call__)(*flat.arrays))
 
 

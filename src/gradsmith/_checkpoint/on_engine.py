@@ -11,6 +11,7 @@ from .. import _tree
 from .._tape import Traced, only, state
 from .engine import Again, checkpointed
 from .engine_scan import Scan, Scanned
+from .flat import name_of
 from .plan import Plan
 from .randomness import Streams
 from .spotter import Spotter
@@ -24,7 +25,7 @@ def checkpoint(
 
     if not state.recorders:
         return run()
-    name = getattr(fn, "__name__", type(fn).__name__)
+    name = name_of(fn)
     streams = Streams(fn, args, kwargs)
     if verify:
         from .verify import require_equal

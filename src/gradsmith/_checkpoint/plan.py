@@ -27,6 +27,7 @@ class Plan:
         folder: str | None,
     ) -> None:
         self.step = step
+        self.call: Any = lambda step, *args: step(*args)  # how a framework calls it
         self.name = getattr(step, "__name__", type(step).__name__)
         self.like = Like(state)
         self.start = _tree.leaves(state)
@@ -39,7 +40,7 @@ class Plan:
         state = self.like.rebuilt(leaves)
         more = () if self.rows is None else (self.rows[i],)
         try:
-            state = self.step(state, *more)
+            state = self.call(self.step, state, *more)
         except Exception as error:
             error.add_note(f"in step {i} of {self.steps} of a checkpoint_scan")
             raise

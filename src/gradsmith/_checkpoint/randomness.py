@@ -40,6 +40,15 @@ class Streams:
         for stream, state in zip(self.streams, states, strict=True):
             stream.write(state)
 
+    @contextmanager
+    def kept(self) -> Iterator[None]:
+        """Let them be afterwards what they were."""
+        before = self.read()
+        try:
+            yield
+        finally:
+            self.write(before)
+
     def drawn_since(self, before: list[Any]) -> Replay | None:
         """How to draw the same again; nothing if none of them was drawn from."""
         pairs = zip(self.streams, before, strict=True)

@@ -6,7 +6,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from functools import cache, partial
 from itertools import islice
-from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
+from types import (
+    BuiltinFunctionType,
+    CodeType,
+    FunctionType,
+    GeneratorType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+)
 from typing import Any
 
 import numpy as np
@@ -34,14 +42,20 @@ def reached(*roots: Any, stop: Callable[[Any], bool]) -> Iterator[Any]:
     for _ in range(_DEPTH):
         following: list[Any] = []
         for value in level:
-            if isinstance(value, _PLAIN) or id(value) in seen or len(seen) > _MOST:
+            if id(value) in seen or len(seen) > _MOST:
                 continue
-            seen[id(value)] = value
             if stop(value):
+                seen[id(value)] = value
                 yield value
-            else:
+            elif not is_plain(value):
+                seen[id(value)] = value
                 following += _inside(value)
         level = following
+
+
+def is_plain(value: Any) -> bool:
+    """Whether nothing is inside of it."""
+    return isinstance(value, _PLAIN)
 
 
 def _inside(value: Any) -> list[Any]:
@@ -55,8 +69,24 @@ def _inside(value: Any) -> list[Any]:
         return list(islice(value.values(), _MOST))
     if isinstance(value, (list, tuple, set, deque)):
         return list(islice(value, _MOST))
+    if isinstance(value, GeneratorType):
+        return list(value.gi_frame.f_locals.values()) if value.gi_frame else []
     attributes = getattr(value, "__dict__", None)
-    return list(attributes.values()) if isinstance(attributes, dict) else []
+    found = list(attributes.values()) if isinstance(attributes, dict) else []
+    return found + _in_slots(value)
+
+
+def _in_slots(value: Any) -> list[Any]:
+    found = []
+    for cls in type(value).__mro__:
+        members = vars(cls).values() if "__slots__" in vars(cls) else ()
+        for slot in members:
+            if isinstance(slot, MemberDescriptorType):
+                try:
+                    found.append(slot.__get__(value))
+                except AttributeError:  # not assigned yet
+                    continue
+    return found
 
 
 def _of_function(fn: FunctionType) -> list[Any]:

@@ -18,7 +18,7 @@ def checkpoint_scan(
     steps: int,
     *,
     snapshots: int | None = None,
-    budget: str | int | None = None,
+    budget: str | float | None = None,
     inputs: Any = None,
     disk: int = 0,
     folder: str | None = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -21,7 +22,11 @@ from ..frameworks.tensorflow._private import (
 from ..frameworks.tensorflow._tensors import is_floating
 from ..frameworks.tensorflow._walk import captured_by, reads_of
 from .flat import Flat
+from .randomness import Replay, Streams
 from .reach import reached
+from .tensorflow_functions import autograph_status, call
+from .tensorflow_log import Log
+from .tensorflow_losses import Losses
 from .tensorflow_replay import noted, repeated
 
 
@@ -31,10 +36,14 @@ class Block:
     The inputs are its arrays, the tensors that it captured, and the variables it read.
     """
 
-    def __init__(self, flat: Flat, name: str) -> None:
+    def __init__(self, flat: Flat, name: str, streams: Streams) -> None:
         self.flat = flat
         self.name = name
-        self.log: list[Any] = []  # what stateful operations returned
+        self.streams = streams
+        self.replay: Replay | None = None
+        self.losses = Losses(flat.fn, flat.call)
+        self.status = autograph_status()
+        self.log = Log()
         self.captured: list[Any] = []
         self.variables: list[Any] = []
         self.floating: list[int] = []  # which results have gradients
@@ -42,11 +51,13 @@ class Block:
     def run(self) -> list[Any]:
         """The first run, of which nothing is kept."""
         xs = self.flat.arrays
-        self.log = []
+        self.log = Log()
         uses = _Uses(xs)
         start = None if executing_eagerly() else default_graph().version + 1
+        before = self.streams.read()
         with VariableWatcher() as watcher, uses.seen(), _unrecorded(), noted(self.log):
-            ys = self.flat(*xs)
+            ys = self.called(self.flat.fn, xs)
+        self.replay = self.streams.drawn_since(before)
         self.variables = list(watcher.watched_variables())
         if start is None:
             self.captured = uses.followed()
@@ -62,6 +73,15 @@ class Block:
         self.floating = [i for i, y in enumerate(ys) if is_floating(y)]
         return ys
 
+    def called(self, fn: Any, xs: Sequence[Any]) -> list[Any]:
+        """The arrays of the result, and the losses that layers added."""
+        return self.flat.of(self.losses.beside(partial(call, self.status, fn)), xs)
+
+    def restored(self, ys: list[Any], old: list[Any]) -> Any:
+        """The result with these arrays, which have gradients, in place of old ones."""
+        self.losses.replace(old, ys)
+        return self.flat.restored(ys)[0]
+
     @property
     def inputs(self) -> list[Any]:
         values = [tf.convert_to_tensor(variable) for variable in self.variables]
@@ -75,14 +95,14 @@ class Block:
             fn = with_captured(fn, lambda x: here.get(id(x), x))
             handles = [variable.handle for variable in self.variables]
             held = dict(zip(map(id, handles), values, strict=True))
-        with repeated(self.log, held):
-            ys = self.flat.of(fn, xs)
+        replay = self.replay or nullcontext
+        with repeated(self.log, held), replay(), self.losses.kept():
+            ys = self.called(fn, xs)
         return [ys[i] for i in self.floating]
 
     def gradients(self, inputs: Sequence[Any], dys: list[Any]) -> Any:
         # In a graph, what does not wait for the upstream may run, and be kept, early.
         wait = nullcontext() if executing_eagerly() else tf.control_dependencies(dys)
-        n, m = len(self.flat.arrays), len(self.captured)
         with wait:
             n, m = len(self.flat.arrays), len(self.captured)
             xs = [tf.identity(x) for x in inputs[:n]]

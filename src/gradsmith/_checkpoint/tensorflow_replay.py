@@ -26,6 +26,7 @@ from tensorflow.python.ops import (
 
 from .._errors import GradsmithError
 from .._late import once_imported
+from .tensorflow_log import Log
 
 _ASSIGNMENTS = (
     "assign_variable_op", "assign_add_variable_op", "assign_sub_variable_op",
@@ -34,7 +35,7 @@ _ASSIGNMENTS = (
 
 
 class _Thread(threading.local):
-    log: list[Any] | None = None  # what the run that is going on has got so far
+    log: Log | None = None  # what the run that is going on has got so far
     rest: Iterator[Any] | None = None  # what a second run will get
     values: dict[int, Any] | None = None  # of variables, by their handles
 
@@ -43,7 +44,7 @@ _thread = _Thread()
 
 
 @contextmanager
-def noted(log: list[Any]) -> Iterator[None]:
+def noted(log: Log) -> Iterator[None]:
     """Keep what stateful operations return."""
     before, _thread.log = _thread.log, log
     try:
@@ -51,27 +52,56 @@ def noted(log: list[Any]) -> Iterator[None]:
     finally:
         _thread.log = before
         if before is not None:  # a block in a block
-            before += log
+            before.entries += log.entries
 
 
 @contextmanager
-def repeated(log: list[Any], values: dict[int, Any]) -> Iterator[None]:
+def repeated(log: Log, values: dict[int, Any]) -> Iterator[None]:
     """Return it again, without running them; variables in graphs have these values.
 
     The gradient of a loop can't read variables by itself.
     """
     before = _thread.log, _thread.rest, _thread.values
-    # Eager operations that will not run draw their seeds all the same.
+    _thread.log, _thread.rest = None, log.again()
+    _thread.values = {**(_thread.values or {}), **values}
+    try:
+        with _seeds_kept():
+            yield
+    finally:
+        _thread.log, _thread.rest, _thread.values = before
+
+
+@contextmanager
+def _seeds_kept() -> Iterator[None]:
+    """Eager operations that will not run draw their seeds all the same."""
     seeds = getattr(context.context(), "_rng", None)
     state = seeds.getstate() if seeds is not None else None
-    _thread.log, _thread.rest = None, iter(log)
-    _thread.values = {**(_thread.values or {}), **values}
+    try:
+        yield
+    finally:
+        if seeds is not None:
+            seeds.setstate(state)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Neither keep nor return anything: what is traced now may be called later."""
+    before = _thread.log, _thread.rest, _thread.values
+    _thread.log = _thread.rest = _thread.values = None
     try:
         yield
     finally:
         _thread.log, _thread.rest, _thread.values = before
-        if seeds is not None:
-            seeds.setstate(state)
+
+
+def is_running() -> bool:
+    """Whether a checkpointed function is."""
+    return _thread.log is not None or _thread.rest is not None
+
+
+def is_repeated() -> bool:
+    """Whether it is run for the second time."""
+    return _thread.rest is not None
 
 
 def _stateful(fn: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,7 +111,7 @@ def _stateful(fn: Callable[..., Any]) -> Callable[..., Any]:
             for name, y in _thread.rest:
                 if name == fn.__name__:
                     if _thread.log is not None:
-                        _thread.log.append((name, y))
+                        _thread.log.add(name, y)
                     return y
                 break
             raise GradsmithError(
@@ -97,7 +127,7 @@ def _stateful(fn: Callable[..., Any]) -> Callable[..., Any]:
             y = fn(*args, **kwargs)
         finally:
             _thread.log = log
-        log.append((fn.__name__, y))
+        log.add(fn.__name__, y)
         return y
 
     return run
@@ -130,9 +160,20 @@ def _operations(module: Any) -> list[str]:
     return [name for name in vars(module) if f"{name}_eager_fallback" in vars(module)]
 
 
-_install(gen_random_ops, _operations(gen_random_ops))
-_install(gen_stateful_random_ops, _operations(gen_stateful_random_ops))
-_install(gen_resource_variable_ops, _ASSIGNMENTS)
+_STATEFUL = {
+    gen_random_ops: _operations(gen_random_ops),
+    gen_stateful_random_ops: _operations(gen_stateful_random_ops),
+    gen_resource_variable_ops: _ASSIGNMENTS,
+}
+# The kinds that operations have in graphs, which tf.raw_ops calls them by too
+STATEFUL = frozenset(
+    "".join(word.capitalize() for word in name.split("_"))
+    for names in _STATEFUL.values()
+    for name in names
+)
+for _module, _names in _STATEFUL.items():
+    _install(_module, _names)
+_install(tf.raw_ops, STATEFUL)
 _install(gen_resource_variable_ops, ["read_variable_op", "resource_gather"], _reading)
 # A seed is read, and the next one assigned: as two, the second run would read the next.
 once_imported("keras", lambda keras: _install(keras.random.SeedGenerator, ["next"]))

@@ -12,10 +12,11 @@ from ..frameworks.tensorflow._private import executing_eagerly
 from ..frameworks.tensorflow._tensors import is_floating
 from .compare import difference, disagreement
 from .tensorflow_block import Block
+from .tensorflow_log import Log
 from .tensorflow_replay import noted, repeated
 
 
-def require_equal(block: Block) -> list[Any]:
+def require_equal(block: Block) -> Log:
     """Raise if the two differ; else what stateful operations returned."""
     if not executing_eagerly():
         raise GradsmithError(
@@ -23,17 +24,20 @@ def require_equal(block: Block) -> list[Any]:
             "\n  what to do: verify it in eager mode, once: "
             "tf.config.run_functions_eagerly(True)"
         )
-    log: list[Any] = []
-    flat = block.flat
+    log = Log()
+    flat, start = block.flat, block.streams.read()
     with tf.GradientTape() as tape, noted(log):
         for x in flat.arrays:
             if is_floating(x):
                 tape.watch(x)
-        plain = flat(*flat.arrays)
+        with block.losses.kept():
+            plain = block.called(flat.fn, flat.arrays)
     random = np.random.default_rng(0)
     dys = [tf.cast(random.standard_normal(y.shape), y.dtype) for y in _floating(plain)]
-    with repeated(log, {}):
+    block.streams.write(start)
+    with repeated(log, {}), block.losses.kept():
         again = block.run()
+    block.streams.write(start)
     names = [f"the value {i}" for i in range(len(plain))]
     _compare(block.name, names, plain, again)
     sources = [*flat.arrays, *block.variables]

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
+from torch._C._functorch import peek_interpreter_stack
+from torch.nn.parameter import is_lazy
 
 from .reach import reached
 
 
 def modules_in(*roots: Any) -> list[torch.nn.Module]:
     return list(reached(*roots, stop=lambda x: isinstance(x, torch.nn.Module)))
-
-
-def buffers_of(*roots: Any) -> list[torch.Tensor]:
-    return [b for module in modules_in(*roots) for b in module.buffers()]
 
 
 def names_of_parameters(*roots: Any) -> dict[int, str]:
@@ -27,18 +25,65 @@ def names_of_parameters(*roots: Any) -> dict[int, str]:
     }
 
 
-@contextmanager
-def kept(buffers: list[torch.Tensor]) -> Iterator[None]:
-    """Let buffers be afterwards what they were.
+class Buffer(NamedTuple):
+    """A buffer of a module, and its value at some time."""
 
-    Only those are written that differ: a backward pass may hold the others. BatchNorm
-    writes its statistics without a new version of them, so values are compared.
+    module: torch.nn.Module
+    name: str
+    tensor: torch.Tensor  # which the module had then
+    value: torch.Tensor | None  # None: it had no shape yet
+
+    @property
+    def now(self) -> Any:
+        return self.module._buffers.get(self.name)
+
+
+def buffers_of(*roots: Any) -> list[Buffer]:
+    """All buffers, with copies of what they are now."""
+    modules = {id(m): m for root in modules_in(*roots) for m in root.modules()}
+    return [
+        Buffer(module, name, tensor, None if is_lazy(tensor) else _copy(tensor))
+        for module in modules.values()
+        for name, tensor in module._buffers.items()
+        if tensor is not None
+    ]
+
+
+def written_since(before: Sequence[Buffer]) -> list[Buffer]:
+    """Those that are not what they were, as they were.
+
+    BatchNorm writes its statistics without a new version of them, so values are
+    compared; what torch.func's transforms hide can't be, and is kept.
     """
-    before = [b.detach().clone() for b in buffers]
+    hidden = peek_interpreter_stack() is not None
+    known = [b for b in before if b.value is not None]
+    if hidden:
+        return known
+    # One look at the device for all of them
+    equal = [
+        (b.tensor == b.value).all() if b.now is b.tensor else torch.tensor(False)
+        for b in known
+    ]
+    flags = torch.stack([each.cpu() for each in equal]).tolist() if equal else []
+    return [b for b, same in zip(known, flags, strict=True) if not same]
+
+
+@contextmanager
+def given(buffers: Sequence[Buffer]) -> Iterator[None]:
+    """Let modules have copies of buffers as they were, for the time being.
+
+    Nothing is written into the modules' own: a backward pass may hold them.
+    """
+    now = [b.now for b in buffers]
+    for b in buffers:
+        if b.value is not None:
+            b.module._buffers[b.name] = _copy(b.value)
     try:
         yield
     finally:
-        with torch.no_grad():
-            for b, value in zip(buffers, before, strict=True):
-                if not torch.equal(b, value):
-                    b.copy_(value)
+        for b, tensor in zip(buffers, now, strict=True):
+            b.module._buffers[b.name] = tensor
+
+
+def _copy(x: torch.Tensor) -> torch.Tensor:
+    return x.detach().clone()

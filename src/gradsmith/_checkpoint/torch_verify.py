@@ -11,9 +11,9 @@ from torch._C._functorch import peek_interpreter_stack
 from .. import _tree
 from .._errors import GradsmithError
 from .compare import difference, disagreement
-from .flat import Flat
-from .randomness import Streams
-from .torch_modules import buffers_of, kept, names_of_parameters
+from .flat import Flat, name_of
+from .torch import streams_of
+from .torch_modules import buffers_of, given, names_of_parameters
 
 
 def require_equal(
@@ -25,17 +25,16 @@ def require_equal(
             "verify=True looks at values, which torch.func's transforms hide\n"
             "  what to do: verify the function in a plain backward pass, once"
         )
-    name = getattr(fn, "__name__", type(fn).__name__)
+    name = name_of(fn)
     flat = Flat(fn, args, kwargs, lambda x: isinstance(x, torch.Tensor))
     known = names_of_parameters(fn, args, kwargs)
     known |= {id(x): each for x, each in zip(flat.arrays, flat.names, strict=True)}
-    streams, state = Streams(fn, args, kwargs), torch.get_rng_state()
+    streams = streams_of(fn, args, kwargs)
     start, buffers, found = streams.read(), buffers_of(fn, args, kwargs), []
     for each in (fn, checkpointed):
-        with torch.enable_grad(), kept(buffers):
+        with torch.enable_grad(), given(buffers):
             found.append(_values(each(*args, **kwargs), flat.arrays, known))
         streams.write(start)
-        torch.set_rng_state(state)
     plain, again = found
     for what in dict.fromkeys((*plain, *again)):
         if what not in plain or what not in again:
@@ -57,7 +56,10 @@ def _values(result: Any, given: list[Any], known: dict[int, str]) -> dict[str, A
         return found
     random = torch.Generator().manual_seed(0)
     dys = [torch.randn(y.shape, generator=random).to(y) for y in ys]
-    gradients = torch.autograd.grad(ys, sources, dys, allow_unused=True)
+    # What the arguments were computed from is the caller's, who needs it later.
+    gradients = torch.autograd.grad(
+        ys, sources, dys, allow_unused=True, retain_graph=True
+    )
     for i, (x, dx) in enumerate(zip(sources, gradients, strict=True)):
         of = known.get(id(x), f"captured parameter {i} of shape {tuple(x.shape)}")
         found[f"the gradient for {of}"] = _numpy(dx)

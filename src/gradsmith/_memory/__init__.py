@@ -25,7 +25,8 @@ def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryRepor
     >>> report.checkpointed
     0
 
-    The function is run once, and once more checkpointed as a whole, for comparison.
+    The function is run once, and once more checkpointed as a whole, for comparison;
+    generators and what it assigns (BatchNorm's statistics) are then what they were.
     Arguments and variables are alive anyway, and don't count. Print the report, or
     `report.show()` it; `report.svg()` is a plot.
     """
@@ -36,9 +37,11 @@ def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryRepor
             "  what to do: gs.memory(fn, x), not gs.memory(fn(x))"
         )
     framework = framework_for(fn, inputs, keywords)
-    look = import_module(f"{__name__}.{_MODULES[framework]}").look
-    kept, notes = look(fn, inputs, keywords)
-    again, _ = look(checkpoint(fn), inputs, keywords)
+    module = import_module(f"{__name__}.{_MODULES[framework]}")
+    with module.unchanged(fn, inputs, keywords):
+        kept, notes = module.look(fn, inputs, keywords)
+    with module.unchanged(fn, inputs, keywords):
+        again, _ = module.look(checkpoint(fn), inputs, keywords)
     name = getattr(fn, "__name__", type(fn).__name__)
     return MemoryReport(
         name, framework, gathered(kept), sum(each.nbytes for each in again), notes

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
 import numpy as np
 
 from .. import _tree
+from .._checkpoint.randomness import Streams
+from .._checkpoint.reach import reached
 from .._gradient_tape import GradientTape
 from .._nan.places import Place, place_here
 from .._tape import Node, Traced, state
-from .._tensor import Tensor
+from .._tensor import Tensor, Variable
 from .held import arrays_in
 from .model import Kept
 
@@ -54,6 +57,19 @@ class NotingTape(GradientTape):
             node = reference()
             if node is not None:
                 yield name, place, node
+
+
+@contextmanager
+def unchanged(*roots: Any) -> Iterator[None]:
+    """Let generators and variables be afterwards what they were."""
+    variables = reached(*roots, stop=lambda x: isinstance(x, Variable))
+    before = [(x, x.value) for x in variables]
+    try:
+        with Streams(*roots).kept():
+            yield
+    finally:
+        for x, value in before:
+            x.value = value
 
 
 def look(fn: Any, args: Any, kwargs: Any) -> Found:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
@@ -9,7 +11,8 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from .. import _tree
-from .._checkpoint.torch_modules import modules_in
+from .._checkpoint.torch import here, streams_of
+from .._checkpoint.torch_modules import buffers_of, given, modules_in
 from .._nan.places import Place, place_here
 from .model import Kept
 
@@ -35,6 +38,13 @@ class _Names(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+@contextmanager
+def unchanged(*roots: Any) -> Iterator[None]:
+    """Let generators be afterwards what they were; buffers are not touched at all."""
+    with streams_of(*roots).kept(), given(buffers_of(*roots)):
+        yield
+
+
 def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
     args, kwargs = _tree.map(_leaf, (args, kwargs))
     names = _Names()
@@ -42,7 +52,7 @@ def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
 
     def pack(tensor: torch.Tensor) -> _Saved:
         held = _Saved(tensor)
-        saved.append((names.name, place_here(), ref(held)))
+        saved.append((here.block or names.name, place_here(), ref(held)))
         return held
 
     hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda held: held.tensor)
