@@ -97,7 +97,7 @@ def solve(b: Any, params: Any, matrix: Map) -> Any:
         x = matrix.how(lambda v: matrix.push(v, params), b, matrix.symmetric, calculus)
         x = stop_gradient(x)
     residual = matrix.push(x, params) - b
-    matrix.how.insist(residual, b, calculus)
+    x = matrix.how.insist(x, residual, b, calculus)
     return attached(x, residual, params, matrix)
 
 

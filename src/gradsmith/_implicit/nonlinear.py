@@ -52,10 +52,7 @@ class Equations:
 def solution(x0: Any, params: Any, equations: Equations) -> Any:
     """The x with equations.f(x, params) = 0 that the search finds from x0."""
     with calculus_of(x0, params).quiet():
-        x = equations.search(x0, params, equations)
-        # One more step of Newton's: all digits, where a search ends with half of them.
-        x = x - equations.step(equations.f(x, params), x, params)
-        x = stop_gradient(x)
+        x = stop_gradient(equations.search(x0, params, equations))
     return attached(x, equations.f(x, params), [x, *params], equations.jacobian)
 
 

@@ -39,8 +39,7 @@ class Adaptive:
     def __call__(self, f: Any, y: Any, t0: Any, t1: Any) -> Any:
         calculus, search = calculus_of(y), _Search(self, f, y, t0, t1)
         found = calculus.loop(search.going, search.step, search.start)
-        self._insist(found, calculus)
-        return found[0]
+        return self._insist(found, calculus)
 
     def parts(self, f: Any, y: Any, t0: Any, t1: Any) -> list[tuple[float, float]]:
         """Where each step begins and how long it is, as parts of the interval."""
@@ -57,9 +56,10 @@ class Adaptive:
     def step(self, f: Any, t: Any, y: Any, h: Any) -> Any:
         return y + h * _combined(STAGES[-1], _stages(f, t, y, f(t, y), h))
 
-    def _insist(self, state: Any, calculus: Any) -> None:
-        _, _, done, _, k = state
-        calculus.insist(
+    def _insist(self, state: Any, calculus: Any) -> Any:
+        y, _, done, _, k = state
+        return calculus.insist(
+            y,
             done >= 1,
             "odeint: after {steps:.0f} steps only {done:.3f} of an interval of t is "
             "done. A gradient would be wrong.\n  what to do: give max_steps=, larger "

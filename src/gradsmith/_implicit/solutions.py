@@ -10,8 +10,9 @@ import gradsmith.numpy as gnp
 from .._errors import GradsmithError
 from .calculus import as_it_is, calculus_of
 from .descent import Descent
+from .newton import Newton
 from .nonlinear import Equations, found
-from .search import Given, Iteration, Newton
+from .search import Given, Iteration
 from .vectors import Shape, on_vectors
 
 

@@ -48,10 +48,11 @@ class Solver:
         """Three quarters of the digits, if nothing else is said."""
         return self.tol or float(gnp.finfo(b.dtype).eps) ** 0.75
 
-    def insist(self, residual: Any, b: Any, calculus: Any) -> None:
-        """Raise if the residual is larger than all rounding explains."""
+    def insist(self, x: Any, residual: Any, b: Any, calculus: Any) -> Any:
+        """x; an error if the residual is larger than all rounding explains."""
         off, size = (gnp.sqrt(gnp.sum(r * r)) for r in (residual, b))
-        calculus.insist(
+        return calculus.insist(
+            x,
             off <= 100 * self.tolerance(b) * size + _TINY,
             UNSOLVED,
             residual=off / gnp.where(size > 0, size, 1),
