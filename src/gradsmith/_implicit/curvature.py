@@ -11,7 +11,7 @@ from typing import Any
 import gradsmith.numpy as gnp
 
 from .calculus import calculus_of
-from .sizes import largest, norm, precision
+from .sizes import norm, precision, probe
 
 DIRECTIONS = 200  # at most
 
@@ -52,8 +52,7 @@ def _curvatures(x: Any, params: Any, equations: Any, calculus: Any) -> Any:
         least, most = gnp.minimum(least, bend), gnp.maximum(most, norm(q) / unit)
         return [new, p, least, most, k + 1]
 
-    i = gnp.arange(x.shape[0], dtype=x.dtype, like=x)
-    b = 1 + 0.5 * gnp.cos(7 * i * i + 1) + 0 * x
+    b = probe(x) + 0 * x
     start, zero = norm(b), 0 * norm(b)
     state = [b, b, gnp.inf + zero, zero, zero]
     return calculus.loop(going, step, state)[2:4]

@@ -93,11 +93,12 @@ def _(dx: Any, x: Any, again: Any) -> Any:
 @operation
 def solve(b: Any, params: Any, matrix: Map) -> Any:
     calculus = calculus_of(b, params)
+    push = lambda v: matrix.push(v, params)
     with calculus.quiet():
-        x = matrix.how(lambda v: matrix.push(v, params), b, matrix.symmetric, calculus)
-        x = stop_gradient(x)
-    residual = matrix.push(x, params) - b
-    x = matrix.how.insist(x, residual, b, calculus)
+        x = stop_gradient(matrix.how(push, b, matrix.symmetric, calculus))
+    residual = push(x) - b
+    with calculus.quiet():
+        x = matrix.how.insist(x, stop_gradient(residual), b, push, calculus)
     return attached(x, residual, params, matrix)
 
 

@@ -33,3 +33,9 @@ def precision(x: Any) -> float:
 def tolerance(tol: float | None, x: Any) -> float:
     """What is reached in any case: some hundred units in the last place."""
     return tol if tol is not None else 1e3 * precision(x)
+
+
+def probe(x: Any) -> Any:
+    """A vector like x that lies along no axis."""
+    i = gnp.arange(x.shape[0], dtype=x.dtype, like=x)
+    return 1 + 0.5 * gnp.cos(7 * i * i + 1)

@@ -1,0 +1,46 @@
+"""Matrices that are arrays: one factorisation, which knows when it has failed."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gradsmith.numpy as gnp
+
+from .._arrays import framework_of
+from .._portable import stop_gradient
+from .calculus import calculus_of
+from .sizes import finite, precision
+from .solvers import SINGULAR, factorised
+
+_ROUNDING = 1e4  # units of it, for matrices of any size
+
+
+def dense_solve(a: Any, b: Any) -> Any:
+    """x with a x = b; b is a vector if it has one axis, else a stack of matrices."""
+    if framework_of(b) is None:
+        b = gnp.asarray(b, like=a)
+    if gnp.ndim(b) == 1:
+        return dense_solve(a, b[:, None])[..., 0]
+    # With as many axes as the matrix, b is a matrix to every framework
+    more = gnp.ndim(a) - gnp.ndim(b)
+    b = b[(None,) * more] if more > 0 else b
+    x = factorised(a, b)
+    if a.shape[-1] == 0:
+        return x
+    holds = _is_solved(*map(stop_gradient, (x, a, b)))
+    return calculus_of(a, b).insist(x, holds, SINGULAR)
+
+
+def _is_solved(x: Any, a: Any, b: Any) -> Any:
+    """If rounding explains the residual, or there was no number to begin with.
+
+    Some frameworks raise where a matrix is singular; some divide by zero, or don't.
+    """
+    x, b = gnp.sum(x, axis=-1), gnp.sum(b, axis=-1)  # all columns at once
+    terms = a * x[..., None, :]  # no matmul: a GPU may take it less exactly
+    size = gnp.sum(gnp.abs(terms), axis=-1) + gnp.abs(b)
+    off = gnp.abs(gnp.sum(terms, axis=-1) - b)
+    most = gnp.max(size, axis=-1, keepdims=True)
+    fits = gnp.all(off <= _ROUNDING * precision(x) * most)
+    numbers = [gnp.all(finite(v)) for v in (x, a, b)]
+    return (fits & numbers[0]) | ~(numbers[1] & numbers[2])
