@@ -37,7 +37,7 @@ def _curvatures(x: Any, params: Any, equations: Any, calculus: Any) -> Any:
     count, at = min(DIRECTIONS, x.shape[0]), [x, *params]
 
     def going(state: Any) -> Any:
-        r, _, least, most, k = state
+        r, _, least, _, k = state
         left = norm(r) > precision(x) * start
         return left & (least > 0) & (k < count)
 

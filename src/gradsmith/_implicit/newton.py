@@ -71,7 +71,10 @@ class Newton:
             x, r, size, d, _, way, _, k = state
             new, r_new, less, falls = _shortened(x, d, r, size, residual, calculus)
             x, r = gnp.where(falls, new, x), gnp.where(falls, r_new, r)
-            size, stuck = gnp.where(falls, less, size), gnp.where(falls, 0 * k, 1 + 0 * k)
+            size, stuck = (
+                gnp.where(falls, less, size),
+                gnp.where(falls, 0 * k, 1 + 0 * k),
+            )
             before, d = norm(d), equations.step(r, x, params)
             return [x, r, size, d, before, gnp.maximum(way, norm(x)), stuck, k + 1]
 

@@ -15,6 +15,7 @@ from .._define import operation
 from .._portable import stop_gradient
 from .calculus import calculus_of
 from .linear import Map, attached
+from .smooth import chosen, filled, smooth
 from .solvers import SingularError, Solver
 
 
@@ -61,8 +62,9 @@ def _(dx: Any, x: Any, x0: Any, params: Any, equations: Equations) -> Any:
     if not params:
         return {"x0": None}
     adjoint = equations.jacobian.transposed.solve(dx, [x, *params])
-    _, back = calculus_of(x).vjp(lambda p: [equations.f(x, p)], params)
-    return None, back([-adjoint])
+    f, some = smooth(lambda p: [equations.f(x, p)], params)
+    _, back = calculus_of(x).vjp(f, some)
+    return None, filled(params, back([-adjoint]), None)
 
 
 @solution.jvp
@@ -70,7 +72,8 @@ def _(d: Any, x: Any, x0: Any, params: Any, equations: Equations) -> Any:
     if not params:
         return 0 * x
     _, dparams = d
-    _, (off,) = calculus_of(x).jvp(lambda p: [equations.f(x, p)], params, dparams)
+    f, some = smooth(lambda p: [equations.f(x, p)], params)
+    _, (off,) = calculus_of(x).jvp(f, some, chosen(params, dparams))
     return equations.jacobian.solve(-off, [x, *params])
 
 

@@ -39,7 +39,7 @@ def root(
     """
     shape, start, f, arrays = on_vectors(f, x0, params, "x0", _like("f(x)"))
     search = Given(solver, tol) if solver else Newton(tol, max_steps)
-    return shape.arrays(found(start, arrays, Equations(f, search)))
+    return shape.result(found(start, arrays, Equations(f, search)))
 
 
 @as_it_is
@@ -62,7 +62,7 @@ def fixed_point(
     shape, start, g, arrays = on_vectors(g, x0, params, "x0", _like("g(x)"))
     search = Given(solver, tol) if solver else Iteration(tol, max_steps)
     equations = Equations(lambda x, arrays: x - g(x, arrays), search)
-    return shape.arrays(found(start, arrays, equations))
+    return shape.result(found(start, arrays, equations))
 
 
 @as_it_is
@@ -91,7 +91,7 @@ def argmin(
 
     search = Given(solver, tol, f) if solver else Descent(f, tol, max_steps)
     equations = Equations(slope, search, symmetric=True)
-    return shape.arrays(found(start, arrays, equations))
+    return shape.result(found(start, arrays, equations))
 
 
 def _like(name: str) -> Callable[[Shape, Any], Any]:

@@ -48,7 +48,7 @@ def linear_solve(
         a, b, params, "b", lambda shape, y: shape.vector(y, "a(x)")
     )
     how = Solver(solver, tol, max_steps)
-    return shape.arrays(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
+    return shape.result(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
 
 
 def _solve_matrix(a: Any, b: Any, params: Any) -> Any:
@@ -81,6 +81,7 @@ def _refuse(**options: Any) -> None:
     given = [f"{name}=" for name, value in options.items() if value is not None]
     if given:
         raise GradsmithError(
-            f"linear_solve: {', '.join(given)} would say how a function a(x) is solved; "
-            "a matrix is factorised\n  what to do: leave it out, or give lambda x: a @ x"
+            f"linear_solve: {', '.join(given)} would say how a function a(x) is "
+            "solved; a matrix is factorised\n  what to do: leave it out, or give "
+            "lambda x: a @ x"
         )
