@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -159,3 +162,22 @@ def test_one_of_many_without_a_solution_is_said_under_vmap():
 
     with pytest.raises(gs.GradsmithError, match=r"no root was found: after \d"):
         torch.func.vmap(root)(torch.tensor([[1.0], [2.0], [-1.0]]))
+
+
+COMPILED = """
+import torch
+from gradsmith import ops
+
+def loss(p):
+    return torch.sum(ops.root(lambda x, p: x**2 - p, p, p))
+
+p = torch.tensor([4.0, 16.0], requires_grad=True)
+torch.compile(loss, backend="eager")(p).backward()
+torch.testing.assert_close(p.grad, torch.tensor([1 / 4, 1 / 8]))
+"""
+
+
+def test_a_compiler_of_torch_leaves_the_search_alone():
+    pytest.importorskip("torch")
+    # In a process of its own: Dynamo warns of what it looks at itself
+    subprocess.run([sys.executable, "-c", COMPILED], check=True, timeout=300)

@@ -57,24 +57,16 @@ class Newton:
         def residual(x: Any) -> Any:
             return equations.f(x, params)
 
-        def close(state: Any) -> Any:
-            x, _, _, d, before, way, _, _ = state
-            last = norm(d)
-            doubling = (last <= tol * way) & (last <= before / 100)
-            return (last <= tol * norm(x)) | doubling
-
         def going(state: Any) -> Any:
             *_, stuck, k = state
-            return ~close(state) & (stuck == 0) & (k < self.max_steps)
+            return ~_close(state, tol) & (stuck == 0) & (k < self.max_steps)
 
         def step(state: Any) -> Any:
             x, r, size, d, _, way, _, k = state
             new, r_new, less, falls = _shortened(x, d, r, size, residual, calculus)
             x, r = gnp.where(falls, new, x), gnp.where(falls, r_new, r)
-            size, stuck = (
-                gnp.where(falls, less, size),
-                gnp.where(falls, 0 * k, 1 + 0 * k),
-            )
+            size = gnp.where(falls, less, size)
+            stuck = gnp.where(falls, 0 * k, 1 + 0 * k)
             before, d = norm(d), equations.step(r, x, params)
             return [x, r, size, d, before, gnp.maximum(way, norm(x)), stuck, k + 1]
 
@@ -83,14 +75,25 @@ class Newton:
         zero = 0 * size
         state = [x0, r, size, d, zero, gnp.maximum(way, norm(x0)), zero, zero]
         state = calculus.loop(going, step, state)
-        x, r, size, d, _, way, stuck, k = state
-        rounding = (norm(d) <= precision(x) ** 0.5 * way) | (
-            size <= tol * norm(equations.jacobian.push(x, [x, *params]))
-        )
-        holds = close(state) | ((stuck > 0) & rounding)
-        # All digits, where the search ends with half of them.
-        x = gnp.where(stuck > 0, x, x - d)
-        return Found(x, holds, k, size, norm(d) / gnp.where(norm(x) > 0, norm(x), 1))
+        return _found(state, tol, lambda x: equations.jacobian.push(x, [x, *params]))
+
+
+def _close(state: Any, tol: float) -> Any:
+    """If the next step is small beside x, or x as good as zero."""
+    x, _, _, d, before, way, _, _ = state
+    last = norm(d)
+    doubling = (last <= tol * way) & (last <= before / 100)
+    return (last <= tol * norm(x)) | doubling
+
+
+def _found(state: Any, tol: float, push: Any) -> Found:
+    x, _, size, d, _, way, stuck, k = state
+    near = norm(d) <= precision(x) ** 0.5 * way
+    rounding = near | (size <= tol * norm(push(x)))
+    holds = _close(state, tol) | ((stuck > 0) & rounding)
+    # All digits, where the search ends with half of them.
+    x = gnp.where(stuck > 0, x, x - d)
+    return Found(x, holds, k, size, norm(d) / gnp.where(norm(x) > 0, norm(x), 1))
 
 
 def _shortened(x: Any, d: Any, r: Any, size: Any, residual: Any, calculus: Any) -> Any:

@@ -34,6 +34,7 @@ def columns(push: Callable[[Any], Any], like: Any) -> Any:
     return torch.func.vmap(push, out_dims=-1)(eye)
 
 
+@torch.compiler.disable  # no compiler knows how often
 def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
     # Under vmap the loop ends when it has for all, and those that are done stay.
     while _any(more := going(state)):
@@ -44,6 +45,7 @@ def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) ->
     return state
 
 
+@torch.compiler.disable
 def insist(x: Any, holds: Any, text: str, **facts: Any) -> Any:
     if _any(~holds):
         worst = {k: _Most.apply(torch.where(holds, 0, v)) for k, v in facts.items()}
