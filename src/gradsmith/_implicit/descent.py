@@ -11,7 +11,10 @@ from typing import Any
 import gradsmith.numpy as gnp
 
 from .calculus import calculus_of
-from .search import HALVINGS, Newton, _norm, _tolerance
+from .curvature import is_minimum
+from .newton import HALVINGS, Newton
+from .search import FINISH
+from .sizes import largest, norm, tolerance
 
 INNER = 200  # steps of conjugate gradients at most
 
@@ -23,35 +26,48 @@ class Descent:
         self.value, self.tol, self.max_steps = value, tol, max_steps
 
     def __call__(self, x0: Any, params: Any, equations: Any) -> Any:
-        calculus = calculus_of(x0, params)
-        tol = _tolerance(self.tol, x0)
+        calculus, tol = calculus_of(x0, params), tolerance(self.tol, x0)
 
         def going(state: Any) -> Any:
-            _, _, size, moved, k = state
-            return (size > limit) & (moved > 0) & (k < self.max_steps)
+            _, _, moved, way, k = state
+            return (moved > tol * way) & (k < self.max_steps)
 
         def step(state: Any) -> Any:
-            x, g, size, _, k = state
-            d = _direction(equations, x, g, size, params, calculus)
+            x, g, _, way, k = state
+            d = _direction(equations, x, g, norm(g) / first, params, calculus)
             new = self._lower(x, d, g, params, calculus)
             g = equations.f(new, params)
-            return [new, g, _norm(g), _norm(new - x), k + 1]
+            return [new, g, norm(new - x), gnp.maximum(way, norm(new)), k + 1]
 
-        g = equations.f(x0, params)
-        size = _norm(g)
-        limit = tol * gnp.maximum(size, 1 + 0 * size)
-        state = [x0, g, size, 1 + 0 * size, 0 * size]
-        x, _, _, _, k = calculus.loop(going, step, state)
+        g, way = equations.f(x0, params), norm(x0)
+        first = gnp.where(norm(g) > 0, norm(g), 1 + 0 * way)
+        state = [x0, g, gnp.inf + 0 * way, way, 0 * way]
+        x, _, _, way, k = calculus.loop(going, step, state)
         # The value's rounding ends it long before the gradient's would.
-        x, _, size, _ = Newton(0.0, 3).closest(x, params, equations)
-        calculus.insist(
-            size <= 1e3 * limit,
+        found = Newton(self.tol, FINISH).find(x, params, equations, way)
+        end = calculus.insist(
+            found.x,
+            found.holds,
             "no minimum was found: after {steps:.0f} steps the gradient's norm is "
-            "{residual:.1e}, more than {limit:.1e}. A gradient through it would be "
-            "wrong.\n  what to do: start closer (x0), or give max_steps= or tol=",
-            steps=k, residual=size, limit=1e3 * limit,
+            "{residual:.1e}, and the next step is {off:.1e} of |x|. A gradient "
+            "through it would be wrong.\n  what to do: start closer (x0), or give "
+            "max_steps= or tol=",
+            steps=k, residual=found.residual, off=found.off,
         )  # fmt: skip
-        return x
+        return self._no_higher(is_minimum(end, params, equations), x, x0, params)
+
+    def _no_higher(self, x: Any, before: Any, x0: Any, params: Any) -> Any:
+        """x; an error if Newton's method, which asks for no value, has climbed."""
+        value, low, high = (self.value(x, params) for x in (x, before, x0))
+        rounding = tolerance(None, x) * (gnp.abs(low) + gnp.abs(high))
+        return calculus_of(x, params).insist(
+            x,
+            ~(value > low + rounding),
+            "no minimum was found: the search came as low as {low:.6g}, where the "
+            "gradient is not zero; where it is, the value is {value:.6g}\n  what to "
+            "do: start closer (x0), or give max_steps=",
+            low=low, value=value,
+        )  # fmt: skip
 
     def _lower(self, x: Any, d: Any, g: Any, params: Any, calculus: Any) -> Any:
         """x + d / 2^k, with the least k for which the value falls enough."""
@@ -72,15 +88,16 @@ class Descent:
 
 
 def _direction(
-    equations: Any, x: Any, g: Any, size: Any, params: Any, calculus: Any
+    equations: Any, x: Any, g: Any, rest: Any, params: Any, calculus: Any
 ) -> Any:
-    """About -H⁻¹ g, as far as H is positive."""
-    at = [x, *params]
-    exact = gnp.minimum(0.5 + 0 * size, gnp.sqrt(size)) * size  # closer when near
+    """About -H⁻¹ g, as far as H is positive; closer when little of |g| is left."""
+    at, unit = [x, *params], largest(g)
+    b = -g / unit
+    exact = gnp.minimum(0.5 + 0 * rest, gnp.sqrt(rest)) * norm(b)
 
     def going(state: Any) -> Any:
         _, r, _, k, bends = state
-        return (_norm(r) > exact) & (k < INNER) & (bends > 0)
+        return (norm(r) > exact) & (k < INNER) & (bends > 0)
 
     def step(state: Any) -> Any:
         d, r, p, k, _ = state
@@ -93,5 +110,5 @@ def _direction(
         new = r - a * q
         return [d, new, new + (gnp.sum(new * new) / rr) * p, k + 1, bend]
 
-    zero = 0 * size
-    return calculus.loop(going, step, [0 * g, -g, -g, zero, zero + 1])[0]
+    zero = 0 * rest
+    return unit * calculus.loop(going, step, [0 * b, b, b, zero, zero + 1])[0]

@@ -11,6 +11,8 @@ from typing import Any
 
 import gradsmith.numpy as gnp
 
+from .sizes import largest, norm, precision
+
 STEPS = 20  # directions that GMRES keeps
 
 
@@ -70,8 +72,9 @@ def _least_residual(push: Any, r: Any, size: Any, m: int, calculus: Any) -> Any:
         new = image
         for _ in range(2):  # once is not enough for orthogonality
             new = new - gnp.matmul(gnp.matmul(basis, new), basis)
-        length = gnp.sqrt(_dot(new, new))
-        new = gnp.where(length > 0, new / gnp.where(length > 0, length, 1), 0 * new)
+        length = norm(new)
+        more = length > 10 * precision(r) * norm(image)  # else only rounding is left
+        new = gnp.where(more, new / gnp.where(more, length, 1), 0 * new)
         here = (row == k + 1)[:, None]
         basis = gnp.where(here, new[None], basis)
         images = gnp.where((row == k)[:m, None], image[None], images)
@@ -80,12 +83,14 @@ def _least_residual(push: Any, r: Any, size: Any, m: int, calculus: Any) -> Any:
     state = [basis, images, 0 * size]
     basis, images, _ = calculus.loop(lambda state: state[2] < m, step, state)
     h = gnp.matmul(basis, gnp.swapaxes(images, 0, 1))  # (m + 1, m)
+    unit = largest(gnp.reshape(h, (-1,)))
+    h = h / unit
     # min |H y - e| by [[1, H], [Hᵀ, -δ]] (e - H y, y) = (e, 0): no square of H
-    one, tiny = gnp.eye(m + 1, like=r), 1e-30 * gnp.eye(m, like=r)
+    one, tiny = (gnp.eye(k, dtype=r.dtype, like=r) for k in (m + 1, m))
     left = gnp.concatenate([one, gnp.swapaxes(h, 0, 1)])
-    both = gnp.concatenate([left, gnp.concatenate([h, -tiny])], axis=1)
+    both = gnp.concatenate([left, gnp.concatenate([h, -1e-30 * tiny])], axis=1)
     right = gnp.concatenate([gnp.where(row == 0, size, 0 * row), 0 * row[:m]])
-    y = gnp.linalg.solve(both, right)[m + 1 :]
+    y = gnp.linalg.solve(both, right)[m + 1 :] / unit
     return gnp.matmul(y, basis[:m])
 
 

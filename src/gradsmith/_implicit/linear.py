@@ -17,6 +17,7 @@ from .._define import operation
 from .._errors import UnsupportedOperationError
 from .._portable import stop_gradient
 from .calculus import calculus_of
+from .smooth import chosen, filled, smooth
 from .solvers import Solver
 
 
@@ -93,11 +94,12 @@ def _(dx: Any, x: Any, again: Any) -> Any:
 @operation
 def solve(b: Any, params: Any, matrix: Map) -> Any:
     calculus = calculus_of(b, params)
+    push = lambda v: matrix.push(v, params)
     with calculus.quiet():
-        x = matrix.how(lambda v: matrix.push(v, params), b, matrix.symmetric, calculus)
-        x = stop_gradient(x)
-    residual = matrix.push(x, params) - b
-    matrix.how.insist(residual, b, calculus)
+        x = stop_gradient(matrix.how(push, b, matrix.symmetric, calculus))
+    residual = push(x) - b
+    with calculus.quiet():
+        x = matrix.how.insist(x, stop_gradient(residual), b, push, calculus)
     return attached(x, residual, params, matrix)
 
 
@@ -106,8 +108,9 @@ def _(dx: Any, x: Any, b: Any, params: Any, matrix: Map) -> Any:
     adjoint = matrix.transposed.solve(dx, params)
     if not params:
         return {"b": adjoint}
-    _, back = calculus_of(dx).vjp(lambda p: [matrix.push(x, p)], params)
-    return adjoint, back([-adjoint])
+    f, some = smooth(lambda p: [matrix.push(x, p)], params)
+    _, back = calculus_of(dx).vjp(f, some)
+    return adjoint, filled(params, back([-adjoint]), None)
 
 
 @solve.jvp
@@ -115,5 +118,6 @@ def _(d: Any, x: Any, b: Any, params: Any, matrix: Map) -> Any:
     if not params:
         return matrix.solve(d, params)
     db, dparams = d
-    _, (off,) = calculus_of(x).jvp(lambda p: [matrix.push(x, p)], params, dparams)
+    f, some = smooth(lambda p: [matrix.push(x, p)], params)
+    _, (off,) = calculus_of(x).jvp(f, some, chosen(params, dparams))
     return matrix.solve(db - off, params)

@@ -15,6 +15,7 @@ from .._define import operation
 from .._portable import stop_gradient
 from .calculus import calculus_of
 from .linear import Map, attached
+from .smooth import chosen, filled, smooth
 from .solvers import SingularError, Solver
 
 
@@ -52,10 +53,7 @@ class Equations:
 def solution(x0: Any, params: Any, equations: Equations) -> Any:
     """The x with equations.f(x, params) = 0 that the search finds from x0."""
     with calculus_of(x0, params).quiet():
-        x = equations.search(x0, params, equations)
-        # One more step of Newton's: all digits, where a search ends with half of them.
-        x = x - equations.step(equations.f(x, params), x, params)
-        x = stop_gradient(x)
+        x = stop_gradient(equations.search(x0, params, equations))
     return attached(x, equations.f(x, params), [x, *params], equations.jacobian)
 
 
@@ -64,8 +62,9 @@ def _(dx: Any, x: Any, x0: Any, params: Any, equations: Equations) -> Any:
     if not params:
         return {"x0": None}
     adjoint = equations.jacobian.transposed.solve(dx, [x, *params])
-    _, back = calculus_of(x).vjp(lambda p: [equations.f(x, p)], params)
-    return None, back([-adjoint])
+    f, some = smooth(lambda p: [equations.f(x, p)], params)
+    _, back = calculus_of(x).vjp(f, some)
+    return None, filled(params, back([-adjoint]), None)
 
 
 @solution.jvp
@@ -73,7 +72,8 @@ def _(d: Any, x: Any, x0: Any, params: Any, equations: Equations) -> Any:
     if not params:
         return 0 * x
     _, dparams = d
-    _, (off,) = calculus_of(x).jvp(lambda p: [equations.f(x, p)], params, dparams)
+    f, some = smooth(lambda p: [equations.f(x, p)], params)
+    _, (off,) = calculus_of(x).jvp(f, some, chosen(params, dparams))
     return equations.jacobian.solve(-off, [x, *params])
 
 

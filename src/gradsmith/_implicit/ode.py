@@ -18,7 +18,8 @@ import gradsmith.numpy as gnp
 
 from .._define import operation
 from .calculus import calculus_of
-from .vectors import Shape
+from .smooth import chosen, filled, smooth
+from .vectors import Shape, is_float
 
 
 class Flow:
@@ -37,17 +38,19 @@ def advance(y: Any, t0: Any, t1: Any, params: Any, flow: Flow) -> Any:
 @advance.vjp
 def _(dy: Any, end: Any, y: Any, t0: Any, t1: Any, params: Any, flow: Flow) -> Any:
     calculus = calculus_of(end)
-    whole = [end, dy, *[gnp.zeros_like(p) for p in params]]
-    shape = Shape(whole, "the adjoint's state")
+    whole = [end, dy, *map(gnp.zeros_like, filter(is_float, params))]
+    shape = Shape(whole, "the adjoint's state", end.dtype)
 
     def adjoint(t: Any, state: Any, params: Any) -> Any:
-        y, a, *_ = shape.arrays(state)
-        slope, pull = calculus.vjp(lambda yp: [flow.f(t, yp[0], yp[1:])], [y, *params])
+        y, a, *_ = shape.result(state)
+        f = lambda yp: [flow.f(t, yp[0], yp[1:])]
+        slope, pull = calculus.vjp(*smooth(f, [y, *params]))
         return shape.vector([slope[0], *[-dx for dx in pull([a])]])
 
     back = Flow(adjoint, flow.solver)
     found = advance(shape.vector(whole), t1, t0, params, back)
-    _, a, *dparams = shape.arrays(found)
+    _, a, *dsmooth = shape.result(found)
+    dparams = filled(params, dsmooth, None)
     dt1 = gnp.sum(dy * flow.f(t1, end, params))
     dt0 = -gnp.sum(a * flow.f(t0, y, params))
     given = {"y": a, "t0": dt0, "t1": dt1}
@@ -64,12 +67,11 @@ def _(d: Any, end: Any, y: Any, t0: Any, t1: Any, params: Any, flow: Flow) -> An
     def tangent(t: Any, state: Any, arrays: Any) -> Any:
         params, moves = arrays[:n], arrays[n:]
         y, v = both.arrays(state)
-        ys, dys = calculus.jvp(
-            lambda yp: [flow.f(t, yp[0], yp[1:])], [y, *params], [v, *moves]
-        )
+        f = lambda yp: [flow.f(t, yp[0], yp[1:])]
+        ys, dys = calculus.jvp(*smooth(f, [y, *params]), [v, *moves])
         return both.vector([*ys, *dys])
 
-    moves = [*rest[0]] if rest else []
+    moves = chosen(params, rest[0]) if rest else []
     moved = Flow(tangent, flow.solver)
     found = advance(both.vector([y, dy]), t0, t1, [*params, *moves], moved)
     return both.arrays(found)[1] + dt1 * flow.f(t1, end, params)

@@ -15,7 +15,7 @@ from .calculus import as_it_is
 from .discrete import stepped
 from .ode import Flow, advance
 from .runge_kutta import Adaptive, Steps
-from .vectors import on_vectors
+from .vectors import is_float, on_vectors, working
 
 
 @as_it_is
@@ -47,6 +47,7 @@ def odeint(
     >>> print(f"{decayed(np.array(2.0)):.5f} {gs.grad(decayed)(np.array(2.0)):.5f}")
     0.13534 -0.13534
     """
+    t = _times(t, y0)
     if gnp.ndim(t) != 1 or t.shape[0] < 1:
         raise GradsmithError(
             "odeint: t must be the times at which y is wanted, the first that of y0\n"
@@ -64,7 +65,18 @@ def odeint(
     ys = [y]
     for i in range(intervals):
         ys.append(move(ys[-1], t[i, ...], t[i + 1, ...], arrays[1:], flow))
-    return _tree.map(lambda *parts: gnp.stack(parts), *map(shape.arrays, ys))
+    return _tree.map(lambda *parts: gnp.stack(parts), *map(shape.result, ys))
+
+
+def _times(t: Any, y0: Any) -> Any:
+    """The times in the numbers of y0: one equation has one kind of them."""
+    found = [y for y in _tree.leaves(y0) if framework_of(y) is not None]
+    if not found:
+        return t
+    dtype = working(*filter(is_float, found))
+    if framework_of(t) is None:
+        return gnp.asarray(t, dtype=dtype, like=found[0])
+    return t if t.dtype == dtype else gnp.astype(t, dtype)
 
 
 def _mover(gradient: str, snapshots: int | None, intervals: int) -> Callable[..., Any]:

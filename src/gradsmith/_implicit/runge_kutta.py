@@ -39,8 +39,7 @@ class Adaptive:
     def __call__(self, f: Any, y: Any, t0: Any, t1: Any) -> Any:
         calculus, search = calculus_of(y), _Search(self, f, y, t0, t1)
         found = calculus.loop(search.going, search.step, search.start)
-        self._insist(found, calculus)
-        return found[0]
+        return self._insist(found, calculus)
 
     def parts(self, f: Any, y: Any, t0: Any, t1: Any) -> list[tuple[float, float]]:
         """Where each step begins and how long it is, as parts of the interval."""
@@ -57,13 +56,15 @@ class Adaptive:
     def step(self, f: Any, t: Any, y: Any, h: Any) -> Any:
         return y + h * _combined(STAGES[-1], _stages(f, t, y, f(t, y), h))
 
-    def _insist(self, state: Any, calculus: Any) -> None:
-        _, _, done, _, k = state
-        calculus.insist(
+    def _insist(self, state: Any, calculus: Any) -> Any:
+        y, _, done, _, k = state
+        return calculus.insist(
+            y,
             done >= 1,
             "odeint: after {steps:.0f} steps only {done:.3f} of an interval of t is "
             "done. A gradient would be wrong.\n  what to do: give max_steps=, larger "
-            "rtol= and atol=, or shorter intervals; a stiff system is not for it",
+            "rtol= and atol=, or shorter intervals; a stiff system is not for it. If "
+            "only the gradient fails, y grows backwards in time: gradient='discrete'",
             steps=k, done=done,
         )  # fmt: skip
 
@@ -89,7 +90,7 @@ class _Search:
         t, h = self.t0 + done * self.span, part * self.span
         new, last, off = _tried(self.f, t, y, slope, h)
         size = self.fit.atol + self.fit.rtol * gnp.maximum(gnp.abs(y), gnp.abs(new))
-        error = gnp.sqrt(gnp.mean((off / size) ** 2))
+        error = _rms(off / size)
         fits = error <= 1
         grown = 0.9 * gnp.maximum(error, 1e-10 + 0 * error) ** -0.2
         done = gnp.where(fits, done + part, done)
@@ -101,9 +102,13 @@ class _Search:
     def _first(self, y: Any, slope: Any) -> Any:
         """The part of the interval to begin with: y changes by a hundredth in it."""
         size = self.fit.atol + self.fit.rtol * gnp.abs(y)
-        high = gnp.sqrt(gnp.mean((y / size) ** 2)) + 1
-        rate = gnp.sqrt(gnp.mean((slope * self.span / size) ** 2)) + 1e-10
+        high = _rms(y / size) + 1
+        rate = _rms(slope * self.span / size) + 1e-10
         return gnp.minimum(0.01 * high / rate, 1 + 0 * rate)
+
+
+def _rms(x: Any) -> Any:
+    return gnp.sqrt(gnp.sum(x * x) / max(x.shape[0], 1))
 
 
 def _known(truth: Any) -> bool:

@@ -10,8 +10,9 @@ import gradsmith.numpy as gnp
 from .._errors import GradsmithError
 from .calculus import as_it_is, calculus_of
 from .descent import Descent
+from .newton import Newton
 from .nonlinear import Equations, found
-from .search import Given, Iteration, Newton
+from .search import Given, Iteration
 from .vectors import Shape, on_vectors
 
 
@@ -38,7 +39,7 @@ def root(
     """
     shape, start, f, arrays = on_vectors(f, x0, params, "x0", _like("f(x)"))
     search = Given(solver, tol) if solver else Newton(tol, max_steps)
-    return shape.arrays(found(start, arrays, Equations(f, search)))
+    return shape.result(found(start, arrays, Equations(f, search)))
 
 
 @as_it_is
@@ -61,7 +62,7 @@ def fixed_point(
     shape, start, g, arrays = on_vectors(g, x0, params, "x0", _like("g(x)"))
     search = Given(solver, tol) if solver else Iteration(tol, max_steps)
     equations = Equations(lambda x, arrays: x - g(x, arrays), search)
-    return shape.arrays(found(start, arrays, equations))
+    return shape.result(found(start, arrays, equations))
 
 
 @as_it_is
@@ -90,7 +91,7 @@ def argmin(
 
     search = Given(solver, tol, f) if solver else Descent(f, tol, max_steps)
     equations = Equations(slope, search, symmetric=True)
-    return shape.arrays(found(start, arrays, equations))
+    return shape.result(found(start, arrays, equations))
 
 
 def _like(name: str) -> Callable[[Shape, Any], Any]:

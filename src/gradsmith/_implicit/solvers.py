@@ -9,9 +9,10 @@ import gradsmith.numpy as gnp
 
 from .._errors import GradsmithError
 from .krylov import conjugate_gradients, gmres
+from .sizes import largest, norm, precision, probe
 
 SMALL = 512  # up to so many unknowns the matrix itself is made, and factorised
-_TINY = 1e-30  # a right-hand side of zeros
+_ROUNDING = 100  # units of rounding that a solution's residual may have
 SINGULAR = "the linear system has no solution, or many: its matrix is singular"
 UNSOLVED = (
     "the linear system was not solved: the residual is {residual:.1e} of the "
@@ -40,25 +41,36 @@ class Solver:
         if self.solver is not None:
             return self.solver(push, b)
         if b.shape[0] <= SMALL:
-            return _factorised(calculus.columns(push, b), b)
+            return factorised(calculus.columns(push, b), b)
         method = conjugate_gradients if symmetric else gmres
-        return method(push, b, self.tolerance(b), self.max_steps, calculus)
+        unit = largest(b)  # the squares of what is left neither overflow nor vanish
+        tol = self.tolerance(b)
+        return unit * method(push, b / unit, tol, self.max_steps, calculus)
 
     def tolerance(self, b: Any) -> float:
         """Three quarters of the digits, if nothing else is said."""
-        return self.tol or float(gnp.finfo(b.dtype).eps) ** 0.75
+        return self.tol or precision(b) ** 0.75
 
-    def insist(self, residual: Any, b: Any, calculus: Any) -> None:
-        """Raise if the residual is larger than all rounding explains."""
-        off, size = (gnp.sqrt(gnp.sum(r * r)) for r in (residual, b))
-        calculus.insist(
-            off <= 100 * self.tolerance(b) * size + _TINY,
-            UNSOLVED,
-            residual=off / gnp.where(size > 0, size, 1),
-        )
+    def insist(self, x: Any, residual: Any, b: Any, push: Any, calculus: Any) -> Any:
+        """x; an error if the residual is larger than rounding explains.
+
+        Rounding leaves |A| |x| eps of it, much where the matrix is nearly singular; but
+        where that is a good part of b, nothing is solved.
+        """
+        off, size, long = norm(residual), norm(b), norm(x)
+        rounding = _ROUNDING * precision(b) * _gain(push, b) * long
+        allowed = 100 * self.tolerance(b) * size + gnp.minimum(rounding, 0.01 * size)
+        ratio = off / gnp.where(size > 0, size, 1)
+        return calculus.insist(x, off <= allowed, UNSOLVED, residual=ratio)
 
 
-def _factorised(a: Any, b: Any) -> Any:
+def _gain(push: Any, b: Any) -> Any:
+    """About |A|: what it does to a vector that lies along no axis."""
+    v = probe(b)
+    return norm(push(v)) / norm(v)
+
+
+def factorised(a: Any, b: Any) -> Any:
     try:
         return gnp.linalg.solve(a, b)
     except Exception as error:  # each framework has an error of its own

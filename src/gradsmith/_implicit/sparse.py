@@ -13,6 +13,7 @@ import numpy as np
 
 import gradsmith.numpy as gnp
 
+from .._arrays import framework_of
 from .._errors import GradsmithError
 from .._python_op import python_op
 
@@ -39,7 +40,7 @@ class Pattern:
         before, lu = self._factorised
         if lu is None or not (values is before or np.array_equal(values, before)):
             try:
-                lu = splu(self.matrix(values))
+                lu = splu(self.matrix(values).astype(np.float64))
             except RuntimeError as error:
                 raise GradsmithError(f"linear_solve: {error}") from error
             self._factorised = values, lu
@@ -53,7 +54,9 @@ class Pattern:
 
 @python_op
 def solve(values: Any, b: Any, pattern: Pattern, transposed: bool) -> Any:
-    x = pattern.factors(values).solve(b, trans="T" if transposed else "N")
+    x = pattern.factors(values).solve(
+        b.astype(np.float64), trans="T" if transposed else "N"
+    )
     return x.astype(b.dtype)
 
 
@@ -101,4 +104,16 @@ def sparse_solve(a: Any, b: Any, values: Any = None) -> Any:
             f"order of a.tocoo().data\n  expected: shape {pattern.own.shape}\n"
             f"  got: shape {tuple(gnp.shape(values))}"
         )
-    return solve(values, b, pattern, False)
+    return solve(*_like_numbers(values, b), pattern, False)
+
+
+def _like_numbers(values: Any, b: Any) -> tuple[Any, Any]:
+    """Both in the same floating-point numbers: those of b, if it has such."""
+    if framework_of(b) is None:
+        b = gnp.asarray(b) if values is None else gnp.asarray(b, like=values)
+    if "float" not in str(b.dtype):
+        own = None if values is None else str(values.dtype).split(".")[-1]
+        b = gnp.astype(b, own if own and "float" in own else "float64")
+    if values is not None and values.dtype != b.dtype:
+        values = gnp.astype(values, b.dtype)
+    return values, b

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import gradsmith.numpy as gnp
-
 from .._arrays import framework_of
 from .._errors import GradsmithError
 from .calculus import as_it_is
+from .dense import dense_solve
 from .linear import Map
 from .solvers import Solver
 from .vectors import on_vectors
@@ -27,7 +26,8 @@ def linear_solve(
 ) -> Any:
     """Solve a x = b; its gradient is a solve with the transposed matrix.
 
-    `a` is a square matrix (or a stack of them), a sparse matrix of SciPy (with an array
+    `a` is a square matrix (or a stack of them; b is a vector if it has one axis, and
+    one of matrices otherwise), a sparse matrix of SciPy (with an array
     of its entries as parameter, if these are to be differentiated), or a function:
     `a(x, *params)` is linear in x, a tree of arrays as b is, and differentiated by
     `params` too. No matrix is made then, but for 512 unknowns or fewer; `symmetric`
@@ -42,12 +42,13 @@ def linear_solve(
     array([1., 0., 0.])
     """
     if not callable(a):
+        _refuse(solver=solver, tol=tol, symmetric=symmetric or None)
         return _solve_matrix(a, b, params)
     shape, vector, push, arrays = on_vectors(
         a, b, params, "b", lambda shape, y: shape.vector(y, "a(x)")
     )
     how = Solver(solver, tol, max_steps)
-    return shape.arrays(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
+    return shape.result(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
 
 
 def _solve_matrix(a: Any, b: Any, params: Any) -> Any:
@@ -72,4 +73,15 @@ def _solve_matrix(a: Any, b: Any, params: Any) -> Any:
         from .sparse import sparse_solve
 
         return sparse_solve(a, b, *params)
-    return gnp.linalg.solve(a, b)
+    return dense_solve(a, b)
+
+
+def _refuse(**options: Any) -> None:
+    """What says how to solve for a function, and would do nothing for a matrix."""
+    given = [f"{name}=" for name, value in options.items() if value is not None]
+    if given:
+        raise GradsmithError(
+            f"linear_solve: {', '.join(given)} would say how a function a(x) is "
+            "solved; a matrix is factorised\n  what to do: leave it out, or give "
+            "lambda x: a @ x"
+        )

@@ -19,11 +19,11 @@ from .calculus import calculus_of
 class Shape:
     """How a tree of arrays is laid out in one vector."""
 
-    def __init__(self, tree: Any, what: str) -> None:
+    def __init__(self, tree: Any, what: str, dtype: Any = None) -> None:
         self.tree = _tree.map(lambda x: None, tree)
         found = _tree.leaves(tree)
         for x in found:
-            if not _is_array(x) or "float" not in str(x.dtype):
+            if not _is_array(x) or not is_float(x):
                 raise GradsmithError(
                     f"{what} must be an array of floating-point numbers, or a tree of "
                     f"them; got {getattr(x, 'dtype', type(x).__name__)}"
@@ -32,6 +32,8 @@ class Shape:
             raise GradsmithError(f"{what} holds no array")
         self.what = what
         self.shapes = [tuple(x.shape) for x in found]
+        self.dtypes = [x.dtype for x in found]
+        self.dtype = dtype or working(*found)
         self.sizes = [prod(shape) for shape in self.shapes]
 
     def vector(self, tree: Any, name: str | None = None) -> Any:
@@ -43,16 +45,40 @@ class Shape:
                 f"{name or self.what} does not fit\n  expected: the shapes "
                 f"{_shown(self.shapes)} of {self.what}\n  got: {_shown(shapes)}"
             )
-        flat = [gnp.reshape(x, (-1,)) for x in found]
+        flat = [_cast(gnp.reshape(x, (-1,)), self.dtype) for x in found]
         return flat[0] if len(flat) == 1 else gnp.concatenate(flat)
 
     def arrays(self, vector: Any) -> Any:
-        """The tree of a vector."""
+        """The tree of a vector, in the vector's numbers."""
         found, start = [], 0
         for shape, size in zip(self.shapes, self.sizes, strict=True):
             found.append(gnp.reshape(vector[start : start + size], shape))
             start += size
         return _tree.unflatten(self.tree, found)
+
+    def result(self, vector: Any) -> Any:
+        """The tree of a vector, in the numbers of the tree that it was made for."""
+        found = _tree.leaves(self.arrays(vector))
+        cast = [_cast(x, dtype) for x, dtype in zip(found, self.dtypes, strict=True)]
+        return _tree.unflatten(self.tree, cast)
+
+
+def working(*arrays: Any) -> Any:
+    """The numbers to solve in: no equation is solved in half precision."""
+    dtype = gnp.result_type(*arrays)
+    return gnp.result_type(*arrays, "float32") if _is_half(dtype) else dtype
+
+
+def is_float(x: Any) -> bool:
+    return "float" in str(x.dtype)
+
+
+def _is_half(dtype: Any) -> bool:
+    return "float16" in str(dtype)  # bfloat16 too
+
+
+def _cast(x: Any, dtype: Any) -> Any:
+    return x if x.dtype == dtype else gnp.astype(x, dtype)
 
 
 _ARRAY = object()  # the place of an array
@@ -89,6 +115,7 @@ def on_vectors(
     """
     shape = Shape(x, what)
     arrays, rebuild = split(params)
+    arrays = [_cast(p, shape.dtype) if _is_half(p.dtype) else p for p in arrays]
 
     def pure(v: Any, arrays: Any) -> Any:
         return returned(shape, fn(shape.arrays(v), *rebuild(arrays)))

@@ -7,7 +7,8 @@
     converted(fn, x, arrays)    fn and its arrays, with what it captures among them,
                                 where nothing else would find that
     columns(push, like)         the matrix of a linear map of vectors
-    insist(holds, text, **facts)  raise the text unless it holds, once that is known
+    insist(x, holds, text, **facts)  x; unless it holds, raise the text once that is
+                                known, and make x NaN where nothing can be raised
 
 `fn`, `pull` and `step` take and return lists of the framework's arrays.
 """

@@ -42,6 +42,7 @@ def columns(push: Callable[[Any], Any], like: Any) -> Any:
     return np.stack(found, axis=-1) if found else np.zeros((0, 0), like.dtype)
 
 
-def insist(holds: Any, text: str, **facts: Any) -> None:
+def insist(x: Any, holds: Any, text: str, **facts: Any) -> Any:
     if not holds:
         raise GradsmithError(text.format(**{k: float(v) for k, v in facts.items()}))
+    return x

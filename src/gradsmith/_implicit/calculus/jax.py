@@ -39,14 +39,14 @@ def columns(push: Callable[[Any], Any], like: Any) -> Any:
     return jax.vmap(push, out_axes=-1)(jax.numpy.eye(len(like), dtype=like.dtype))
 
 
-def insist(holds: Any, text: str, **facts: Any) -> None:
-    if not any(isinstance(x, _Tracer) for x in (holds, *facts.values())):
-        engine.insist(holds, text, **facts)
-        return
+def insist(x: Any, holds: Any, text: str, **facts: Any) -> Any:
+    if not any(isinstance(v, _Tracer) for v in (holds, *facts.values())):
+        return engine.insist(x, holds, text, **facts)
 
     def look(holds: Any, **facts: Any) -> None:
         if not holds.all():
-            worst = {name: x.ravel()[holds.argmin()] for name, x in facts.items()}
-            engine.insist(False, text, **worst)
+            worst = {name: v.ravel()[holds.argmin()] for name, v in facts.items()}
+            engine.insist(None, False, text, **worst)
 
     jax.debug.callback(look, holds, **facts)
+    return jax.numpy.where(holds, x, jax.numpy.nan)

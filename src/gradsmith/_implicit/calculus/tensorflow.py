@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from typing import Any
@@ -47,8 +49,10 @@ def columns(push: Callable[[Any], Any], like: Any) -> Any:
     return tf.transpose(tf.map_fn(push, eye))
 
 
-def insist(holds: Any, text: str, **facts: Any) -> None:
+def insist(x: Any, holds: Any, text: str, **facts: Any) -> Any:
     if tf.executing_eagerly():
-        engine.insist(holds, text, **facts)
-    else:
-        tf.debugging.Assert(holds, [text, *sum(facts.items(), ())])
+        return engine.insist(x, holds, text, **facts)
+    # A graph says its text as it stands, and the numbers after it
+    said = re.sub(r"{(\w+)[^}]*}", r"(\1)", text)
+    tf.debugging.Assert(holds, [said, *sum(facts.items(), ())])
+    return tf.where(holds, x, tf.constant(math.nan, x.dtype))  # XLA asserts nothing
