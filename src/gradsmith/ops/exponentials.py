@@ -139,16 +139,18 @@ def xlogy(x: Any, y: Any) -> Any:
     """x log(y), which is 0 where x is, whatever y; infinite slopes count as 0."""
     x, y = pair(x, y)
     v, w = wide(x), wide(y)
-    idle = (v == 0) & (w == w)
-    zero, held = not_zero(gnp.where(idle, gnp.ones_like(w), w))
-    pole = gnp.where(v > 0, -gnp.inf, gnp.inf)
-    return like(gnp.where(zero, pole, v * gnp.log(held)), x)
+    log_y = gnp.where(w == 0, -gnp.inf, gnp.log(_held(v, w)))
+    return like(v * gnp.where((v == 0) & (w == w), 0.0, log_y), x)
 
 
 @xlogy.vjp
 def _(dz: Any, z: Any, x: Any, y: Any) -> Any:
     v, w = pair(x, y)
-    zero, held = not_zero(w)
-    dy = gnp.where(zero, 0.0, dz * v / held)
-    held = gnp.where((v == 0) & (w < 0), gnp.ones_like(w), held)
+    held = _held(v, w)
+    dy = gnp.where(w == 0, 0.0, dz * v / held)
     return {"x": fitted(dz * gnp.log(held), x), "y": fitted(dy, y)}
+
+
+def _held(x: Any, y: Any) -> Any:
+    """y, and 1 where its logarithm is not wanted: at 0, and below where x is 0."""
+    return gnp.where((y == 0) | ((x == 0) & (y < 0)), gnp.ones_like(y), y)

@@ -77,17 +77,15 @@ def gaussian_nll(
 
 @operation
 def _gaussian(x: Any, t: Any, v: Any, eps: float) -> Any:
-    v = gnp.maximum(v, eps)
-    r = (x - t) / gnp.sqrt(v)
-    return (gnp.log(v) + r * r + log(2 * pi)) / 2
+    v, off = gnp.maximum(v, eps), x - t
+    return (gnp.log(v) + off * (off / v) + log(2 * pi)) / 2
 
 
 @_gaussian.vjp
 def _(dy: Any, y: Any, x: Any, t: Any, v: Any, eps: float) -> Any:
-    # The square of x - t is taken over var, where it leaves the range last.
+    # No square of x - t, which would leave the floating range first
     held = gnp.maximum(v, eps)
-    root = gnp.sqrt(held)
-    r = (x - t) / root
-    dx = dy * (r / root)
-    dv = dy * gnp.where(v < eps, 0.0, (1 / held - (r / root) * (r / root)) / 2)
+    slope = (x - t) / held
+    dx = dy * slope
+    dv = dy * gnp.where(v < eps, 0.0, (1 / held - slope * slope) / 2)
     return dx, gnp.unbroadcast(-dx, gnp.shape(t)), gnp.unbroadcast(dv, gnp.shape(v))
