@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from .._define import operation
-from ._inputs import kind, like, precise
+from ._inputs import kind, like, polynomial, precise
 
 
 def _decay(x: Any) -> Any:
@@ -65,7 +65,7 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)) without overflow."""
     z = precise(x)
-    return like(gnp.maximum(z, 0) + gnp.log1p(_decay(z)), x)
+    return like(gnp.maximum(z, 0) + _log1p(_decay(z)), x)
 
 
 @softplus.vjp
@@ -77,12 +77,29 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 def log_sigmoid(x: Any) -> Any:
     """log(sigmoid(x)) without underflow."""
     z = precise(x)
-    return like(gnp.minimum(z, 0) - gnp.log1p(_decay(z)), x)
+    return like(gnp.minimum(z, 0) - _log1p(_decay(z)), x)
 
 
 @log_sigmoid.vjp
 def _(dy: Any, y: Any, x: Any) -> Any:
     return dy * sigmoid(-x)
+
+
+def _log1p(e: Any) -> Any:
+    """log(1 + e) for e from 0 to 1.
+
+    In float32 a polynomial, which takes a third of the time of XLA's own.
+    """
+    if kind(e) != "float32":
+        return gnp.log1p(e)
+    return e * polynomial(e, _LOG1P)
+
+
+_LOG1P = (  # log(1 + e) / e, off by less than 5.3e-9
+    0.999999994656292, -0.49999892648063277, 0.3332971049891775, -0.24951616262872076,
+    0.19663274257204805, -0.15269667074363288, 0.10543623795419527,
+    -0.05637361283010733, 0.019542527261014103, -0.00317605701843196,
+)  # fmt: skip
 
 
 @operation
