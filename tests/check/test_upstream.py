@@ -1,5 +1,7 @@
+import numpy as np
 import pytest
 
+import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith._check import upstream
 
@@ -95,3 +97,19 @@ def test_a_lower_precision_is_another_matter(dtype):
     low = getattr(gnp, dtype)
     op = ours(lambda dy, y, x: gnp.astype(gnp.astype(right(dy, y, x), low), x.dtype))
     assert not looked(upstream.look, op, X).findings
+
+
+@pytest.mark.parametrize("sure", [6.0, 10.0, 12.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_what_a_rule_adds_and_takes_away_again_is_rounding(sure, seed):
+    # Of a share that is nearly 1, dy - sum(dy y) has lost most of its digits: in half
+    # precision all of them, which is said, and is no other mistake
+    x = np.random.default_rng(seed).normal(size=4)
+    x[seed] = sure
+    found = gs.check(gs.ops.softmax, x, seed=seed).findings
+    assert {finding.what for finding in found} <= {"precision"}
+
+
+def test_a_random_choice_is_right():
+    x = np.array([-2.0, -0.5, 0.3, 4.0])
+    assert gs.check(gs.ops.gumbel_softmax, x, 3).ok
