@@ -13,8 +13,8 @@ import numpy as np
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from benchmarks._peers import load
-from gradsmith._check.kits import kit_for
-from gradsmith._subject import subject_of
+from gradsmith.operations.info import subject_of
+from gradsmith.tools.check.kits import kit_for
 
 # --- operations ----------------------------------------------------------------------
 

@@ -19,10 +19,10 @@ import scipy.special as sp
 import gradsmith as gs
 from benchmarks._measure import Progress
 from benchmarks._report import Options, Report, Row
-from gradsmith._audit.certify import certify
-from gradsmith._audit.executing import carried_out
-from gradsmith._audit.formats import FORMATS
-from gradsmith._audit.sampling import sampled, vectors
+from gradsmith.tools.audit.certify import certify
+from gradsmith.tools.audit.executing import carried_out
+from gradsmith.tools.audit.formats import FORMATS
+from gradsmith.tools.audit.sampling import sampled, vectors
 
 RATE, VECTORS = 2e5, 5e4  # a second
 SHORT, LONG = 5.0, 180.0  # seconds for all numbers of 16 and of 32 bits

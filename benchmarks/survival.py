@@ -136,9 +136,9 @@ def survey(framework: str, quick: bool = False) -> Any:
 
 def _survival(op: Any, framework: str, quick: bool) -> Any:
     """An operation that can't even be called is refused everywhere."""
-    from gradsmith._survival import Outcome, Survival, Verdict, survives
-    from gradsmith._survival.door import kit_for
-    from gradsmith._survival.probe import first_line
+    from gradsmith.tools.survival import Outcome, Survival, Verdict, survives
+    from gradsmith.tools.survival.choose import kit_for
+    from gradsmith.tools.survival.probe import first_line
 
     kit = kit_for(framework)
     only = [row.name for row in kit.ROWS][: 2 if quick else None]

@@ -70,7 +70,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def _record_if_asked(config: pytest.Config, options: Any) -> None:
     asked = any(getattr(options, name, None) for name in _ASKING)
     if asked and not config.pluginmanager.has_plugin(_NAME):
-        from gradsmith._recording.plugin import Plugin
+        from gradsmith.tools.recording.plugin import Plugin
 
         config.pluginmanager.register(Plugin(config), _NAME)
 
@@ -86,7 +86,7 @@ def gradient_check(request: pytest.FixtureRequest) -> Any:
     def gradient_check(op: Any, *inputs: Any, **options: Any) -> Any:
         __tracebackhide__ = True
         import gradsmith as gs
-        from gradsmith._check import GradientError
+        from gradsmith.tools.check import GradientError
 
         report = gs.check(op, *inputs, **options)
         request.node.user_properties.append(("gradsmith", str(report)))

@@ -38,8 +38,9 @@ def test_import_loads_numpy_and_nothing_else():
 
 def test_what_is_seldom_needed_is_loaded_when_asked_for():
     code = (
-        "import sys, gradsmith as gs; assert 'gradsmith._survival' not in sys.modules;"
-        "gs.survives; assert 'gradsmith._survival' in sys.modules;"
+        "import sys, gradsmith as gs;"
+        "assert 'gradsmith.tools.survival' not in sys.modules;"
+        "gs.survives; assert 'gradsmith.tools.survival' in sys.modules;"
         "print(*{'torch', 'jax', 'tensorflow'} & set(sys.modules))"
     )
     result = subprocess.run(
@@ -57,7 +58,7 @@ def test_who_waits_for_a_module_is_told_after_somebody_looked_for_it(tmp_path):
     script = """
 import sys, importlib.util
 sys.path.insert(0, {path!r})
-from gradsmith._late import once_imported
+from gradsmith.core.import_hooks import once_imported
 told = []
 once_imported("waited_for", lambda module: told.append(module.x))
 assert importlib.util.find_spec("waited_for") is not None

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gradsmith._audit.certify import certify
-from gradsmith._audit.formats import Format, literal
-from gradsmith._audit.truth import UNDECIDED, Truth
-from gradsmith._audit.ulp import errors
+from gradsmith.tools.audit.certify import certify
+from gradsmith.tools.audit.formats import Format, literal
+from gradsmith.tools.audit.truth import UNDECIDED, Truth
+from gradsmith.tools.audit.ulp import errors
 
 CHUNK = 2048
 LIMIT = 4.0  # ULP

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from gradsmith._audit import sampling
-from gradsmith._audit.formats import FORMATS, Format
+from gradsmith.tools.audit import sampling
+from gradsmith.tools.audit.formats import FORMATS, Format
 
 Domain = tuple[float, float]
 EVERYWHERE: Domain = (-np.inf, np.inf)

@@ -5,25 +5,21 @@ The public surface is this file; modules that start with an underscore are priva
 
 from typing import TYPE_CHECKING
 
-from . import _operators, _scipy_hook, optimizers  # noqa: F401  (tensors get theirs)
-from ._contract import not_differentiable, zero
-from ._define import custom_gradient, operation, with_gradient
-from ._errors import (
+from . import optimizers
+from .core import operators, scipy_hook  # noqa: F401  (tensors get theirs)
+from .core.errors import (
     GradientContractError,
     GradsmithError,
     NotDifferentiableError,
     TapeError,
     UnsupportedOperationError,
 )
-from ._forward import ForwardAccumulator
-from ._gradient_tape import GradientTape
-from ._module import Module
-from ._operation import Operation
-from ._pool import release_memory
-from ._portable import stop_gradient, unbroadcast
-from ._spec import spec
-from ._tensor import Tensor, Variable, constant
-from ._transforms import (
+from .core.forward import ForwardAccumulator
+from .core.gradient_tape import GradientTape
+from .core.module import Module
+from .core.pool import release_memory
+from .core.tensor import Tensor, Variable, constant
+from .core.transforms import (
     grad,
     hessian,
     hvp,
@@ -32,39 +28,44 @@ from ._transforms import (
     value_and_grad,
     vjp,
 )
-from ._unconnected import UnconnectedGradients
+from .core.unconnected import UnconnectedGradients
+from .operations.contract import not_differentiable, zero
+from .operations.define import custom_gradient, operation, with_gradient
+from .operations.operation import Operation
+from .operations.portable import stop_gradient, unbroadcast
+from .operations.spec import spec
 
 __version__ = "0.1.0"
 
-_scipy_hook.install()
+scipy_hook.install()
 
 if TYPE_CHECKING:
     from . import ops
-    from ._audit import audit
-    from ._check import assert_gradients, check
-    from ._checkpoint import checkpoint, checkpoint_scan
-    from ._examples import example
-    from ._memory import memory
-    from ._nan import find_nan
-    from ._override import override
-    from ._python_op import python_op
-    from ._survival import survival_table, survives
+    from .operations.examples import example
+    from .operations.python_op import python_op
+    from .tools.audit import audit
+    from .tools.check import assert_gradients, check
+    from .tools.checkpoint import checkpoint, checkpoint_scan
+    from .tools.memory import memory
+    from .tools.nan import find_nan
+    from .tools.override import override
+    from .tools.survival import survival_table, survives
 
 # Loaded when they are first asked for.
 _LAZY = {
-    "assert_gradients": "_check",
-    "audit": "_audit",
-    "check": "_check",
-    "checkpoint": "_checkpoint",
-    "checkpoint_scan": "_checkpoint",
-    "example": "_examples",
-    "find_nan": "_nan",
-    "override": "_override",
+    "assert_gradients": "tools.check",
+    "audit": "tools.audit",
+    "check": "tools.check",
+    "checkpoint": "tools.checkpoint",
+    "checkpoint_scan": "tools.checkpoint",
+    "example": "operations.examples",
+    "find_nan": "tools.nan",
+    "override": "tools.override",
     "ops": "ops",
-    "memory": "_memory",
-    "python_op": "_python_op",
-    "survival_table": "_survival",
-    "survives": "_survival",
+    "memory": "tools.memory",
+    "python_op": "operations.python_op",
+    "survival_table": "tools.survival",
+    "survives": "tools.survival",
 }
 
 

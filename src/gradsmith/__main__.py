@@ -1,6 +1,6 @@
 """`python -m gradsmith`."""
 
-from .cli import main
+from .command.main import main
 
 if __name__ == "__main__":
     main()

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import gradsmith as gs
-from gradsmith._check.inputs import given
-from gradsmith._command.results import plain
-from gradsmith._report.closer import looks
+from gradsmith.command.results import plain
+from gradsmith.report.closer import looks
+from gradsmith.tools.check.inputs import given
 
 EVIL = (
     "</script><script>hacked=1</script><img src=x onerror=hacked=1>"

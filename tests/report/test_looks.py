@@ -7,11 +7,11 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith._check.inputs import given
-from gradsmith._report.closer import looks, problem_for
-from gradsmith._report.plain import body_of
-from gradsmith._report.samples import samples
-from gradsmith._report.timing import timing
+from gradsmith.report.closer import looks, problem_for
+from gradsmith.report.plain import body_of
+from gradsmith.report.samples import samples
+from gradsmith.report.timing import timing
+from gradsmith.tools.check.inputs import given
 from tests.report.sample import cube, product, twice_too_much
 
 X = np.array([-1.5, -0.25, 0.5, 2.0])
@@ -146,7 +146,7 @@ def test_one_part_that_fails_is_left_out_with_its_reason(monkeypatch):
     def fails(*_):
         raise ValueError("no luck\nat all")
 
-    monkeypatch.setattr("gradsmith._report.closer.timing", fails)
+    monkeypatch.setattr("gradsmith.report.closer.timing", fails)
     todo = looks(
         cube, given(cube, (X,), {}, seed=0)[0], framework=None, seed=0, thorough=False
     )

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gradsmith._report import page_of, page_of_audits, render, write
+from gradsmith.report import page_of, page_of_audits, render, write
 from tests.report.sample import EVIL, Tree, audit, evil, failed, results
 
 

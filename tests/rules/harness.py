@@ -32,11 +32,11 @@ class Case:
         if self.name:
             return self.name
         shapes = ",".join(str(np.shape(a)).replace(" ", "") for a in self.args)
-        return f"{gs._rule.name_of(self.fn)}-{shapes}"
+        return f"{gs.core.rule.name_of(self.fn)}-{shapes}"
 
 
 def floating(tree: Any) -> list[np.ndarray]:
-    return [x for x in gs._tree.leaves(tree) if _is_float(x)]
+    return [x for x in gs.core.trees.leaves(tree) if _is_float(x)]
 
 
 def _is_float(x: Any) -> bool:
@@ -49,8 +49,8 @@ def as_function(case: Case) -> tuple[Callable[..., list[Any]], list[np.ndarray]]
 
     def fn(*xs: Any) -> list[Any]:
         rest = iter(xs)
-        full = gs._tree.map(lambda x: next(rest) if _is_float(x) else x, args)
-        outputs = gs._tree.leaves(case.fn(*full, **case.kwargs))
+        full = gs.core.trees.map(lambda x: next(rest) if _is_float(x) else x, args)
+        outputs = gs.core.trees.leaves(case.fn(*full, **case.kwargs))
         return [y for y in outputs if y.dtype.kind in "fc"]
 
     return fn, floating(args)
@@ -139,7 +139,7 @@ def _check_second_order(
 
 def _check_float32(case: Case) -> None:
     single = {"f": np.float32, "c": np.complex64}
-    args = gs._tree.map(
+    args = gs.core.trees.map(
         lambda x: x.astype(single[x.dtype.kind]) if _is_float(x) else x, list(case.args)
     )
     fn, xs = as_function(Case(case.fn, args, case.kwargs))

@@ -14,7 +14,7 @@ import pytest
 
 import gradsmith as gs
 from gradsmith import rules
-from gradsmith._rule import RULES, Elementwise, name_of
+from gradsmith.core.rule import RULES, Elementwise, name_of
 
 if find_spec("scipy"):
     import scipy.special  # noqa: F401

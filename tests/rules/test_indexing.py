@@ -127,7 +127,7 @@ def test_tensors_as_keys(key, persistent):
     with gs.GradientTape(persistent=persistent) as tape:
         tape.watch(x)
         y = np.sum(x[key] * 2)
-    plain = gs._tensor.unwrap(key)
+    plain = gs.core.tensor.unwrap(key)
     expected = 2 * jacobian_of(plain, x.shape).sum(0).reshape(2, 2)
     np.testing.assert_array_equal(tape.gradient(y, x).numpy(), expected)
 
@@ -264,7 +264,7 @@ def test_histograms_of_two_dimensions(density, weighted, bins):
         np.histogram2d(*SAMPLE.T, weights=traced, **options),
     ):
         for part, other in zip(got, expected, strict=True):
-            np.testing.assert_array_equal(gs._tensor.unwrap(part), other)
+            np.testing.assert_array_equal(gs.core.tensor.unwrap(part), other)
 
 
 def test_a_tensor_or_a_list_of_tensors_as_the_sample():

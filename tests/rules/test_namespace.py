@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith import _calls, rules
-from gradsmith._rule import RULES, Nondifferentiable
+from gradsmith import rules
+from gradsmith.core import calls
+from gradsmith.core.rule import RULES, Nondifferentiable
 from gradsmith.rules.nondifferentiable import IN_PLACE
 from gradsmith.rules.not_yet import NOT_YET
 from tests.rules import cases, harness
@@ -104,8 +105,8 @@ def called_by(wrappers):
         return rules.find_rule(fn)
 
     with (
-        patch.object(_calls, "RULES", Spy(RULES)),
-        patch.object(_calls, "find_rule", find_rule),
+        patch.object(calls, "RULES", Spy(RULES)),
+        patch.object(calls, "find_rule", find_rule),
         np.errstate(all="ignore"),
     ):
         for case in wrappers:

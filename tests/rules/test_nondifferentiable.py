@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith._rule import RULES, Nondifferentiable
+from gradsmith.core.rule import RULES, Nondifferentiable
 from gradsmith.rules.nondifferentiable import IN_PLACE
 
 X = np.array([[0.5, -1.5], [2.5, 0.5]])
@@ -57,7 +57,7 @@ def test_runs_as_in_numpy_and_says_why(fn):
 
 
 def _plain(y):
-    return repr(gs._tensor.unwrap(y)).replace("Tensor", "array")
+    return repr(gs.core.tensor.unwrap(y)).replace("Tensor", "array")
 
 
 def test_files(tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith._rule import RULES
+from gradsmith.core.rule import RULES
 
 RNG = np.random.default_rng(3)
 

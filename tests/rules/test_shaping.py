@@ -17,7 +17,7 @@ def curved(case):
     their transposes would never be differentiated."""
 
     def fn(*args, **kwargs):
-        return gs._tree.map(lambda y: np.multiply(y, y), case.fn(*args, **kwargs))
+        return gs.core.trees.map(lambda y: np.multiply(y, y), case.fn(*args, **kwargs))
 
     return harness.Case(fn, case.args, case.kwargs, float32=False, name=case.name)
 
@@ -40,8 +40,8 @@ def test_second_order_of_linear_rules(case):
 )
 def test_layout_and_precision_do_not_matter(case):
     """Read-only Fortran-ordered arrays of float16 get the gradients that others get."""
-    half = gs._tree.map(_to_half, list(case.args))
-    odd = gs._tree.map(_frozen_fortran, half)
+    half = gs.core.trees.map(_to_half, list(case.args))
+    odd = gs.core.trees.map(_frozen_fortran, half)
     results = []
     for args in (half, odd):
         fn, xs = harness.as_function(harness.Case(case.fn, args, case.kwargs))

@@ -9,12 +9,12 @@ from itertools import count
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
-from .._arrays import NAMES, common_framework
-from .._cotangent import Spec
-from .._errors import UnsupportedOperationError
-from .._late import once_imported
-from .._parameters import Bound
-from . import numpy as _numpy
+from ..core.arrays import NAMES, common_framework
+from ..core.cotangent import Spec
+from ..core.errors import UnsupportedOperationError
+from ..core.import_hooks import once_imported
+from ..operations.parameters import Bound
+from .numpy import call as _numpy
 
 
 class Adapter(Protocol):

@@ -11,10 +11,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._departures import LEFT
-from .._forward import ForwardAccumulator
-from .._tape import Key, Node, Tape, Traced, leave_mark, state
-from .._tensor import Variable, unwrap, wrap
+from ..core.escapes import LEFT
+from ..core.forward import ForwardAccumulator
+from ..core.tape import Key, Node, Tape, Traced, leave_mark, state
+from ..core.tensor import Variable, unwrap, wrap
 
 _BLIND: Any = object()  # the mark on what comes from an argument
 

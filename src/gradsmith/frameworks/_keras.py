@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._errors import GradsmithError
-from .._late import once_imported
+from ..core.errors import GradsmithError
+from ..core.import_hooks import once_imported
 
 
 def save_by_name(kind: type) -> None:

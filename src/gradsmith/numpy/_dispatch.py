@@ -16,7 +16,7 @@ from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from .._arrays import common_framework, framework_of, unwrapped
+from ..core.arrays import common_framework, framework_of, unwrapped
 
 P = ParamSpec("P")
 

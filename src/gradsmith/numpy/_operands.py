@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from .._errors import UnsupportedOperationError
+from ..core.errors import UnsupportedOperationError
 from ._dispatch import arrays_in, kernels_of_one
 from ._dtypes import NUMBERS, kind_of_value
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .. import _cotangent, _transforms, _tree
-from .._errors import GradsmithError
+from ..core import cotangent, transforms, trees
+from ..core.errors import GradsmithError
 from ._dispatch import NUMPY, kernels_of, portable
 from ._operands import is_array
 from ._shaping import shape_of
@@ -22,21 +22,21 @@ def stop_gradient(x: Any, /) -> Any:
     """
     K = kernels_of("stop_gradient", (x,))
     if K is NUMPY:
-        return _transforms.stop_gradient(x)
+        return transforms.stop_gradient(x)
     if K is not None and is_array(K, x):
         return K.stop_gradient(x)
-    return _tree.map(_stopped, x)
+    return trees.map(_stopped, x)
 
 
 def _stopped(leaf: Any) -> Any:
     K = kernels_of("stop_gradient", (leaf,))
     if K is NUMPY:
-        return _transforms.stop_gradient(leaf)
+        return transforms.stop_gradient(leaf)
     return leaf if K is None else K.stop_gradient(leaf)
 
 
 def _unbroadcast(dy: Any, shape: Any) -> Any:
-    return _cotangent.unbroadcast(dy, tuple(shape))
+    return cotangent.unbroadcast(dy, tuple(shape))
 
 
 @portable(_unbroadcast)
@@ -60,5 +60,5 @@ def unbroadcast(K: Any, dy: Any, /, shape: Any) -> Any:
         return K.unbroadcast(dy, shape)
     if given == shape:
         return dy
-    axes = _cotangent.broadcast_axes(given, shape)
+    axes = cotangent.broadcast_axes(given, shape)
     return K.reshape(K.sum(dy, axes, False) if axes else dy, shape)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._arrays import framework_of
+from ..core.arrays import framework_of
 from . import _dtypes
 from ._dispatch import NUMPY, foreign_kernels, portable
 from ._dtypes import kind_of_value, name_of, real_of

@@ -9,11 +9,11 @@ both modes, eager and compiled.
 array([0. , 0.5, 1. ])
 """
 
-from .._implicit import argmin, fixed_point, linear_solve, odeint, root
 from .binary import binary_cross_entropy_with_logits, focal
 from .classification import cross_entropy, kl_divergence
 from .corners import divide, norm, safe_where, sqrt
 from .exponentials import log1mexp, log_softmax, logsumexp, softmax, xlogy
+from .implicit import argmin, fixed_point, linear_solve, odeint, root
 from .logistic import log_sigmoid, sigmoid, silu, softplus
 from .normal import gelu
 from .regression import gaussian_nll, huber, poisson_nll

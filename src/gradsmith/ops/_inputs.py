@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as gnp
-from .._arrays import framework_of
-from .._errors import GradsmithError
+from ..core.arrays import framework_of
+from ..core.errors import GradsmithError
 from ..numpy._dispatch import NUMPY, kernels_of
 from ..numpy._dtypes import is_inexact, name_of
 

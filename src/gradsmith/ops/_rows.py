@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import numpy as gnp
-from .._define import custom_gradient
+from ..operations.define import custom_gradient
 from ._inputs import classes_along
 from .exponentials import off_greatest
 

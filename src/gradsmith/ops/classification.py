@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .. import numpy as gnp
-from .._arrays import framework_of
-from .._define import custom_gradient
+from ..core.arrays import framework_of
+from ..operations.define import custom_gradient
 from . import _rows
 from ._inputs import (
     is_number,

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .. import numpy as gnp
-from .._arrays import framework_of
-from .._define import custom_gradient, operation
+from ..core.arrays import framework_of
 from ..numpy._dispatch import NUMPY
+from ..operations.define import custom_gradient, operation
 from ._inputs import fitted, if_any, kind, like, pair, wide
 from .exponentials import not_zero, without
 

@@ -6,7 +6,7 @@ from math import log
 from typing import Any
 
 from .. import numpy as gnp
-from .._define import custom_gradient, operation
+from ..operations.define import custom_gradient, operation
 from ._inputs import fitted, kind, like, pair, polynomial, require_axis, wide
 
 

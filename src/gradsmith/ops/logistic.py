@@ -11,7 +11,7 @@ from math import factorial
 from typing import Any
 
 from .. import numpy as gnp
-from .._define import operation
+from ..operations.define import operation
 from ._inputs import kind, like, polynomial, precise
 
 

@@ -6,8 +6,8 @@ from math import pi, sqrt
 from typing import Any
 
 from .. import numpy as gnp
-from .._arrays import framework_of
-from .._define import operation
+from ..core.arrays import framework_of
+from ..operations.define import operation
 from ._inputs import kind, like, polynomial, wide, wrong
 from .logistic import both, bump, sigmoid
 

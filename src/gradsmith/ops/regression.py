@@ -6,7 +6,7 @@ from math import log, pi
 from typing import Any
 
 from .. import numpy as gnp
-from .._define import operation
+from ..operations.define import operation
 from ._inputs import as_target, prediction, require_positive
 from ._reductions import reduced, require_reduction
 

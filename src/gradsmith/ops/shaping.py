@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import numpy as gnp
-from .._define import operation
+from ..operations.define import operation
 from ._inputs import fitted, is_number, like, require_positive, wide, wrong
 from ._random import normal, require_seed
 from .corners import divide, length

@@ -6,7 +6,7 @@ from math import pi
 from typing import Any
 
 from .. import numpy as gnp
-from .._define import operation
+from ..operations.define import operation
 from ._inputs import like, require_positive, wide
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import numpy as gnp
-from .._define import custom_gradient, operation
+from ..operations.define import custom_gradient, operation
 from ._inputs import (
     classes_along,
     fitted,

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import UnsupportedOperationError
-from .._rule import RULES, Rule, name_of
+from ..core.errors import UnsupportedOperationError
+from ..core.rule import RULES, Rule, name_of
 from . import (  # noqa: F401  (they register)
     arithmetic,
     elementwise,

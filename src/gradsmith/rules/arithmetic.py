@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._pool import SMALLEST
-from .._rule import composite, differentiable, elementwise, linear, primitive
+from ..core.pool import SMALLEST
+from ..core.rule import composite, differentiable, elementwise, linear, primitive
 from .wide import NARROW, in_float64, is_coarse
 
 NUMBERS = (int, float, complex)

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import UnsupportedOperationError
-from .._rule import differentiable, name_of, primitive
+from ..core.errors import UnsupportedOperationError
+from ..core.rule import differentiable, name_of, primitive
 from .wide import BLOCK, widen
 
 NoValue = np._NoValue  # NumPy's mark of an option that was not given

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index, normalize_axis_tuple
 
-from .._rule import bilinear, composite, linear, primitive
+from ..core.rule import bilinear, composite, linear, primitive
 from .axes import NoValue, as_array, as_type, conj, valued
 
 

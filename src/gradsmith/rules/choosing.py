@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._cotangent import Spec, unbroadcast
-from .._rule import composite, differentiable, linear
+from ..core.cotangent import Spec, unbroadcast
+from ..core.rule import composite, differentiable, linear
 from .indexing import index, scatter
 from .shaping import convert
 

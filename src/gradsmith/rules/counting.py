@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, differentiable, nondifferentiable, primitive
+from ..core.rule import composite, differentiable, nondifferentiable, primitive
 from .indexing import index
 
 _COUNTS = "it counts, and takes the edges of its bins as constants"

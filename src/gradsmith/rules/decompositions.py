@@ -22,8 +22,8 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import UnsupportedOperationError
-from .._rule import composite, differentiable, primitive
+from ..core.errors import UnsupportedOperationError
+from ..core.rule import composite, differentiable, primitive
 from .linalg import inverse
 from .products import column, conj, h, row
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .._rule import RULES, Bilinear, composite, primitive
+from ..core.rule import RULES, Bilinear, composite, primitive
 from .products import conj
 
 LETTERS = ascii_uppercase + ascii_lowercase  # in the order that NumPy sorts them

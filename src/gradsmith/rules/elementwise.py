@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import elementwise, nondifferentiable, primitive
+from ..core.rule import elementwise, nondifferentiable, primitive
 from .arithmetic import finite, guard, inside, over
 from .wide import in_float64
 

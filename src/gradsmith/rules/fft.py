@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import linear
+from ..core.rule import linear
 from .products import conj
 
 # The scale 1/n stands with the inverse ("backward", the default), with the transform

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
-from .._cotangent import Scattered
-from .._rule import composite, linear, nondifferentiable, primitive
+from ..core.cotangent import Scattered
+from ..core.rule import composite, linear, nondifferentiable, primitive
 
 # NumPy adds at a flat position in 2 ns, at any other key in 7 to 15; finding the flat
 # positions pays from so many elements on.

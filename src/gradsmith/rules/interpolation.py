@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, differentiable, primitive
+from ..core.rule import composite, differentiable, primitive
 from .arithmetic import over
 from .axes import as_array, as_type, conj
 from .indexing import scatter

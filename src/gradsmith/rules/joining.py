@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._cotangent import Spec
-from .._rule import composite, linear, nondifferentiable, primitive
+from ..core.cotangent import Spec
+from ..core.rule import composite, linear, nondifferentiable, primitive
 from .indexing import along, index, scatter
 from .shaping import convert
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, differentiable, linear, nondifferentiable, primitive
+from ..core.rule import composite, differentiable, linear, nondifferentiable, primitive
 from .products import column, conj, h, row
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from .._rule import composite
+from ..core.rule import composite
 from .shaping import convert
 
 

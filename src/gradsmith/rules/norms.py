@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, differentiable
+from ..core.rule import composite, differentiable
 from .axes import by_lines
 from .linalg import inverse, scalars
 from .products import h, row

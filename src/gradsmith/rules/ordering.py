@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from .._cotangent import Scattered, broadcast_axes
-from .._pool import compared
-from .._rule import composite, differentiable, primitive
+from ..core.cotangent import Scattered, broadcast_axes
+from ..core.pool import compared
+from ..core.rule import composite, differentiable, primitive
 from .axes import (
     NoValue,
     as_type,

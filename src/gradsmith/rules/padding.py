@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import UnsupportedOperationError
-from .._rule import composite, differentiable, primitive
+from ..core.errors import UnsupportedOperationError
+from ..core.rule import composite, differentiable, primitive
 from .indexing import along, scatter
 
 STATISTICS = {

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from .._errors import UnsupportedOperationError
-from .._rule import composite, differentiable, elementwise, primitive
+from ..core.errors import UnsupportedOperationError
+from ..core.rule import composite, differentiable, elementwise, primitive
 from .arithmetic import finite, over
 from .axes import NoValue, is_given, refuse_out
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._cotangent import unbroadcast
-from .._errors import UnsupportedOperationError
-from .._rule import composite, differentiable, primitive
+from ..core.cotangent import unbroadcast
+from ..core.errors import UnsupportedOperationError
+from ..core.rule import composite, differentiable, primitive
 from .arithmetic import over
 from .axes import as_array, as_type, conj
 

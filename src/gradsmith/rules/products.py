@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from .._cotangent import Spec
-from .._rule import bilinear, composite
+from ..core.cotangent import Spec
+from ..core.rule import bilinear, composite
 
 
 def conj(x: Any) -> Any:

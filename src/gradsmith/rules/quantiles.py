@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, differentiable, primitive
+from ..core.rule import composite, differentiable, primitive
 from .axes import aligned_weights, as_type, lined_up, put_back, refuse_out
 from .ordering import from_tied, to_tied, transposes
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, differentiable, linear, primitive
+from ..core.rule import composite, differentiable, linear, primitive
 from .arithmetic import guard, over
 from .axes import (
     NoValue,

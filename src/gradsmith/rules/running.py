@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, differentiable, linear, primitive
+from ..core.rule import composite, differentiable, linear, primitive
 from .axes import as_type, conj, kept_shape, swapped, swapped_back
 
 

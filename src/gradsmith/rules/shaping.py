@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from .._cotangent import unbroadcast
-from .._errors import UnsupportedOperationError
-from .._rule import composite, differentiable, linear, primitive
+from ..core.cotangent import unbroadcast
+from ..core.errors import UnsupportedOperationError
+from ..core.rule import composite, differentiable, linear, primitive
 from .indexing import scatter
 
 # Shapes. Elements must be read in an order that does not depend on the memory layout,

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import composite, differentiable, primitive
+from ..core.rule import composite, differentiable, primitive
 from . import decompositions
 from .decompositions import fold, inverse_gaps, rounding, svdvals_vjp
 from .products import column, h, row

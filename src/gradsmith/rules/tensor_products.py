@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._cotangent import unbroadcast
-from .._rule import bilinear
+from ..core.cotangent import unbroadcast
+from ..core.rule import bilinear
 from .products import conj, shape_of
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._rule import elementwise, primitive
+from ..core.rule import elementwise, primitive
 from .arithmetic import finite, guard, inside, over
 from .elementwise import OVERFLOW, is_complex, is_half
 from .wide import BLOCK, NARROW, in_float64, is_narrow

@@ -11,7 +11,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 import gradsmith as gs
-from gradsmith._cotangent import Spec
+from gradsmith.core.cotangent import Spec
 from gradsmith.frameworks import load
 
 cpu = tf.config.list_physical_devices("CPU")[0]

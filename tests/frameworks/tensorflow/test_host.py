@@ -9,7 +9,7 @@ import pytest
 import tensorflow as tf
 
 import gradsmith as gs
-from gradsmith._cotangent import Spec
+from gradsmith.core.cotangent import Spec
 from gradsmith.frameworks import load
 
 from .cases import gradients, jvp, orders, x3

@@ -158,12 +158,12 @@ STRUCTURES = [
 @pytest.mark.parametrize("form", ["closure", "rule"])
 def test_structures_in_and_out(structure, form):
     def forward(t):
-        a, b = gs._tree.leaves(t)[:2]
+        a, b = gs.core.trees.leaves(t)[:2]
         return structure(a * b, a + b)
 
     def backward(dy, t):
-        (a, b), (da, db) = gs._tree.leaves(t)[:2], gs._tree.leaves(dy)[:2]
-        return gs._tree.map(
+        (a, b), (da, db) = gs.core.trees.leaves(t)[:2], gs.core.trees.leaves(dy)[:2]
+        return gs.core.trees.map(
             lambda leaf: 10 * da * b + db if leaf is a else da * a + db, t
         )
 
@@ -174,7 +174,7 @@ def test_structures_in_and_out(structure, form):
     a, b = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0))
     out = op(structure(a, b))
     assert type(out) is type(structure(a, b))
-    first, second = gs._tree.leaves(out)[:2]
+    first, second = gs.core.trees.leaves(out)[:2]
     (first + second).backward()
     assert (a.grad, b.grad) == (31, 3)
 

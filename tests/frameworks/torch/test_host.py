@@ -8,7 +8,7 @@ import torch
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import gradsmith as gs
-from gradsmith._cotangent import Spec
+from gradsmith.core.cotangent import Spec
 from gradsmith.frameworks import adapter_of
 
 from .operations import point

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradsmith._rule import RULES, Elementwise, name_of
+from gradsmith.core.rule import RULES, Elementwise, name_of
 from tests.rules.harness import Case
 
 _rng = np.random.default_rng(7)

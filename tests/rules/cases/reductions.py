@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gradsmith._rule import name_of
+from gradsmith.core.rule import name_of
 from gradsmith.rules.running import scan, scan_back
 from tests.rules.harness import Case
 

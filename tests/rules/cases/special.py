@@ -7,7 +7,7 @@ from importlib.util import find_spec
 import numpy as np
 
 from gradsmith import rules
-from gradsmith._rule import RULES, Elementwise, name_of
+from gradsmith.core.rule import RULES, Elementwise, name_of
 from tests.rules.cases.elementwise import (
     binary_cases,
     complex_inside,

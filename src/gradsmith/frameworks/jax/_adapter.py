@@ -6,9 +6,9 @@ from typing import Any
 
 from jax.core import Tracer
 
-from ..._application import HINTS, run_body
-from ..._arrays import DESCRIBE
-from ..._parameters import Bound
+from ...core.arrays import DESCRIBE
+from ...operations.application import HINTS, run_body
+from ...operations.parameters import Bound
 from . import _eager
 from ._call import Call
 from ._captures import CapturedError

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from ... import _contract
-from ..._application import Application, OutputSpecs, run_body
-from ..._arguments import has_gradient
-from ..._cotangent import Spec
-from ..._parameters import Bound
+from ...core.cotangent import Spec
+from ...operations import contract
+from ...operations.application import Application, OutputSpecs, run_body
+from ...operations.arguments import has_gradient
+from ...operations.parameters import Bound
 from ._outputs import flattened, rebuilt
 from ._specs import (
     as_array,
@@ -133,15 +133,15 @@ class Rules:
             ]
         )
         return [
-            zeros(out) if dy is None or dy is _contract.zero else fitted(dy, out)
+            zeros(out) if dy is None or dy is contract.zero else fitted(dy, out)
             for dy, out in zip(flat, self.outs, strict=True)
         ]
 
     def _meant(self, i: int, gradient: Any) -> Any:
         """What a checked gradient stands for."""
-        if isinstance(gradient, _contract.NotDifferentiable):
+        if isinstance(gradient, contract.NotDifferentiable):
             name = self.application.operation.name
-            raise _contract.no_gradient(name, self.application.name_of(i), gradient.why)
-        if gradient is None or gradient is _contract.zero:
+            raise contract.no_gradient(name, self.application.name_of(i), gradient.why)
+        if gradient is None or gradient is contract.zero:
             return zeros(self.inputs[i])
         return conjugate(fitted(gradient, self.inputs[i]))

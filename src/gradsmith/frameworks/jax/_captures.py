@@ -10,7 +10,7 @@ from typing import Any
 import jax
 from jax.core import Tracer
 
-from ... import _tree
+from ...core import trees
 
 _DEPTH = 6  # of functions in functions and objects in objects
 _MOST = 2000  # things looked at: a static argument may be a whole data set
@@ -54,8 +54,8 @@ def _parts(thing: Any) -> Iterator[Any]:
         yield thing.func
         yield from thing.args
         yield from thing.keywords.values()
-    elif not _tree.is_leaf(thing):
-        yield from (child for _, child in _tree.children(thing) or ())
+    elif not trees.is_leaf(thing):
+        yield from (child for _, child in trees.children(thing) or ())
     elif not isinstance(thing, (type, ModuleType, jax.Array)):
         yield from [*getattr(thing, "__dict__", {}).values()]
         slots = getattr(type(thing), "__slots__", ())

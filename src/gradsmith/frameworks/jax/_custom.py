@@ -21,7 +21,7 @@ from jax.experimental.jet import jet_rules
 from jax.extend.core import Primitive
 from jax.interpreters import ad, batching, mlir
 
-from ..._errors import UnsupportedOperationError
+from ...core.errors import UnsupportedOperationError
 from ._internals import check_inside, over_batch, traced, weakref_cache_key_types
 from ._specs import still
 

@@ -10,8 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 
-from ..._cotangent import Spec
-from ..._errors import UnsupportedOperationError
+from ...core.cotangent import Spec
+from ...core.errors import UnsupportedOperationError
 from ._captures import tracers_in
 
 

@@ -16,7 +16,7 @@ from typing import Any
 import jax
 from jax.extend.core import unmapped_aval
 
-from ... import _contract
+from ...operations import contract
 from ._internals import over_batch, weakref_cache_key_types
 from ._specs import ones
 
@@ -68,7 +68,7 @@ class Linear:
         return tuple(self.push(*args))
 
     def _transposing(self, mode: str, missing: str) -> Any:
-        return _contract.transposing(
+        return contract.transposing(
             self.operation, self.pull, mode=mode, missing=missing
         )
 

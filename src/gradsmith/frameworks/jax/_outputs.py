@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from ... import _tree
+from ...core import trees
 
 
 class _Place:
@@ -34,7 +34,7 @@ def flattened(outputs: Any) -> tuple[list[Any], Any]:
             return y
         return _PLACE
 
-    return ys, _tree.map(place, outputs)
+    return ys, trees.map(place, outputs)
 
 
 _KEEP: Any = object()
@@ -51,4 +51,4 @@ def rebuilt(template: Any, ys: Sequence[Any], static: Any = _KEEP) -> Any:
             return next(rest)
         return leaf if static is _KEEP else static
 
-    return _tree.map(fill, template)
+    return trees.map(fill, template)

@@ -15,7 +15,7 @@ from jax.core import Tracer, eval_jaxpr
 from jax.extend.core import ClosedJaxpr, Literal
 from jax.interpreters.partial_eval import dce_jaxpr_consts
 
-from ..._errors import UnsupportedOperationError
+from ...core.errors import UnsupportedOperationError
 from ._call import Ran
 from ._custom import Custom
 from ._internals import naming, naming_inputs, traced, without_values

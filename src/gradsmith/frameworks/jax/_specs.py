@@ -11,7 +11,7 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jax.interpreters import ad
 
-from ..._cotangent import Spec
+from ...core.cotangent import Spec
 from ._internals import varying_axes
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..._application import HINTS
-from ..._arrays import DESCRIBE
-from ..._parameters import Bound
+from ...core.arrays import DESCRIBE
+from ...operations.application import HINTS
+from ...operations.parameters import Bound
 from . import _eager, _graph, _private, _tensors
 from ._host import host
 from ._private import pass_on, tracing_type

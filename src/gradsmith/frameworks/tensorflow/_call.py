@@ -10,7 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from ... import _contract
+from ...operations import contract
 from ._private import EagerTensor, pass_on, tapes_see
 from ._rules import Rules
 from ._tensors import dense
@@ -60,12 +60,12 @@ class Call(Rules):
 
     def _meant(self, gradient: Any, i: int, missing: Any) -> Any:
         """What a checked gradient stands for, as a tensor."""
-        if isinstance(gradient, _contract.NotDifferentiable):
+        if isinstance(gradient, contract.NotDifferentiable):
             if missing is not None:
                 return missing(i)
             name = self.application.name_of(i)
-            raise _contract.no_gradient(self.operation.name, name, gradient.why)
-        if gradient is None or gradient is _contract.zero:
+            raise contract.no_gradient(self.operation.name, name, gradient.why)
+        if gradient is None or gradient is contract.zero:
             return self.filled(i, 0)
         return dense(gradient, self.operation.name)
 
@@ -74,7 +74,7 @@ class Call(Rules):
             given = dict(zip(wanted, dxs, strict=True))
             return self.tangents([given.get(i) for i in range(self.arrays)])
 
-        with _contract.transposing(self.operation, None, mode="reverse", missing="vjp"):
+        with contract.transposing(self.operation, None, mode="reverse", missing="vjp"):
             ones = [self.filled(i, 1) for i in wanted]
             found = dict(zip(wanted, _transposed(tangents, ones, dys), strict=True))
         return [found.get(i) for i in range(self.arrays)]
@@ -101,7 +101,7 @@ class Call(Rules):
 
     def _transposed_gradients(self, ys: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
         vjp = self.application.vjp
-        with _contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
+        with contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
             if self.check is not None:
                 self.check()
             call = self.apart()
@@ -114,7 +114,7 @@ class Call(Rules):
 
     def refuse(self, *dxs: Any) -> list[Any]:
         vjp = self.application.vjp
-        with _contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
+        with contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
             raise AssertionError("there is a transpose, and nobody asked for it")
 
 

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..._parameters import Bound
-from ..._takes import takes
+from ...core.arity import takes
+from ...operations.parameters import Bound
 from ._private import add_op_callback, orders_of, remove_op_callback
 from ._tensors import is_floating
 

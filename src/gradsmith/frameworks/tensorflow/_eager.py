@@ -14,10 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from ... import _tree
-from ..._application import run_body
-from ..._parameters import Bound
-from ..._takes import takes
+from ...core import trees
+from ...core.arity import takes
+from ...operations.application import run_body
+from ...operations.parameters import Bound
 from ._call import Call
 from ._captured import Uses, captured_by_closure, followed, takes_variables
 from ._opaque import check_of
@@ -121,7 +121,7 @@ class _Run:
         if type(outputs) is EagerTensor:
             self.ys = [outputs] if is_floating(outputs) else []
         else:
-            self.ys = [y for y in _tree.leaves(outputs) if has_gradient(y)]
+            self.ys = [y for y in trees.leaves(outputs) if has_gradient(y)]
         rule = self.grad or operation.vjp_rule
         taken = rule is not None and takes(rule).variables
         self.variables = self.tape.variables() if taken else []
@@ -153,10 +153,10 @@ class _Run:
         if type(self.outputs) is EagerTensor:
             return ys[0]
         rest = iter(ys)
-        return _tree.map(lambda y: next(rest) if has_gradient(y) else y, self.outputs)
+        return trees.map(lambda y: next(rest) if has_gradient(y) else y, self.outputs)
 
 
 def _as_tensors(outputs: Any, name: str) -> Any:
     if type(outputs) is EagerTensor:
         return outputs
-    return _tree.map(lambda y: as_output(y, name), outputs)
+    return trees.map(lambda y: as_output(y, name), outputs)

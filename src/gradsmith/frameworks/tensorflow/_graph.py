@@ -12,10 +12,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from ... import _tree
-from ..._application import run_body
-from ..._parameters import Bound
-from ..._takes import takes
+from ...core import trees
+from ...core.arity import takes
+from ...operations.application import run_body
+from ...operations.parameters import Bound
 from ._call import Call
 from ._captured import captured_by_closure
 from ._cells import with_captured
@@ -103,8 +103,8 @@ class _Run:
         start = default_graph().version + 1  # the last operation's number
         with VariableWatcher() as watcher:
             outputs, self.grad = run_body(operation, bound.with_leaves(xs))
-        self.outputs = _tree.map(lambda y: self._output(y), outputs)
-        self.ys = [y for y in _tree.leaves(self.outputs) if has_gradient(y)]
+        self.outputs = trees.map(lambda y: self._output(y), outputs)
+        self.ys = [y for y in trees.leaves(self.outputs) if has_gradient(y)]
         rule = self.grad or operation.vjp_rule
         taken = rule is not None and takes(rule).variables
         self.variables = list(watcher.watched_variables()) if taken else []
@@ -145,4 +145,4 @@ class _Run:
     def with_outputs(self, ys: Sequence[Any]) -> Any:
         """The outputs with others in the places of those that have gradients."""
         rest = iter(ys)
-        return _tree.map(lambda y: next(rest) if has_gradient(y) else y, self.outputs)
+        return trees.map(lambda y: next(rest) if has_gradient(y) else y, self.outputs)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..._cotangent import Spec
-from ..._errors import NotDifferentiableError, UnsupportedOperationError
+from ...core.cotangent import Spec
+from ...core.errors import NotDifferentiableError, UnsupportedOperationError
 from ._private import compiled_by_xla, could_record, executing_eagerly, record_operation
 from ._sites import Node
 from ._tensors import is_floating

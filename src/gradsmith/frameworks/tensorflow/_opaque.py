@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ..._application import run_body
-from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound
+from ...core.errors import UnsupportedOperationError
+from ...operations.application import run_body
+from ...operations.parameters import Bound
 from ._private import could_record, orders_of
 from ._tensors import TensorSpec
 

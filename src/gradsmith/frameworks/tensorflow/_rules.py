@@ -7,9 +7,10 @@ from typing import Any, Self
 
 import tensorflow as tf
 
-from ... import _contract, _tree
-from ..._application import Application
-from ..._parameters import Bound
+from ...core import trees
+from ...operations import contract
+from ...operations.application import Application
+from ...operations.parameters import Bound
 from ._cells import with_captured
 from ._private import EagerTensor, pass_on
 from ._tensors import TensorSpec, dense, has_gradient, is_known, specs_of
@@ -69,7 +70,7 @@ class Rules:
             xs,
             grad=None,
             bound=application.bound.with_leaves(xs),
-            y=_tree.map(lambda y: next(rest) if has_gradient(y) else y, application.y),
+            y=trees.map(lambda y: next(rest) if has_gradient(y) else y, application.y),
         )
 
     def _with(self, inputs: Sequence[Any], **given: Any) -> Self:
@@ -119,14 +120,14 @@ class Rules:
         ys = self.ys()
         return [
             tf.zeros_like(y)
-            if dy is None or dy is _contract.zero
+            if dy is None or dy is contract.zero
             else dense(dy, self.operation.name)
             for dy, y in zip(flat, ys, strict=True)
         ]
 
     def ys(self) -> list[Any]:
         """The outputs that have gradients."""
-        return [y for y in _tree.leaves(self.application.y) if has_gradient(y)]
+        return [y for y in trees.leaves(self.application.y) if has_gradient(y)]
 
     def filled(self, i: int, value: float) -> Any:
         """A tensor like an input, of zeros, ones or NaN."""

@@ -15,7 +15,7 @@ from typing import Any
 from uuid import uuid4
 from weakref import WeakValueDictionary
 
-from ..._errors import UnsupportedOperationError
+from ...core.errors import UnsupportedOperationError
 from ._call import Call
 from ._private import (
     default_graph,

@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ... import _tree
-from ..._application import OutputSpecs
-from ..._arrays import framework_of
-from ..._cotangent import Spec
-from ..._errors import GradientContractError, GradsmithError
+from ...core import trees
+from ...core.arrays import framework_of
+from ...core.cotangent import Spec
+from ...core.errors import GradientContractError, GradsmithError
+from ...operations.application import OutputSpecs
 from ._private import EagerTensor, SymbolicTensor
 
 _FLOATING = {
@@ -106,7 +106,7 @@ def specs_of(outputs: Any) -> OutputSpecs:
         flat.append(TensorSpec(y))
         return flat[-1]
 
-    return OutputSpecs(_tree.map(spec_of, outputs), flat)
+    return OutputSpecs(trees.map(spec_of, outputs), flat)
 
 
 def has_gradient(y: Any) -> bool:

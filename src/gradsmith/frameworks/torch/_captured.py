@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound
+from ...core.errors import UnsupportedOperationError
+from ...operations.parameters import Bound
 from ._specs import TensorSpec
 
 Variable = tuple[torch.Tensor, TensorSpec]  # one that a rule speaks for

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ... import _tree
+from ...core import trees
 
 _NUMBERS = {bool, int, float, complex, str}
 
@@ -159,9 +159,9 @@ def _taken(value: Any, tensors: list[Any], seen: Any) -> Any:
         parts = (value.func, value.args, value.keywords)
         taken = _taken(parts, tensors, seen)
         return value if taken is parts else _Partial(taken)
-    elif not _tree.is_leaf(value):
-        taken = _tree.map(lambda leaf: _taken(leaf, tensors, seen), value)
-        pairs = zip(_tree.leaves(taken), _tree.leaves(value), strict=True)
+    elif not trees.is_leaf(value):
+        taken = trees.map(lambda leaf: _taken(leaf, tensors, seen), value)
+        pairs = zip(trees.leaves(taken), trees.leaves(value), strict=True)
         if any(a is not b for a, b in pairs):
             return taken
     return value
@@ -176,6 +176,6 @@ def _given(value: Any, tensors: Sequence[torch.Tensor], made: Any) -> Any:
     if value.__class__ is _Partial:
         fn, args, keywords = _given(value.parts, tensors, made)
         return partial(fn, *args, **keywords)
-    if _tree.is_leaf(value):
+    if trees.is_leaf(value):
         return value
-    return _tree.map(lambda leaf: _given(leaf, tensors, made), value)
+    return trees.map(lambda leaf: _given(leaf, tensors, made), value)

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from ..._application import Application, run_body
-from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound
+from ...core.errors import UnsupportedOperationError
+from ...operations.application import Application, run_body
+from ...operations.parameters import Bound
 from .. import OPERATIONS
 from . import _eager, _transformed
 from ._autocast import entered, states

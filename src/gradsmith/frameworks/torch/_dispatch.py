@@ -6,9 +6,9 @@ from typing import Any
 
 import torch
 
-from ..._arrays import QUICK
-from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound
+from ...core.arrays import QUICK
+from ...core.errors import UnsupportedOperationError
+from ...operations.parameters import Bound
 from . import _compiled, _eager, _export, _quick, _tracing, _transformed  # noqa: F401
 from ._private import has_forward_level, is_exporting, is_scripting, is_transformed
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import torch
 
-from ... import _tree
-from ..._application import run_body
-from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound
-from ..._takes import takes
+from ...core import trees
+from ...core.arity import takes
+from ...core.errors import UnsupportedOperationError
+from ...operations.application import run_body
+from ...operations.parameters import Bound
 from ._autocast import entered, states
 from ._captured import Captured, Variable, captured_by, gradients_again, variables_of
 from ._outputs import Outputs, as_tensor
@@ -93,7 +93,7 @@ def plain(operation: Any, bound: Bound) -> Any:
     returned, _ = run_body(operation, bound)
     if isinstance(returned, torch.Tensor):
         return returned
-    return _tree.map(lambda y: as_tensor(operation, y), returned)
+    return trees.map(lambda y: as_tensor(operation, y), returned)
 
 
 def _inputs(captured: Captured | None) -> list[torch.Tensor]:

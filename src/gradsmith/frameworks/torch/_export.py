@@ -15,10 +15,10 @@ from typing import Any
 import torch
 from torch.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
 
-from ... import _tree
-from ..._application import run_body
-from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound
+from ...core import trees
+from ...core.errors import UnsupportedOperationError
+from ...operations.application import run_body
+from ...operations.parameters import Bound
 from .. import OPERATIONS
 from . import _eager
 from ._nodes import decoded, encoded, numbered, refusing, with_tensors
@@ -120,7 +120,7 @@ def _differentiable(
     from ._dispatch import call
 
     outputs = call(*_bound(xs, reference, text))
-    return [y for y in _tree.leaves(outputs) if isinstance(y, torch.Tensor)]
+    return [y for y in trees.leaves(outputs) if isinstance(y, torch.Tensor)]
 
 
 _library.impl("apply", _body, "CompositeExplicitAutograd")

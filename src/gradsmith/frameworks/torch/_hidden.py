@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ... import _tree
+from ...core import trees
 
 # What has none, or (modules, with their parameters) none that a body computed
 PLAIN = {
@@ -42,8 +42,8 @@ def hidden_in(grad: Any) -> list[torch.Tensor]:
             todo += [(part, is_inside) for part in parts]
         elif value.__class__ is MethodType:
             todo += [(value.__func__, is_inside), (value.__self__, True)]
-        elif not _tree.is_leaf(value):
-            todo += [(part, is_inside) for _, part in _tree.children(value) or ()]
+        elif not trees.is_leaf(value):
+            todo += [(part, is_inside) for _, part in trees.children(value) or ()]
         elif not isinstance(value, (torch.nn.Module, type)):
             todo += [(part, True) for part in _attributes(value)]
     return found

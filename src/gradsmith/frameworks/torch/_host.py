@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from ..._cotangent import Spec
-from ..._errors import UnsupportedOperationError
-from ..._pool import is_held_once
+from ...core.cotangent import Spec
+from ...core.errors import UnsupportedOperationError
+from ...core.pool import is_held_once
 from ._levels import levels_of
 from ._private import has_forward_level, is_in_mode, is_transformed
 from ._specs import is_numpy_dtype, native_dtype

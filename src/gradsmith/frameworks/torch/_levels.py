@@ -12,7 +12,7 @@ from torch._functorch.pyfunctorch import (
 )
 from torch.autograd import forward_ad
 
-from ..._errors import UnsupportedOperationError
+from ...core.errors import UnsupportedOperationError
 from ._captured import require_same
 from ._private import below_transforms
 from ._specs import has_gradient

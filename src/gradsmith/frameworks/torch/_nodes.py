@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from ..._errors import UnsupportedOperationError
+from ...core.errors import UnsupportedOperationError
 
 _CONSTANTS = (int, float, complex, bool, str, type(None), torch.dtype, torch.device)
 _CLASS, _OBJECT = "gradsmith: a dataclass of", "gradsmith: an object"

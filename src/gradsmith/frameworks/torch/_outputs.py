@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ... import _tree
-from ..._application import OutputSpecs
-from ..._errors import UnsupportedOperationError
+from ...core import trees
+from ...core.errors import UnsupportedOperationError
+from ...operations.application import OutputSpecs
 from ._specs import TensorSpec, has_gradient
 
 
@@ -29,7 +29,7 @@ class Outputs:
             self.flat.append(outputs)
             self.varied = [0] if has_gradient(outputs) else []
         else:
-            self.structure = _tree.map(lambda y: self._place(operation, y), outputs)
+            self.structure = trees.map(lambda y: self._place(operation, y), outputs)
             self.varied = [i for i, y in enumerate(self.flat) if has_gradient(y)]
 
     def _place(self, operation: Any, y: Any) -> Any:
@@ -43,7 +43,7 @@ class Outputs:
         """Others in the structure of the outputs."""
         if self.structure == 0:
             return flat[0]
-        return _tree.map(
+        return trees.map(
             lambda place: place.value if isinstance(place, _Static) else flat[place],
             self.structure,
         )
@@ -53,7 +53,7 @@ class Outputs:
         if self.structure == 0:
             return OutputSpecs(specs[0] if specs else None, [*specs])
         mine = dict(zip(self.varied, specs, strict=True))
-        tree = _tree.map(
+        tree = trees.map(
             lambda place: None if isinstance(place, _Static) else mine.get(place),
             self.structure,
         )

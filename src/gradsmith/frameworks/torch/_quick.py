@@ -15,9 +15,9 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-from ... import _contract
-from ..._application import add_notes
-from ..._arrays import QUICK
+from ...core.arrays import QUICK
+from ...operations import contract
+from ...operations.application import add_notes
 from . import _eager
 from ._hidden import PLAIN
 from ._private import (
@@ -84,7 +84,7 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
             y, grad = returned
             returned = y if grad.__class__ is FunctionType else returned
         if grad.__class__ is not FunctionType:
-            returned, grad = _contract.split_outputs(operation.name, returned)
+            returned, grad = contract.split_outputs(operation.name, returned)
     if (
         returned.__class__ is _Tensor
         and not returned.requires_grad

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from ..._application import add_notes, run_body
+from ...operations.application import add_notes, run_body
 from . import _eager
 from ._autocast import entered
 from ._captured import not_the_same, require_same

@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from ..._application import Application, run_body
-from ..._parameters import Bound
+from ...operations.application import Application, run_body
+from ...operations.parameters import Bound
 from ._autocast import entered
 from ._closures import restored, stripped
 from ._hidden import hidden_in

@@ -7,8 +7,8 @@ from typing import Any
 
 import torch
 
-from ... import _contract
-from ..._application import Application
+from ...operations import contract
+from ...operations.application import Application
 from ._private import vjp
 
 
@@ -36,11 +36,11 @@ def gradients(
 
 def meant(application: Application, gradient: Any, spec: Any, i: int) -> Any:
     """What a checked gradient or tangent stands for."""
-    if gradient is None or gradient is _contract.zero:
+    if gradient is None or gradient is contract.zero:
         return spec.zeros()
-    if isinstance(gradient, _contract.NotDifferentiable):
+    if isinstance(gradient, contract.NotDifferentiable):
         name = application.name_of(i)
-        raise _contract.no_gradient(application.operation.name, name, gradient.why)
+        raise contract.no_gradient(application.operation.name, name, gradient.why)
     return spec.accepts(gradient)
 
 
@@ -74,7 +74,7 @@ def _transposed_gradients(
         return tuple(found[i] for i in given)
 
     specs: Any = application.outputs.flat
-    with _contract.transposing(
+    with contract.transposing(
         application.operation, application.vjp, mode="forward", missing="jvp"
     ):
         return _transpose(rule, specs, [dxs[i] for i in given])
@@ -89,7 +89,7 @@ def _transposed_tangents(
         given = dict(zip(wanted, dxs, strict=True))
         return tuple(tangents(application, [given.get(i) for i in range(len(specs))]))
 
-    with _contract.transposing(
+    with contract.transposing(
         application.operation, application.vjp, mode="reverse", missing="vjp"
     ):
         found = _transpose(rule, [specs[i] for i in wanted], dys)

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import torch
 
-from ..._application import Application, OutputSpecs, run_body
-from ..._parameters import Bound
+from ...operations.application import Application, OutputSpecs, run_body
+from ...operations.parameters import Bound
 from ._autocast import State
 from ._captured import Captured, Variable, not_the_same, require_same
 from ._closures import alike, restored, stripped

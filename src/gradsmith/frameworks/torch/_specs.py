@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ..._arrays import DESCRIBE
-from ..._cotangent import Spec
-from ..._errors import UnsupportedOperationError
+from ...core.arrays import DESCRIBE
+from ...core.cotangent import Spec
+from ...core.errors import UnsupportedOperationError
 
 
 class _Dtype:

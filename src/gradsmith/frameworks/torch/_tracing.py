@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ... import _arrays, _parameters, _takes, _tree
-from ..._late import once_imported
+from ...core import arity, arrays, trees
+from ...core.import_hooks import once_imported
+from ...operations import parameters
 from ._compiled import opaque, structure
 from ._guards import forget
 from ._nodes import name_of
@@ -22,11 +23,11 @@ from ._quick_node import Node, backward_in_graph
 
 
 def _read(fn: Any) -> Any:
-    return _takes.read_code(fn)
+    return arity.read_code(fn)
 
 
 def _kind(node: Any) -> Any:
-    return _tree.kind_of_type(type(node))
+    return trees.kind_of_type(type(node))
 
 
 def _framework_of(x: Any) -> str | None:
@@ -48,10 +49,10 @@ def _nothing() -> None:
 
 
 _SUBSTITUTES = {
-    _takes.takes: _read,
-    _parameters.method_of: _method_of,
-    _tree.kind_of: _kind,
-    _arrays.framework_of: _framework_of,
+    arity.takes: _read,
+    parameters.method_of: _method_of,
+    trees.kind_of: _kind,
+    arrays.framework_of: _framework_of,
     quick: _not_quick,
     Node.backward: backward_in_graph,
 }

@@ -13,10 +13,10 @@ from typing import Any
 
 import torch
 
-from ..._application import run_body
-from ..._errors import UnsupportedOperationError
-from ..._parameters import Bound
-from ..._takes import takes
+from ...core.arity import takes
+from ...core.errors import UnsupportedOperationError
+from ...operations.application import run_body
+from ...operations.parameters import Bound
 from ._autocast import entered, states
 from ._levels import alive, is_nested, levels_of, primal_of, require_one_order
 from ._outputs import Outputs

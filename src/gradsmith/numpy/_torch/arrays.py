@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from ..._late import once_imported
+from ...core.import_hooks import once_imported
 from .. import _dtypes
 from .._types import finfo as finfo
 

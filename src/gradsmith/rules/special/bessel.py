@@ -13,8 +13,8 @@ import numpy as np
 import scipy.special as sp
 from scipy.special import _ufuncs
 
-from ..._errors import UnsupportedOperationError
-from ..._rule import differentiable
+from ...core.errors import UnsupportedOperationError
+from ...core.rule import differentiable
 from ..arithmetic import finite, guard, over
 from ..axes import conj
 from ..elementwise import is_complex

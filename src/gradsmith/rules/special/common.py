@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..._errors import UnsupportedOperationError
-from ..._rule import RULES, elementwise, name_of
+from ...core.errors import UnsupportedOperationError
+from ...core.rule import RULES, elementwise, name_of
 from ..arithmetic import finite
 from ..wide import in_float64
 

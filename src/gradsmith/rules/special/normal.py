@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from ..._rule import elementwise, primitive
+from ...core.rule import elementwise, primitive
 from ..arithmetic import finite, guard, over
 from ..elementwise import is_complex
 from ..trigonometry import polynomial

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.special as sp
 
-from ..._cotangent import cast
-from ..._errors import UnsupportedOperationError
-from ..._rule import composite, differentiable, primitive
+from ...core.cotangent import cast
+from ...core.errors import UnsupportedOperationError
+from ...core.rule import composite, differentiable, primitive
 from ..arithmetic import guard, over
 from ..axes import as_array, by_lines, conj, kept_shape
 from ..wide import is_narrow, widen

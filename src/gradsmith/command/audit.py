@@ -1,0 +1,157 @@
+"""`gradsmith audit`: its options, and what it comes to."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+from rich.console import Console
+
+from ..core import arrays
+from ..core.errors import GradsmithError
+from .audit_display import Watch, show
+from .audited import Auditing, status_of, subjects_of
+from .following import INTERRUPTED
+from .options import json_option, require_file, write_json
+from .page import ready_for, say_where
+
+
+@click.command()
+@click.argument("targets", nargs=-1, required=True, metavar="TARGET...")
+@click.option(
+    "--domain",
+    nargs=2,
+    type=float,
+    metavar="LOW HIGH",
+    help="Inputs between these.  [default: all finite numbers]",
+)
+@click.option(
+    "--dtype",
+    type=click.Choice(["float16", "bfloat16", "float32", "float64"]),
+    default="float32",
+    show_default=True,
+)
+@click.option(
+    "--exhaustive/--sampled",
+    default=None,
+    help="All numbers, with a proven maximum.  [default: of 16 bits]",
+)
+@click.option("--points", type=click.IntRange(1), help="How many, if sampled.")
+@click.option("--seed", type=int, default=0, show_default=True)
+@click.option(
+    "--max-ulp",
+    type=click.FloatRange(0),
+    default=4.0,
+    show_default=True,
+    help="The largest error for the exit status.",
+)
+@click.option(
+    "--framework",
+    type=click.Choice([*arrays.NAMES]),
+    help="Where operations of ours are run.",
+)
+@click.option("-k", "--select", multiple=True, help="Only names that contain this.")
+@click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes.")
+@click.option("--dask", metavar="ADDRESS", help="A cluster's, as tcp://host:8786.")
+@click.option(
+    "--resume",
+    type=click.Path(dir_okay=False, path_type=Path),
+    metavar="FILE",
+    help="Keep what is done of --exhaustive here, and go on from there.",
+)
+@json_option
+@click.option("--html", "html_file", metavar="FILE", help="All results as a page.")
+def audit(
+    json_file: str | None,
+    html_file: str | None,
+    max_ulp: float,
+    dask: str | None,
+    **given: Any,
+) -> None:
+    """How accurate are values and gradients, against certified ones?
+
+    A TARGET is a path (ops.py, src/), a module (package.ops), one operation
+    (ops.py:name), or any function of a module by its name (torch:sinc,
+    torch.nn.functional:gelu, numpy:tanh).
+
+    Exit status: 0 all within --max-ulp, 1 something is beyond, 2 something could not be
+    judged.
+    """
+    require_file("--json", json_file)
+    ready_for("--html", html_file)
+    start, is_whole = time.perf_counter(), True
+    targets = given.pop("targets")
+    try:
+        subjects = [*subjects_of(targets, given.pop("select"))]
+    except GradsmithError as error:
+        raise click.UsageError(str(error)) from None
+    with _executor(dask) as executor:
+        auditing = Auditing(subjects, {**_options(**given), "executor": executor})
+        try:
+            with Watch(Console(stderr=True)) as watch:
+                auditing.go(watch)
+        except KeyboardInterrupt:
+            is_whole = False
+    seconds = time.perf_counter() - start
+    status = status_of(auditing.results, max_ulp) if is_whole else INTERRUPTED
+    if json_file is not None:
+        _write(json_file, auditing, max_ulp, seconds, status)
+    if json_file != "-":
+        show(auditing.results, max_ulp, seconds, Console())
+    if html_file is not None:
+        _write_page(html_file, auditing, ", ".join(targets))
+    if not is_whole:
+        file = given["resume"]
+        click.echo(f"stopped; go on with --resume {file or 'FILE'}", err=True)
+    sys.exit(status)
+
+
+def _options(points: int | None, **given: Any) -> dict[str, Any]:
+    """What was said, as `gs.audit` takes it."""
+    if points is not None:
+        given["points"] = points
+    given["domain"] = given["domain"] or None
+    return given
+
+
+@contextmanager
+def _executor(address: str | None) -> Iterator[Any]:
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise click.UsageError(
+            'Dask is not installed: pip install "gradsmith[cluster]"'
+        ) from None
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise click.UsageError(f"no cluster answers at {address}: {error}") from None
+    with client:
+        yield client.get_executor()
+
+
+def _write(
+    file: str, auditing: Auditing, limit: float, seconds: float, status: int
+) -> None:
+    document = {
+        "exit_status": status,
+        "max_ulp": limit,
+        "seconds": round(seconds, 3),
+        "results": [result.as_dict() for result in auditing.results],
+    }
+    write_json(file, document)
+
+
+def _write_page(file: str, auditing: Auditing, targets: str) -> None:
+    from ..report import page_of_audits, write
+
+    audits = [result.report for result in auditing.results if result.report is not None]
+    say_where(write(file, page_of_audits(audits, title=f"Accuracy of {targets}")))

@@ -1,0 +1,173 @@
+"""What is seen of an audit: a bar on stderr; table and regions in words on stdout."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from textwrap import wrap
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    Progress,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+from rich.table import Table
+from rich.text import Text
+
+from .audited import Audited
+from .display import NARROW, _plain
+
+COLUMNS = (
+    "", "operation", "framework", "dtype", "inputs", "value", "gradient", "lost bits",
+    "worst input", "time",
+)  # fmt: skip
+RIGHT = ("inputs", "value", "gradient", "lost bits", "time")
+SPARED = ("framework", "inputs", "time")  # in narrow terminals
+
+
+class Watch:
+    """A bar for what is being audited, with the time that is left."""
+
+    def __init__(self, console: Console) -> None:
+        self.console = console
+        self.progress = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            TaskProgressColumn(),
+            TextColumn("{task.fields[rate]}", style="dim"),
+            TimeElapsedColumn(),
+            TextColumn("left", style="dim"),
+            TimeRemainingColumn(),
+            console=console,
+            transient=True,
+        )
+
+    def __enter__(self) -> Watch:
+        if self.console.is_terminal:
+            self.progress.start()
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        if self.console.is_terminal:
+            self.progress.stop()
+
+    def __call__(self, label: str) -> Callable[[int, int], None]:
+        """What is told how many inputs are done."""
+        for task in self.progress.task_ids:
+            self.progress.remove_task(task)
+        name = label if len(label) <= 24 else "…" + label[-23:]
+        bar = self.progress.add_task(name, total=None, rate="")
+
+        def tell(done: int, total: int) -> None:
+            speed = self.progress.tasks[-1].speed
+            rate = f"{speed / 1e6:.1f} M/s" if speed and speed >= 1e5 else ""
+            self.progress.update(bar, completed=done, total=total, rate=rate)
+
+        return tell
+
+
+def show(
+    results: Sequence[Audited], limit: float, seconds: float, console: Console
+) -> None:
+    """The table, regions in words, and the summary."""
+    if results:
+        _show_table(results, limit, console)
+    for result in results:
+        _show_findings(result, limit, console)
+    console.print(Text(summary(results, limit, seconds), style="bold"))
+
+
+def summary(results: Sequence[Audited], limit: float, seconds: float) -> str:
+    if not results:
+        return "no operation was found"
+    beyond = sum(result.beyond(limit) for result in results)
+    failed = sum(not result.is_judged for result in results)
+    within = sum(r.is_judged and not r.beyond(limit) for r in results)
+    counts = [
+        (within, f"within {limit:g} ULP"),
+        (beyond, f"beyond {limit:g} ULP"),
+        (failed, "could not be judged"),
+    ]
+    words = ", ".join(f"{n} {what}" for n, what in counts if n)
+    return f"{words} in {seconds:.1f} s"
+
+
+def _mark(result: Audited, limit: float) -> Text:
+    if not result.is_judged:
+        return Text("!", style="magenta")
+    if result.beyond(limit):
+        return Text("✗", style="bold red")
+    return Text("✓", style="green")
+
+
+def _cells(result: Audited, limit: float) -> list[Any]:
+    report = result.report
+    if report is None:
+        return [_mark(result, limit), Text(result.label), *[Text("")] * 7,
+                Text(f"{result.seconds:.1f} s")]  # fmt: skip
+    from ..tools.audit.words import number
+
+    value, gradient = report.value, report.gradient
+    worst = gradient if gradient.judged else value
+    every = "all " if report.exhaustive else ""
+    return [
+        _mark(result, limit),
+        Text(result.label),
+        Text(report.framework),
+        Text(report.dtype),
+        Text(f"{every}{report.points:,}"),
+        *[_error(one, limit, number) for one in (value, gradient)],
+        Text(f"{worst.mean_bits:.2f}" if worst.judged else "-"),
+        Text(worst.worst_inputs[0] if worst.max_ulp > 0 else ""),
+        Text(f"{result.seconds:.1f} s"),
+    ]
+
+
+def _error(one: Any, limit: float, number: Any) -> Text:
+    if not one.judged:
+        return Text("-")
+    is_bad = one.wrong or one.max_ulp > limit
+    words = "wrong" if one.wrong else f"{number(one.max_ulp)} ULP"
+    return Text(words, style="red" if is_bad else "")
+
+
+def _show_table(results: Sequence[Audited], limit: float, console: Console) -> None:
+    rows = [_cells(result, limit) for result in results]
+    if not console.is_terminal:
+        for line in _plain([COLUMNS, *rows]):
+            console.print(line, soft_wrap=True, highlight=False, markup=False)
+        console.print()
+        return
+    spared = SPARED if console.width < NARROW else ()
+    kept = [i for i, name in enumerate(COLUMNS) if name not in spared]
+    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
+    for i in kept:
+        name = COLUMNS[i]
+        justify: Any = "right" if name in RIGHT else "left"
+        table.add_column(
+            name, justify=justify, overflow="fold", no_wrap=name != "operation"
+        )
+    for row in rows:
+        table.add_row(*[row[i] for i in kept])
+    console.print(table)
+    console.print()
+
+
+def _show_findings(result: Audited, limit: float, console: Console) -> None:
+    lines = [result.message, *result.details.splitlines()]
+    if result.report is not None:
+        from ..tools.audit.words import findings
+
+        found = findings(result.report)
+        lines = [f"{mark} {words}" for mark, words in found]
+    if not any(lines):
+        return
+    console.print(Text.assemble("── ", _mark(result, limit), f" {result.label}"))
+    for line in filter(None, lines):
+        for part in wrap(line, console.width - 2, subsequent_indent="  ") or [""]:
+            console.print(f"  {part}", highlight=False, markup=False, soft_wrap=True)
+    console.print()

@@ -1,0 +1,73 @@
+"""The operations that a module defines: ours, and those of loaded frameworks."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from ..operations.info import Subject, framework_of_native, subject_of
+from ..operations.operation import Operation
+
+_NATIVES = ("tensorflow", "jax", "torch")
+
+
+def operations_in(module: ModuleType) -> dict[str, Any]:
+    """The operations at the top of a module and in its classes, by their names.
+
+    Only those that it defines: what it imports is checked where it is defined.
+    """
+    found: dict[str, Any] = {}
+    for name, value in _members(module):
+        if any(value is known for known in found.values()):
+            continue
+        if is_defined_in(value, module.__name__):
+            found[name] = value
+    return found
+
+
+def _members(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    for name, value in list(vars(module).items()):
+        yield name, value
+        if inspect.isclass(value) and value.__module__ == module.__name__:
+            for inner, member in list(vars(value).items()):
+                if isinstance(member, staticmethod | classmethod):
+                    member = member.__func__
+                yield f"{name}.{inner}", member
+
+
+def is_defined_in(value: Any, module: str) -> bool:
+    """Whether something is an operation, and made in this module."""
+    if isinstance(value, Operation):
+        # One of another's function is at home where its rule is.
+        parts = (value, value.fn, value.vjp_rule, value.jvp_rule)
+        return any(_module_of(part) == module for part in parts)
+    if isinstance(value, ModuleType) or not callable(value):
+        return False
+    if inspect.isclass(value) and not _has_forward(value):
+        return False
+    subject = _native(value)
+    # One without a rule of its own (a forward-only custom_op) has nothing to check.
+    return subject is not None and bool(subject.altered) and subject.module == module
+
+
+def _has_forward(cls: type) -> bool:
+    """Whether a class may be a Function of PyTorch's that is not merely a base."""
+    home = _module_of(getattr(cls, "forward", None))
+    return home is not None and not home.startswith("torch.")
+
+
+def _module_of(value: Any) -> str | None:
+    return None if value is None else getattr(value, "__module__", None)
+
+
+def _native(value: Any) -> Subject | None:
+    """What is known of a framework's own operation."""
+    if inspect.ismethod(value) and value.__name__ == "apply":
+        return None  # of a class that is found itself
+    if not any(name in sys.modules for name in _NATIVES):
+        return None
+    name = framework_of_native(value)
+    return None if name is None else subject_of(value, name)

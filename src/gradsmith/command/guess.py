@@ -1,0 +1,177 @@
+"""Inputs for an operation without examples: guessed from its signature, by trial."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import GradsmithError
+from ..operations.info import (
+    Subject,
+    framework_for,
+    is_floating,
+    of_operation,
+    subject_of,
+)
+from ..operations.spec import spec
+from ..tools.check.inputs import from_specs
+from ..tools.check.kits import kit_for
+from ..tools.check.making import problem_of
+from ..tools.check.problem import Problem
+
+# Shapes of the first argument, and of the others: alike, broadcast, matrices to be
+# multiplied, matrix and vector.
+_SHAPES: list[tuple[Any, Any]] = [
+    ((3, 4), (3, 4)),
+    ((4,), (4,)),
+    ((3, 4), (4,)),
+    ((3, 4), (4, 5)),
+    ((4, 4), (4, 4)),
+    ((4, 4), (4,)),
+    ((3, 4), ()),
+    ((), ()),
+    ((2, 3, 4), (2, 3, 4)),
+    ((2, 3, 8, 8), (4, 3, 3, 3)),
+]
+_INTEGERS = ((3, 4), (3,))  # numbers of classes, one for each row
+_NUMBERS = {int: 2, bool: True, float: 0.75}
+_EVERYWHERE = (None, None)
+_INSIDE = (0.0, 1.0)  # for logarithms, roots and probabilities
+
+
+@dataclass(frozen=True)
+class Guess:
+    """Arguments with which an operation ran."""
+
+    args: tuple[Any, ...]
+    words: str
+
+
+class NoGuessError(GradsmithError):
+    """An operation ran with none of the inputs tried; `first` is what it raised."""
+
+    def __init__(self, op: Any, name: str, first: BaseException) -> None:
+        give = f"@{name}.example" if of_operation(op) else f"@gs.example({name})"
+        super().__init__(f"no inputs that were tried fit: give it an example by {give}")
+        self.first = first
+
+
+def guess(op: Any, framework: str | None, seed: int, owner: Any = None) -> Guess:
+    """Inputs with which an operation and its rule run, to finite values if possible.
+
+    `owner` is the class of a method.
+    """
+    name = framework_for(op, (), framework, caller="check()")
+    subject, kit = subject_of(op, name), kit_for(name)
+    first: BaseException | None = None
+    ranked: list[tuple[int, Guess]] = []
+    for each in _candidates(op, subject, seed, owner):
+        problem = problem_of(subject, kit, name, each.args, {})
+        try:
+            rank = _rank(problem)
+        except Exception as error:
+            first = first or error
+            continue
+        if rank == 0:
+            return each
+        ranked.append((rank, each))
+    if not ranked:
+        assert first is not None
+        raise NoGuessError(op, subject.name, first) from first
+    return min(ranked, key=lambda pair: pair[0])[1]
+
+
+def _rank(problem: Problem) -> int:
+    """0 for inputs with which all is well. That the body runs is the least."""
+    ys = problem.value(problem.xs)
+    if not all(np.all(np.isfinite(y)) for y in ys):
+        return 2
+    try:
+        point = problem.linear(problem.xs)
+        point.pull([np.ones_like(y) for y in point.ys])
+    except Exception:
+        return 1
+    return 0
+
+
+def _candidates(op: Any, subject: Subject, seed: int, owner: Any) -> Iterator[Guess]:
+    parameters = _required(subject.signature)
+    fixed = [_NUMBERS.get(_annotation(p)) for p in parameters]
+    if owner is not None and parameters and parameters[0].name == "self":
+        fixed[0] = _instance(op, owner, subject.name)
+    places = [i for i, x in enumerate(fixed) if x is None]
+    places = places or [i for i, x in enumerate(fixed) if isinstance(x, float)]
+    if not places:
+        raise GradsmithError(
+            f"{subject.name!r} takes no floating numbers, as far as its signature says "
+            "it, so that there is nothing to differentiate by"
+        )
+    for shapes in _SHAPES:
+        for low, high in (_EVERYWHERE, _INSIDE):
+            specs = [
+                spec(shapes[i > 0], low=low, high=high) for i in range(len(places))
+            ]
+            yield _with(fixed, places, parameters, from_specs(specs, seed))
+    if len(places) > 1:
+        kinds = [
+            spec(_INTEGERS[i > 0], "float64" if i == 0 else "int64")
+            for i in range(len(places))
+        ]
+        yield _with(fixed, places, parameters, from_specs(kinds, seed))
+
+
+def _instance(op: Any, owner: Any, name: str) -> Any:
+    try:
+        return owner()
+    except Exception as error:
+        raise NoGuessError(op, name, error) from error
+
+
+def _required(signature: inspect.Signature | None) -> list[inspect.Parameter]:
+    if signature is None:
+        return [inspect.Parameter("x", inspect.Parameter.POSITIONAL_ONLY)]
+    required = []
+    for p in signature.parameters.values():
+        if p.kind is p.VAR_POSITIONAL and not required:
+            required += [
+                p.replace(name=f"{p.name}{i}", kind=p.POSITIONAL_ONLY) for i in range(2)
+            ]
+        elif p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and (
+            p.default is p.empty or isinstance(p.default, float)
+        ):
+            required.append(p)
+        elif p.default is not p.empty:
+            break  # and so have all that follow
+    return required
+
+
+def _annotation(p: inspect.Parameter) -> Any:
+    names = {"int": int, "bool": bool, "float": float}
+    if p.annotation is p.empty:
+        return type(p.default) if isinstance(p.default, float) else None
+    return names.get(p.annotation, p.annotation) if _is_plain(p.annotation) else None
+
+
+def _is_plain(annotation: Any) -> bool:
+    return isinstance(annotation, str | type)
+
+
+def _with(
+    fixed: list[Any], places: list[int], parameters: list[Any], arrays: list[Any]
+) -> Guess:
+    args = list(fixed)
+    for i, x in zip(places, arrays, strict=True):
+        args[i] = x
+    pairs = zip(parameters, args, strict=True)
+    return Guess(tuple(args), ", ".join(f"{p.name} {_described(x)}" for p, x in pairs))
+
+
+def _described(x: Any) -> str:
+    if not isinstance(x, np.ndarray):
+        return repr(x) if isinstance(x, bool | int | float) else "made by default"
+    kind = "" if is_floating(x) else " of integers"
+    return f"{x.shape}{kind}"

@@ -1,0 +1,123 @@
+"""Options that commands share: what is run, and with which limits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..core import arrays
+from ..core.errors import GradsmithError
+from .limits import default_jobs, default_memory, size_of
+from .results import Journal
+from .run import Options, Run
+
+
+class Size(click.ParamType):
+    """An amount of memory."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: Any, ctx: Any) -> Any:
+        size = value if isinstance(value, int) else size_of(value)
+        if size is None:
+            self.fail(f"{value!r} is no size, such as 4GB or 500MB", param, ctx)
+        return size
+
+
+_RUN = (
+    click.argument("targets", nargs=-1, required=True, metavar="TARGET..."),
+    click.option(
+        "--framework",
+        type=click.Choice([*arrays.NAMES, "all"]),
+        help="Where operations of ours are run; those of another framework are left "
+        "out.",
+    ),
+    click.option("-k", "--select", multiple=True, help="Only names that contain this."),
+    click.option(
+        "--quick", is_flag=True, help="Leave out compilers, vmap and survival."
+    ),
+    click.option("--seed", type=int, default=0, show_default=True),
+    click.option(
+        "--jobs",
+        type=click.IntRange(1),
+        metavar="N",
+        help="Worker processes.  [default: one for each processor, at most 4]",
+    ),
+    click.option(
+        "--time-limit",
+        type=click.FloatRange(0, min_open=True),
+        default=60.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="For each operation.",
+    ),
+    click.option(
+        "--memory-limit",
+        type=Size(),
+        help="For each worker, such as 4GB.  [default: its part of 3/4 of the memory]",
+    ),
+    click.option(
+        "--resume",
+        type=click.Path(dir_okay=False, path_type=Path),
+        metavar="FILE",
+        help="Keep results here as they come; skip what is done and unchanged.",
+    ),
+    click.option(
+        "--allow-inconclusive", is_flag=True, help="They count as right for the status."
+    ),
+)
+
+
+def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """The targets, and the options of a run."""
+    for option in reversed(_RUN):
+        command = option(command)
+    return command
+
+
+def run_of(resume: Path | None, *, closely: bool = False, **given: Any) -> Run:
+    """The run that was asked for; what can't be run is wrong usage."""
+    try:
+        return Run(_options(closely=closely, **given), Journal(resume))
+    except GradsmithError as error:
+        raise click.UsageError(str(error)) from None
+
+
+def _options(
+    quick: bool, jobs: int | None, memory_limit: int | None, **given: Any
+) -> Options:
+    jobs = jobs or default_jobs()
+    memory = memory_limit or default_memory(jobs)
+    return Options(thorough=not quick, jobs=jobs, memory_limit=memory, **given)
+
+
+json_option = click.option(
+    "--json",
+    "json_file",
+    is_flag=False,
+    flag_value="-",
+    metavar="[FILE]",
+    help="All results as JSON, in place of the table unless a file is given.",
+)
+
+
+def write_json(file: str, document: dict[str, Any]) -> None:
+    """Write a document to a file, or to the terminal (-)."""
+    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
+    if file == "-":
+        click.echo(text, nl=False)
+    else:
+        Path(file).write_text(text, encoding="utf-8")
+
+
+def require_file(option: str, file: str | None) -> None:
+    """Refuse a target that an option took for its file."""
+    if file and file != "-" and (Path(file).is_dir() or Path(file).suffix == ".py"):
+        hint = ", or say --json=-" if option == "--json" else ""
+        raise click.UsageError(
+            f"{option} would write to {file}: put the targets first{hint}"
+        )

@@ -1,0 +1,141 @@
+"""From targets to results: find the operations of each file, check each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from hashlib import sha256
+from importlib.util import find_spec
+
+from .. import __version__
+from ..core.arrays import NAMES
+from .pool import Pool
+from .results import Journal, Result
+from .sources import Source, sources_of
+from .tasks import Listing, Task
+
+
+@dataclass(frozen=True)
+class Options:
+    """What was asked for on the command line."""
+
+    targets: tuple[str, ...]
+    framework: str | None = None
+    seed: int = 0
+    thorough: bool = True
+    jobs: int = 1
+    time_limit: float = 60.0
+    memory_limit: int | None = None
+    select: tuple[str, ...] = ()
+    closely: bool = False  # with what a page shows beside the check
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something happened: operations were found, a result came, or time went by."""
+
+    result: Result | None = None
+    found: int = 0
+    doing: tuple[str, ...] = ()
+
+
+class Run:
+    """One run. `results` are in the order of the targets, however they came."""
+
+    def __init__(self, options: Options, journal: Journal) -> None:
+        self.options = options
+        self.journal = journal
+        self.sources = _distinct(options.targets)
+        self._places: dict[tuple[str, str, str], tuple[int, int]] = {}
+        self._results: list[Result] = []
+
+    def events(self) -> Iterator[Event]:
+        options = self.options
+        with Pool(
+            jobs=options.jobs, limit=options.time_limit, memory=options.memory_limit
+        ) as pool:
+            for source in self.sources:
+                known = self.journal.names.get((source.label, self._key(Task(source))))
+                if known is None:
+                    pool.add([Task(source)])
+                else:
+                    yield from self._listed(pool, source, known)
+            for answered in pool.answers():
+                if answered is None:
+                    yield Event(doing=tuple(pool.doing))
+                else:
+                    yield from self._answered(pool, *answered)
+
+    def _answered(
+        self, pool: Pool, task: Task, answer: Listing | Result
+    ) -> Iterator[Event]:
+        if isinstance(answer, Listing):
+            found = answer.operations
+            self.journal.found(task.source.label, self._key(task), found)
+            yield from self._listed(pool, task.source, found)
+            return
+        if not task.name:  # a file that can't be imported
+            self._place(task, 0)
+            yield Event(found=1)
+        result = replace(answer, key=self._key(task))
+        self.journal.add(result)
+        yield self._kept(result)
+
+    def _listed(
+        self, pool: Pool, source: Source, operations: list[list[str]]
+    ) -> Iterator[Event]:
+        """Ask for what is selected, but what was done before."""
+        options = self.options
+        asked = options.seed, options.thorough, options.closely
+        tasks = [
+            Task(source, name, framework, *asked)
+            for name, native in operations
+            if _is_selected(name, options.select)
+            for framework in _frameworks(native, options.framework)
+        ]
+        yield Event(found=len(tasks))
+        for i, task in enumerate(tasks):
+            self._place(task, i)
+            done = self.journal.done(source.label, task.name, self._key(task))
+            if done is None:
+                pool.add([task])
+            else:
+                yield self._kept(done)
+
+    def _key(self, task: Task) -> str:
+        """Changes if the file does, or what is asked for."""
+        options = self.options
+        asked = (__version__, task.framework, task.source.name, options.seed)
+        closely = ("closely",) if options.closely else ()
+        words = repr((*asked, options.thorough, *closely)).encode()
+        return f"{task.source.digest}-{sha256(words).hexdigest()[:16]}"
+
+    def _place(self, task: Task, i: int) -> None:
+        place = task.source.label, task.name, self._key(task)
+        self._places[place] = (self.sources.index(task.source), i)
+
+    def _kept(self, result: Result) -> Event:
+        self._results.append(result)
+        return Event(result=result)
+
+    @property
+    def results(self) -> list[Result]:
+        return sorted(self._results, key=lambda r: self._places[r.file, r.name, r.key])
+
+
+def _distinct(targets: Iterable[str]) -> list[Source]:
+    found = [source for target in targets for source in sources_of(target)]
+    return list(dict.fromkeys(found))
+
+
+def _is_selected(name: str, select: tuple[str, ...]) -> bool:
+    return not select or any(part in name for part in select)
+
+
+def _frameworks(native: str, asked: str | None) -> list[str]:
+    """Where an operation is checked: a framework's own in that framework alone."""
+    if native:
+        return [native] if asked in (None, "all", native) else []
+    if asked == "all":
+        return [name for name in NAMES if find_spec(name) is not None]
+    return [asked or ""]

@@ -1,0 +1,129 @@
+"""What is to be checked: files, folders and modules, found without importing any."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+from ..core.errors import GradsmithError
+
+# A file in a folder without any of these words defines no operation.
+_WORDS = re.compile(
+    rb"gradsmith|autograd|Function|custom_(gradient|vjp|jvp|op)|with_gradient"
+)
+_SKIPPED = {"__main__.py", "setup.py", "conftest.py"}
+_SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file as it was when the run began."""
+
+    file: str
+    root: str  # the folder that has to be on the path
+    module: str  # the name by which it is imported then
+    label: str  # the file as the user would write it
+    digest: str  # changes if the file does
+    name: str | None = None  # the only operation that is asked for
+
+
+def sources_of(target: str) -> list[Source]:
+    """The files that a target names: path, path:name, module or module:name.
+
+    >>> [source.module for source in sources_of("gradsmith.command.main:main")]
+    ['gradsmith.cli']
+    """
+    where, name = _parted(target)
+    path = Path(where)
+    if path.is_dir() and not name:
+        return list(_folder(path))
+    if path.is_file():
+        return [_file(path, name)]
+    if path.suffix == ".py" or "/" in where or "\\" in where:
+        raise GradsmithError(f"there is no file or folder {where!r}")
+    return _module(where, name)
+
+
+def _parted(target: str) -> tuple[str, str | None]:
+    where, colon, name = target.rpartition(":")
+    if colon and re.fullmatch(r"[\w.]+", name) and len(where) > 1:  # not C:\...
+        return where, name
+    return target, None
+
+
+def _folder(folder: Path) -> Iterator[Source]:
+    for path in sorted(folder.rglob("*.py")):
+        inside = path.relative_to(folder).parts
+        if path.name in _SKIPPED or any(map(_is_skipped, inside[:-1])):
+            continue
+        if (folder / inside[0] / "pyvenv.cfg").exists():
+            continue
+        if _WORDS.search(path.read_bytes()):
+            yield _file(path, None)
+
+
+def _is_skipped(folder: str) -> bool:
+    return folder.startswith(".") or folder in _SKIPPED_FOLDERS
+
+
+def _file(path: Path, name: str | None) -> Source:
+    path = path.resolve()
+    root, parts = path.parent, [path.stem]
+    while (root / "__init__.py").exists():
+        parts.insert(0, root.name)
+        root = root.parent
+    if path.stem == "__init__" and len(parts) > 1:
+        parts.pop()
+    digest = sha256(path.read_bytes()).hexdigest()[:16]
+    return Source(str(path), str(root), ".".join(parts), _label(path), digest, name)
+
+
+def _label(path: Path) -> str:
+    here = Path.cwd()
+    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+
+
+def _module(name: str, operation: str | None) -> list[Source]:
+    spec = _spec(name)
+    if spec is None or not (spec.origin or spec.submodule_search_locations):
+        raise GradsmithError(
+            f"there is no file, folder or module {name!r}\n  what to do: give a path, "
+            "such as ops.py or src/, or a module that can be imported from here"
+        )
+    if spec.submodule_search_locations and operation is None:
+        return [
+            source
+            for folder in spec.submodule_search_locations
+            for source in _folder(Path(folder))
+        ]
+    if spec.origin is None or not spec.origin.endswith(".py"):
+        raise GradsmithError(f"{name!r} is not written in Python: {spec.origin}")
+    return [_file(Path(spec.origin), operation)]
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Where a module is. `importlib.util.find_spec` would import its packages."""
+    path: Any = None
+    spec = None
+    parts = name.split(".")
+    for i in range(len(parts)):
+        spec = _found(".".join(parts[: i + 1]), path)
+        if spec is None:
+            return None
+        path = spec.submodule_search_locations
+        if path is None and i + 1 < len(parts):
+            return None
+    return spec
+
+
+def _found(name: str, path: Any) -> ModuleSpec | None:
+    if path is None:
+        path = [str(Path.cwd()), *sys.path]
+    found = (finder.find_spec(name, path) for finder in sys.meta_path)
+    return next((spec for spec in found if spec is not None), None)

@@ -1,0 +1,163 @@
+"""What a worker process is asked, and how it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..core.arrays import NAMES
+from ..core.errors import GradientContractError, GradsmithError
+from ..operations.examples import examples_of
+from ..operations.info import framework_of_native, of_operation
+from ..tools.check import check
+from ..tools.check.inputs import given
+from ..tools.check.model import Report
+from .discovery import operations_in
+from .guess import Guess, NoGuessError, guess
+from .loading import load, named, own_traceback
+from .results import Result, Status, plain
+from .sources import Source
+
+
+@dataclass(frozen=True)
+class Task:
+    """Find the operations of a file; or check one of them, if there is a name."""
+
+    source: Source
+    name: str = ""
+    framework: str = ""  # as the arrays are, if none is asked for
+    seed: int = 0
+    thorough: bool = True
+    closely: bool = False  # with what a page shows beside the check
+
+    @property
+    def doing(self) -> str:
+        label = self.source.label
+        return f"{label}:{self.name}" if self.name else label
+
+    def failed(self, message: str, **more: Any) -> Result:
+        where = NAMES.get(self.framework, "")
+        label = self.source.label
+        return Result(label, self.name, where, Status.FAILED, message, **more)
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The operations of a file, each with the framework that it belongs to, or ""."""
+
+    operations: list[list[str]]
+
+
+@dataclass(frozen=True)
+class Sofar:
+    """A result to which more may come; it stands if nothing does."""
+
+    result: Result
+
+
+def perform(task: Task, tell: Callable[[str | Sofar], None]) -> Listing | Result:
+    """Do what a task asks for, and say what is going on."""
+    tell("imported")
+    try:
+        module = load(task.source)
+    except BaseException as error:  # SystemExit too
+        return _raised(task, "could not be imported: ", error)
+    try:
+        if not task.name:
+            return Listing(_listed(module, task.source.name))
+        tell("checked")
+        checked = _checked(task, module)
+        return _closely(task, module, checked, tell) if task.closely else checked
+    except NoGuessError as error:
+        details = own_traceback(error.first, task.source.root)
+        return task.failed(str(error), details=details)
+    except GradientContractError as error:
+        return replace(task.failed(""), status=Status.WRONG, text=str(error))
+    except GradsmithError as error:
+        message, _, details = str(error).partition("\n")
+        return task.failed(message, details=details)
+    except BaseException as error:
+        return _raised(task, "raised ", error)
+
+
+def _raised(task: Task, what: str, error: BaseException) -> Result:
+    words = str(error).partition("\n")[0]
+    message = f"{what}{type(error).__name__}: {words}".rstrip(": ")
+    return task.failed(message, details=own_traceback(error, task.source.root))
+
+
+def _listed(module: Any, name: str | None) -> list[list[str]]:
+    found = operations_in(module)
+    if name is not None:
+        try:
+            found = {name: named(module, name)}
+        except AttributeError:
+            there = ", ".join(found) or "none"
+            raise GradsmithError(
+                f"there is no {name!r}; the operations here: {there}"
+            ) from None
+    return [[name, _framework(op)] for name, op in found.items()]
+
+
+def _framework(op: Any) -> str:
+    return "" if of_operation(op) else framework_of_native(op) or ""
+
+
+def _checked(task: Task, module: Any) -> Result:
+    op = named(module, task.name)
+    options: Any = {
+        "framework": task.framework or None,
+        "seed": task.seed,
+        "thorough": task.thorough,
+    }
+    if examples_of(op):
+        return _result(task, check(op, **options))
+    guessed = _guessed(task, module)
+    report = check(op, *guessed.args, **options)
+    note = f"without an example; inputs were guessed: {guessed.words}"
+    return _result(task, replace(report, notes=(*report.notes, note)))
+
+
+def _guessed(task: Task, module: Any) -> Guess:
+    owner, _, _ = task.name.rpartition(".")
+    return guess(
+        named(module, task.name),
+        task.framework or None,
+        task.seed,
+        named(module, owner) if owner else None,
+    )
+
+
+def _closely(
+    task: Task, module: Any, checked: Result, tell: Callable[[str | Sofar], None]
+) -> Result:
+    """A result with more to it, on the inputs of the check (its first example)."""
+    from ..report.closer import looks
+
+    op = named(module, task.name)
+    args = () if examples_of(op) else _guessed(task, module).args
+    todo = looks(
+        op,
+        given(op, args, {}, seed=task.seed)[0],
+        framework=task.framework or None,
+        seed=task.seed,
+        thorough=task.thorough,
+    )
+    more: dict[str, Any] = {}
+    for name, look in todo.items():
+        tell(Sofar(replace(checked, more=dict(more))))
+        tell(name)
+        more[name] = plain(look())
+    return replace(checked, more=more)
+
+
+def _result(task: Task, report: Report) -> Result:
+    return Result(
+        task.source.label,
+        task.name,
+        report.framework,
+        Status(report.verdict.value),
+        text=str(report),
+        report=plain(report.as_dict()),
+    )

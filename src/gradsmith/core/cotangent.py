@@ -1,0 +1,133 @@
+"""Bring a cotangent or a tangent to the shape and dtype of the value it belongs to."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .pool import is_held_once
+
+
+class Spec:
+    """The shape and dtype of an array, standing in for one that was not saved."""
+
+    __slots__ = ("dtype", "shape")
+
+    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+        self.shape = shape
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"Spec(shape={self.shape}, dtype={self.dtype})"
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.shape)
+
+    def zeros(self) -> Any:
+        return np.zeros(self.shape, self.dtype)
+
+    def describes(self, x: Any) -> bool:
+        """Whether x is an array of this shape and dtype."""
+        return (
+            getattr(x, "shape", None) == self.shape
+            and getattr(x, "dtype", None) == self.dtype
+        )
+
+
+def spec_of(x: Any) -> Spec:
+    """Return the spec of anything NumPy can read.
+
+    >>> spec_of([1.0, 2.0])
+    Spec(shape=(2,), dtype=float64)
+    """
+    if not hasattr(x, "dtype"):
+        x = np.asarray(x)
+    return Spec(x.shape, x.dtype)
+
+
+class Scattered:
+    """A cotangent that is zero but at the places `key`, where it is `values`.
+
+    The walk adds it to what is there in place, if nobody else holds that: a loop over
+    x[i] costs n, not n**2, and the maximum of 10**7 elements one pass.
+    """
+
+    __slots__ = ("distinct", "dtype", "key", "shape", "values")
+
+    def __init__(
+        self, key: Any, values: Any, shape: tuple[int, ...], *, distinct: bool
+    ) -> None:
+        self.key = key
+        self.values = values
+        self.shape = shape
+        self.dtype = values.dtype
+        self.distinct = distinct  # no element is named twice
+
+    def dense(self) -> np.ndarray:
+        return self.added_to(np.zeros(self.shape, self.dtype))
+
+    def added_to(self, total: Any) -> Any:
+        """The sum of both; `total` is given away by the caller."""
+        if isinstance(total, Scattered):
+            total = total.dense()
+        elif not isinstance(total, np.ndarray):  # a tensor, which is not changed
+            return total + self.dense()
+        elif not is_held_once(total):
+            total = total.copy()
+        if self.distinct:
+            total[self.key] += self.values
+        else:
+            np.add.at(total, self.key, self.values)
+        return total
+
+    def __add__(self, other: Any) -> Any:
+        return self.added_to(other)
+
+
+def broadcast_axes(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
+    """Axes of `shape` along which an array of shape `target` was repeated.
+
+    >>> broadcast_axes((4, 3, 2), (3, 1))
+    (0, 2)
+    """
+    extra = len(shape) - len(target)
+    stretched = (
+        extra + i for i, n in enumerate(target) if n == 1 and shape[extra + i] != 1
+    )
+    return (*range(extra), *stretched)
+
+
+def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
+    """Sum a cotangent over the axes along which `shape` was broadcast.
+
+    >>> unbroadcast(np.ones((4, 3)), (3,))
+    array([4., 4., 4.])
+    """
+    if dy.shape == shape:
+        return dy
+    return np.reshape(np.sum(dy, axis=broadcast_axes(dy.shape, shape)), shape)
+
+
+def cast(dx: Any, dtype: np.dtype[Any]) -> Any:
+    """Bring a cotangent or tangent to a dtype.
+
+    What belongs to a real value is real: the part of a complex cotangent that a real
+    change of the value can see.
+    """
+    if dx.dtype == dtype:
+        return dx
+    if dx.dtype.kind == "c" and dtype.kind != "c":
+        dx = np.real(dx)
+    return dx.astype(dtype)
+
+
+def project(dx: Any, like: Any) -> Any:
+    """Bring the cotangent of a value to that value's shape and dtype."""
+    return cast(unbroadcast(dx, like.shape), like.dtype)

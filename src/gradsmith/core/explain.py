@@ -1,0 +1,172 @@
+"""Why is this gradient None? The answer in words."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Mapping
+from types import FrameType
+from typing import Any, NamedTuple
+from weakref import ref
+
+from .errors import TapeError
+from .escapes import LEFT
+from .tape import Node, Traced, leading_to
+from .tensor import Variable
+
+_OURS = {"gradsmith", "numpy", "scipy", "functools", "contextlib", "copy", "pickle"}
+
+
+Silent = Mapping[Node, set[Node]]  # the inputs for which nodes had no cotangent
+
+
+class Loss(NamedTuple):
+    """A place where a followed value lost its gradient."""
+
+    where: str
+    why: str
+    file: str
+    line: int
+    node: ref[Node] | None = None
+
+    @classmethod
+    def here(cls, where: str, why: str, node: Node | None = None) -> Loss:
+        frame = sys._getframe(2)
+        while frame.f_back and _package(frame) in _OURS:
+            frame = frame.f_back
+        file, line = frame.f_code.co_filename, frame.f_lineno
+        return cls(where, why, file, line, None if node is None else ref(node))
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}: {self.where}: {self.why}"
+
+
+def _package(frame: FrameType) -> str:
+    return frame.f_globals.get("__name__", "").partition(".")[0]
+
+
+class Losses(dict[tuple[str, str, int], Loss]):
+    """The losses of a tape, the last one for each operation and line."""
+
+    def add(self, loss: Loss) -> None:
+        self[loss.where, loss.file, loss.line] = loss
+
+    def departures(self) -> list[Loss]:
+        """Where followed values became plain ones."""
+        return [loss for loss in self.values() if loss.why == LEFT]
+
+
+def explain(tape: Any, target: Any, source: Any, losses: Losses, silent: Silent) -> str:
+    """Say why the gradient of `target` with respect to `source` is what it is."""
+    trouble = _trouble_with_source(tape, source)
+    if trouble:
+        return trouble
+    start = tape.mark_of(source, reading=False)
+    if not isinstance(target, Traced):
+        return (
+            f"The target is a plain {type(target).__name__}, which no tape follows."
+            + _told(losses, start)
+        )
+    if target.dtype.kind not in "fcO":
+        return (
+            f"The target has dtype {target.dtype}; only floating and complex values "
+            "have gradients." + _told(losses, start)
+        )
+    end = tape.mark_of(target, reading=False)
+    if end is None:
+        return (
+            "Nothing that the target was computed from is followed by this tape."
+            + _told(losses, start)
+        )
+    if not reaches(end, start):
+        return (
+            "The target does not depend on the source through recorded operations."
+            + _told(losses, start)
+        )
+    return _on_the_way(tape, target, source, silent)
+
+
+def _on_the_way(tape: Any, target: Any, source: Any, silent: Silent) -> str:
+    """What the walk back meets: it is tried, unless what was saved is used up."""
+    connected = "The target depends on the source: it has a gradient."
+    try:
+        tape.probe(target, source)
+    except TapeError:
+        pass
+    except Exception as error:
+        return f"{connected} But asking raises {type(error).__name__}: {error}"
+    start, end = tape.mark_of(source), tape.mark_of(target)
+    if reaches(end, start, silent):
+        return connected
+    ends = [node for node in leading_to([start], [end]) if silent.get(node)]
+    return (
+        "The target depends on the source, but on every way there is an operation that "
+        "declares no gradient, so it is None:" + _list(map(_silence, ends))
+    )
+
+
+def _silence(node: Node) -> str:
+    """Which operation had no cotangent for an input; in its own words, if it can."""
+    own = getattr(node.rule, "silent", None)
+    if own:
+        return "; ".join(own.values())
+    note = getattr(node.rule, "note", "")
+    return f"{node.rule.name} has no gradient for an argument" + (note and f": {note}")
+
+
+def _trouble_with_source(tape: Any, source: Any) -> str | None:
+    if not isinstance(source, Traced):
+        return (
+            f"The source is a plain {type(source).__name__}. Make it a gs.Tensor, "
+            "watch it, and compute the target from that tensor."
+        )
+    if source.dtype.kind not in "fcO":
+        return (
+            f"The source has dtype {source.dtype}; only floating and complex values "
+            "have gradients. Convert it first: gs.Tensor(x, dtype=float)."
+        )
+    if tape.mark_of(source, reading=False) is not None:
+        return None
+    if isinstance(source, Variable):
+        if not source.trainable:
+            return (
+                f"The variable {source.name!r} is not trainable: call tape.watch on it."
+            )
+        if not tape.watch_variables:
+            return (
+                f"The variable {source.name!r} was not watched: the tape was opened "
+                "with watch_accessed_variables=False."
+            )
+        return f"The variable {source.name!r} was never read while the tape recorded."
+    return "The source was not watched: call tape.watch(source) before it is used."
+
+
+def reaches(end: Node, start: Node, silent: Silent | None = None) -> bool:
+    """Whether `end` was computed from `start`, on a way that has a gradient."""
+    seen, stack, silent = {end}, [end], silent or {}
+    while stack:
+        node = stack.pop()
+        if node is start:
+            return True
+        new = {p for p in node.inputs() if p.index >= start.index}
+        new -= seen | silent.get(node, set())
+        seen |= new
+        stack.extend(new)
+    return False
+
+
+def _told(losses: Losses, start: Node) -> str:
+    """What befell values computed from the source."""
+    told = []
+    for loss in losses.values():
+        node = loss.node and loss.node()
+        if node is None:
+            told.append(f"{loss} (or values of another source: the graph is gone)")
+        elif reaches(node, start):
+            told.append(str(loss))
+    if not told:
+        return ""
+    return " Values computed from the source lost their gradient at:" + _list(told)
+
+
+def _list(lines: Iterable[Any]) -> str:
+    return "".join(f"\n  {line}" for line in lines)

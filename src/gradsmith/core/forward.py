@@ -1,0 +1,179 @@
+"""ForwardAccumulator: forward mode with TensorFlow 2's interface."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import trees
+from .cotangent import cast, spec_of
+from .errors import GradsmithError, TapeError, UnsupportedOperationError
+from .escapes import LEFT
+from .explain import Loss, Losses
+from .rule import Function
+from .tape import (
+    Key,
+    Parts,
+    Scope,
+    Tape,
+    Traced,
+    leave_mark,
+    only,
+    state,
+    walk_back,
+)
+from .tensor import Tensor, unwrap, wrap
+from .unconnected import wants_zero
+
+
+class ForwardAccumulator(Scope):
+    """Carry tangents along with the operations: Jacobian times vector.
+
+    >>> x = Tensor([1.0, 2.0])
+    >>> with ForwardAccumulator(x, Tensor([1.0, 0.0])) as acc:
+    ...     y = x * x
+    >>> acc.jvp(y)
+    Tensor([2., 0.])
+    """
+
+    lifts = False
+    records_one = False
+    noun = "accumulator"
+
+    def __init__(self, primals: Any, tangents: Any) -> None:
+        self.key = Key(self)
+        self.losses = Losses()
+        self.leaves: dict[int, tuple[Traced, Any]] = {}
+        pairs: list[tuple[Any, Any]] = []
+        trees.map(lambda x, dx: pairs.append((x, dx)), primals, tangents)
+        for i, (x, dx) in enumerate(pairs):
+            if not isinstance(x, Traced):
+                raise TapeError(
+                    f"primals[{i}] is a {type(x).__name__}. Make it a tensor first: "
+                    "x = gs.Tensor(x)."
+                )
+            if x.dtype.kind not in "fcO":
+                raise GradsmithError(
+                    f"primals[{i}] has dtype {x.dtype}: only floating and complex "
+                    "tensors have tangents"
+                )
+            if id(x) in self.leaves:
+                raise GradsmithError(f"primals[{i}] is given twice: add its tangents")
+            self.leaves[id(x)] = (x, checked_tangent(x, dx, f"tangents[{i}]"))
+
+    def jvp(self, primals: Any, unconnected_gradients: str = "none") -> Any:
+        """Return the tangents of what was computed, else `None` (or zeros)."""
+        zero = wants_zero(unconnected_gradients)
+
+        def tangent(y: Any) -> Any:
+            dy = self.mark_of(y) if isinstance(y, Traced) else None
+            if dy is None and zero:
+                return wrap(spec_of(y).zeros())
+            return dy if dy is None or isinstance(dy, Tensor) else wrap(dy)
+
+        return trees.map(tangent, primals)
+
+    def mark_of(self, x: Traced) -> Any:
+        marks = x.marks
+        if marks is not None:
+            dx = marks.get(self.key)
+            if dx is not None:
+                return dx
+        leaf = self.leaves.get(id(x))
+        return None if leaf is None else leaf[1]
+
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
+        if why == LEFT and any(self.mark_of(x) is not None for x in xs):
+            self.losses.add(Loss.here(where, why))
+
+    def outside(self) -> tuple[Any, ...]:
+        """The recorders that may differentiate what this one computes."""
+        return state.recorders[: state.recorders.index(self)]
+
+    def record(
+        self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
+    ) -> None:
+        tangents = [self.mark_of(x) if isinstance(x, Traced) else None for x in inputs]
+        if all(dx is None for dx in tangents):
+            return
+        with only(self.outside()), np.errstate(all="ignore"):
+            dy = push(rule, tangents, call, kept)
+        if isinstance(y, Traced):
+            y, dy = (y,), (dy,)
+        for output, tangent in zip(y, dy, strict=True):
+            if tangent is not None and output.dtype.kind in "fcO":
+                leave_mark(output, self.key, tangent)
+
+
+def checked_tangent(x: Any, dx: Any, name: str) -> Any:
+    """A tangent in the shape and dtype of its primal."""
+    if not isinstance(dx, Traced):
+        dx = np.asarray(dx)
+    if dx.shape != x.shape or not np.can_cast(dx.dtype, x.dtype, "same_kind"):
+        raise GradsmithError(
+            f"{name} has shape {dx.shape} and dtype {dx.dtype}, its primal {x.shape} "
+            f"and {x.dtype}"
+        )
+    return cast(dx, x.dtype)
+
+
+def push(rule: Any, tangents: Sequence[Any], call: Any, y: Any) -> Any:
+    """The tangent of an operation's result: by its jvp, or by transposing its vjp."""
+    if not isinstance(rule, Function) or rule.pushes:
+        return rule.push(tangents, call, y)
+    tracked = [i for i, dx in enumerate(tangents) if dx is not None]
+    pull = rule.pullback(tracked, call, y)
+    if isinstance(y, (tuple, list)):
+        outputs = [spec_of(part).zeros() for part in y]
+        return transpose(
+            lambda dys: pull(Parts(enumerate(dys)), None),
+            outputs,
+            [tangents[i] for i in tracked],
+        )
+    (dy,) = transpose(
+        lambda dys: pull(dys[0], None),
+        [spec_of(y).zeros()],
+        [tangents[i] for i in tracked],
+    )
+    return dy
+
+
+class _Transposing(Tape):
+    """Follows the argument of a linear function; no part of it may get lost."""
+
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
+        if why == LEFT and any(self.mark_of(x) is not None for x in xs):
+            raise UnsupportedOperationError(
+                "the rule can't be transposed: a value that depends on its first "
+                f"argument leaves the functions that the engine records, by {where}"
+            )
+
+
+def transpose(
+    fn: Callable[[list[Any]], Sequence[Any]], point: list[Any], cotangents: list[Any]
+) -> list[Any]:
+    """Apply the transpose of a linear function, found by walking back through it.
+
+    For y = f(x) and its pullback dx = J'dy this gives J: the pullback is linear in dy,
+    so its own pullback, from a tangent of x, is the tangent of y.
+    """
+    tape = _Transposing(lifts=False, watch_variables=False)
+    xs = [wrap(x) for x in point]
+    nodes = [tape.follow(x) for x in xs]
+    outer = state.recorders
+    with only((*outer, tape)):
+        ys = fn(xs)
+    seeds: dict[Any, Any] = {}
+    for y, dy in zip(ys, cotangents, strict=True):
+        node = tape.mark_of(y) if isinstance(y, Traced) else None
+        if node is not None:
+            seeds[node] = seeds[node] + dy if node in seeds else dy
+        elif y is not None and np.any(unwrap(y)):
+            raise UnsupportedOperationError(
+                "the rule can't be transposed: its result does not depend on its first "
+                "argument through functions that the engine records"
+            )
+    found = walk_back(seeds, nodes, keep=False, prune=False)
+    return [found[node] for node in nodes]

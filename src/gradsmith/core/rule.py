@@ -1,0 +1,448 @@
+"""Rules: what is differentiable, how, on which domain, and where its kinks are.
+
+A rule is data about one NumPy function. There are five kinds, and each states its
+formula once for both modes:
+
+- `elementwise`: one partial derivative per argument,
+- `linear`: the transpose; the tangent is the function itself,
+- `bilinear`: one transpose per argument; the tangent is the product rule,
+- `differentiable`: a `vjp` and, where it is worth one, a `jvp`,
+- `composite`: the function written anew in functions that have rules,
+
+besides `nondifferentiable`, which declares a zero gradient and says why. The names of a
+partial's parameters say what is saved for it: `y` the result, `x` (or `x1`, `x2`, ...)
+the arguments. Of a `vjp`'s arguments only those in `saves` are kept; the others arrive
+as a `Spec` of shape and dtype.
+
+Cotangents follow TensorFlow's and PyTorch's convention for complex values: the gradient
+of a real loss points uphill, so `pull` is the conjugate transpose of `push`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from inspect import signature
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from .cotangent import Spec, cast, project, spec_of
+from .errors import UnsupportedOperationError
+from .pool import SMALLEST, large_product
+
+RULES: dict[Any, Rule] = {}
+_REAL = np.dtype(float)
+ONE = 1  # compared by identity: a product with it is not computed
+
+
+class Rule:
+    """What the engine knows of one function.
+
+    Attributes
+    ----------
+    fn, name : the function and how messages call it
+    domain : the interval of (real) arguments on which the value is finite
+    kinks : points where the derivative jumps or is infinite
+    note : what the rule gives there
+    """
+
+    fn: Callable[..., Any]
+    name: str
+    domain: tuple[float, float]
+    kinks: tuple[float, ...]
+    note: str
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        domain: tuple[float, float] = (-inf, inf),
+        kinks: tuple[float, ...] = (),
+        note: str = "",
+    ) -> None:
+        self.fn = fn
+        self.name = name_of(fn)
+        self.domain = domain
+        self.kinks = kinks
+        self.note = note
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} rule of {self.name}>"
+
+
+def name_of(fn: Any) -> str:
+    """How a function is written: `np.linalg.solve`, `scipy.special.erf`."""
+    module = getattr(fn, "__module__", None) or ""
+    if isinstance(fn, np.ufunc):
+        module = "numpy" if getattr(np, fn.__name__, None) is fn else "scipy.special"
+    name = getattr(fn, "__name__", repr(fn))
+    return f"{module}.{name}".replace("numpy.", "np.", 1).lstrip(".")
+
+
+# --- elementwise ---------------------------------------------------------------------
+
+
+class Elementwise(Rule):
+    """y[i] depends on x[i] alone: dx = dy * conj(partial), dy = sum of partial * dx."""
+
+    def __init__(self, fn: Any, *partials: Any, **facts: Any) -> None:
+        super().__init__(fn, **facts)
+        self.partials = partials
+        # What each partial is called with: -1 is y, other numbers are arguments.
+        self.wants = [_wanted(partial) for partial in partials]
+        self.quick = [
+            _quick(partial, wants)
+            for partial, wants in zip(partials, self.wants, strict=True)
+        ]
+
+    def pullback(self, tracked: Sequence[int], call: Sequence[Any], y: Any) -> Any:
+        pulls = [self.pull_one(i, call, y) for i in tracked]
+        return lambda dy, needs: [
+            pull(dy) if needs is None or needs[k] else None
+            for k, pull in enumerate(pulls)
+        ]
+
+    def pull_one(self, i: int, call: Sequence[Any], y: Any) -> Any:
+        """The function from dy to the cotangent of the i-th argument."""
+        partial = self.partials[i]
+        args = [y if j < 0 else call[j] for j in self.wants[i]]
+        spec = Spec(call[i].shape, call[i].dtype)
+        if args and y.dtype is spec.dtype and y.shape == spec.shape and _is_real(y):
+            if _is_large(y):
+                return lambda dy: _large_product(dy, partial, args)
+            return lambda dy: dy * partial(*args)
+        return lambda dy: _pull_edge(dy, partial, args, spec)
+
+    def push(self, tangents: Sequence[Any], call: Sequence[Any], y: Any) -> Any:
+        total = None
+        for dx, partial, wants in zip(tangents, self.partials, self.wants, strict=True):
+            if dx is not None and partial is not None:
+                p = (
+                    partial(*[y if j < 0 else call[j] for j in wants])
+                    if wants
+                    else partial
+                )
+                term = dx if p is ONE else p * dx
+                total = term if total is None else total + term
+        return None if total is None else fit(total, y)
+
+
+def _quick(partial: Any, wants: list[int]) -> tuple[Any, int | None] | None:
+    """The pullback dy * partial of a product that needs no fitting, without a closure.
+
+    `(partial, j)` stands for dy * partial(saved), where what is saved is the j-th
+    argument or, for -1, y; `(pull, None)` for pull(dy), which needs nothing.
+    """
+    if partial is None or len(wants) > 1:
+        return None
+    if wants:
+        return partial, wants[0]
+    return (_same if partial is ONE else lambda dy: dy * partial), None
+
+
+def _same(dy: Any) -> Any:
+    return dy
+
+
+def _is_real(y: Any) -> bool:
+    return y.dtype.kind == "f"
+
+
+def _is_large(y: Any) -> bool:
+    return y.__class__ is np.ndarray and y.nbytes >= SMALLEST
+
+
+def _large_product(dy: Any, partial: Any, args: Sequence[Any]) -> Any:
+    p = partial(*args)
+    is_new = getattr(p, "base", p) is None and all(p is not x for x in args)
+    return large_product(dy, p, is_mine=is_new)
+
+
+def _pull_edge(dy: Any, partial: Any, args: Any, spec: Spec) -> Any:
+    if partial is None:
+        return None
+    if partial.__class__ in (int, float):  # sum first, then scale what is left
+        dx = project(dy, spec)
+        return dx if partial is ONE else dx * partial
+    p = partial(*args) if args else partial
+    if isinstance(p, complex) or getattr(p, "dtype", _REAL).kind == "c":
+        p = p.conjugate()
+    return project(dy if p is ONE else dy * p, spec)
+
+
+def fit(dy: Any, y: Any) -> Any:
+    """Bring a tangent to the shape and dtype of the value it belongs to."""
+    dy = cast(dy, y.dtype)
+    return dy if dy.shape == y.shape else np.broadcast_to(dy, y.shape)
+
+
+def _wanted(partial: Any) -> list[int]:
+    if not callable(partial):
+        return []
+    if isinstance(partial, np.ufunc):  # of x, without a frame of Python: 0.1 us less
+        return [0]
+    code = getattr(partial, "__wrapped__", partial).__code__
+    names = code.co_varnames[: code.co_argcount]
+    return [-1 if n == "y" else int(n[1:] or 1) - 1 for n in names]
+
+
+def elementwise(fn: Any, *partials: Any, **facts: Any) -> None:
+    """Declare a function of corresponding elements by its partial derivatives.
+
+    A partial is a function whose parameters say what it needs (`y`, `x` or `x1`, `x2`,
+    ...), a number, or `None` for an argument that has no gradient.
+    """
+    RULES[fn] = Elementwise(fn, *partials, **facts)
+
+
+# --- functions of whole arrays -------------------------------------------------------
+
+
+class Function(Rule):
+    """A function of whole arrays, by its `vjp` and maybe its `jvp`.
+
+    The array arguments are `args[arrays]`; an argument that is a list counts as many
+    inputs, unless `lists` is false or there is one `vjp` per argument.
+    `vjp(dy, y, *args, **kwargs)` returns a cotangent for each array argument (a tuple
+    if there can be several), or is itself a tuple of functions, one for each.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        vjp: Callable[..., Any] | tuple[Callable[..., Any] | None, ...],
+        jvp: Callable[..., Any] | None = None,
+        *,
+        saves: str = "",
+        arrays: slice | int = 1,
+        lists: bool = True,
+        **facts: Any,
+    ) -> None:
+        super().__init__(fn, **facts)
+        self.lists = lists and not isinstance(vjp, tuple)
+        self.vjp = vjp
+        self.jvp = jvp
+        self.arrays = slice(0, arrays) if isinstance(arrays, int) else arrays
+        first = next(filter(None, vjp)) if isinstance(vjp, tuple) else vjp
+        self.saves_y = "y" in saves.split()
+        self.saved_args = _positions(first, saves)
+        names = first.__code__.co_varnames[2 : first.__code__.co_argcount]
+        self.out_at: Any = names.index("out") if "out" in names else inf
+
+    @property
+    def pushes(self) -> bool:
+        """Whether there is a `push`; else forward mode transposes the pullback."""
+        return self.jvp is not None
+
+    def inputs(self, args: Sequence[Any]) -> list[Any]:
+        """The arrays among the arguments, lists flattened."""
+        flat = []
+        for arg in args[self.arrays]:
+            flat.extend(arg) if isinstance(arg, (list, tuple)) else flat.append(arg)
+        return flat
+
+    def with_inputs(self, args: Sequence[Any], flat: Sequence[Any]) -> list[Any]:
+        """The arguments with other arrays in the places of the arrays."""
+        rest, args = iter(flat), list(args)
+        args[self.arrays] = [
+            [next(rest) for _ in arg] if isinstance(arg, (list, tuple)) else next(rest)
+            for arg in args[self.arrays]
+        ]
+        return args
+
+    def keeps(self, i: int, tracked: Sequence[int]) -> bool:
+        """Whether the i-th argument's value is needed for these inputs' cotangents."""
+        return i in self.saved_args
+
+    def bind(self, args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+        """Bring array arguments that were given by keyword to their positions."""
+        bound = signature(self.fn).bind(*args, **kwargs)
+        names = list(bound.signature.parameters)
+        stop = self.arrays.indices(len(names))[1]
+        given = [n for n in names[:stop] if n in bound.arguments]
+        if given != names[: len(given)]:
+            raise UnsupportedOperationError(
+                f"{self.name} is differentiated with its arrays in their positions"
+            )
+        arguments = dict(bound.arguments)
+        extra = arguments.pop("kwargs", {})
+        args = [arguments.pop(name) for name in given]
+        return args, {**arguments, **extra}
+
+    def pullback(self, tracked: Sequence[int], call: Any, y: Any) -> Any:
+        args, kwargs = call
+        start, stop, _ = self.arrays.indices(len(args))
+        kept = [
+            arg if not start <= i < stop or self.keeps(i, tracked) else specs_of(arg)
+            for i, arg in enumerate(args)
+        ]
+        likes = [spec_of(x) for x in self.inputs(args)]
+        kept_y = y if self.saves_y else specs_of(y)
+        several = isinstance(y, (tuple, list))
+
+        def pull(dy: Any, needs: Any) -> list[Any]:
+            wanted = tracked
+            if needs is not None:
+                wanted = [i for i, need in zip(tracked, needs, strict=True) if need]
+            dy = complete(dy, kept_y) if several else dy
+            dxs = self.cotangents(wanted, dy, kept_y, kept, kwargs)
+            return [
+                project(dxs[i], likes[i])
+                if i in wanted and dxs[i] is not None
+                else None
+                for i in tracked
+            ]
+
+        return pull
+
+    def cotangents(
+        self, wanted: Sequence[int], dy: Any, y: Any, args: Any, kwargs: Any
+    ) -> Sequence[Any]:
+        """A cotangent for each flat input, at least for the wanted ones."""
+        if isinstance(self.vjp, tuple):
+            return [
+                vjp(dy, y, *args, **kwargs) if i in wanted and vjp else None
+                for i, vjp in enumerate(self.vjp)
+            ]
+        dxs = self.vjp(dy, y, *args, **kwargs)
+        if not isinstance(dxs, (tuple, list)):
+            return [dxs]
+        return self.inputs(self.with_inputs(args, dxs)) if _nested(dxs) else dxs
+
+    def completed(self, tangents: Sequence[Any], args: Sequence[Any]) -> list[Any]:
+        """The tangents of all inputs, zeros where there is none."""
+        return [
+            spec_of(x).zeros() if dx is None else dx
+            for dx, x in zip(tangents, self.inputs(args), strict=True)
+        ]
+
+    def push(self, tangents: Sequence[Any], call: Any, y: Any) -> Any:
+        args, kwargs = call
+        dxs = self.completed(tangents, args)
+        assert self.jvp is not None
+        dy = self.jvp(dxs[0] if len(dxs) == 1 else dxs, y, *args, **kwargs)
+        return fit(dy, y) if not isinstance(y, (tuple, list)) else dy
+
+
+def _nested(dxs: Any) -> bool:
+    return any(isinstance(dx, (tuple, list)) for dx in dxs)
+
+
+def _positions(vjp: Any, saves: str) -> set[int]:
+    """Positions of the arguments called `saves` in `vjp(dy, y, *arguments)`."""
+    code = vjp.__code__
+    names = code.co_varnames[2 : code.co_argcount]
+    return {names.index(name) for name in saves.split() if name != "y"}
+
+
+def specs_of(x: Any) -> Any:
+    """The spec of an array, or the specs of a list of arrays."""
+    if isinstance(x, (tuple, list)):
+        return [spec_of(part) for part in x]
+    return spec_of(x)
+
+
+def complete(parts: Any, outputs: Sequence[Any]) -> list[Any]:
+    """The cotangents of all outputs, zero where none has come."""
+    return [
+        parts[i] if i in parts else spec_of(y).zeros() for i, y in enumerate(outputs)
+    ]
+
+
+class Linear(Function):
+    """Linear in its arrays together: the tangent is the function of the tangents."""
+
+    @property
+    def pushes(self) -> bool:
+        return True
+
+    def push(self, tangents: Sequence[Any], call: Any, y: Any) -> Any:
+        args, kwargs = call
+        dxs = self.completed(tangents, args)
+        return self.fn(*self.with_inputs(args, dxs), **kwargs)
+
+
+class Bilinear(Function):
+    """Linear in each of two arrays: the tangent is f(dx1, x2) + f(x1, dx2)."""
+
+    @property
+    def pushes(self) -> bool:
+        return True
+
+    def keeps(self, i: int, tracked: Sequence[int]) -> bool:
+        return 1 - (i - self.arrays.start) in tracked  # the other one's cotangent
+
+    def push(self, tangents: Sequence[Any], call: Any, y: Any) -> Any:
+        args, kwargs = call
+        xs, total = self.inputs(args), None
+        for i, dx in enumerate(tangents):
+            if dx is not None:
+                flat = [dx if i == j else x for j, x in enumerate(xs)]
+                term = self.fn(*self.with_inputs(args, flat), **kwargs)
+                total = term if total is None else total + term
+        return fit(total, y)
+
+
+def differentiable(fn: Any, vjp: Any, jvp: Any = None, **facts: Any) -> None:
+    """Declare a function by its `vjp` (and `jvp`; else forward mode transposes it)."""
+    RULES[fn] = Function(fn, vjp, jvp, **facts)
+
+
+def linear(fn: Any, transpose: Any, **facts: Any) -> None:
+    """Declare a linear function: `transpose(dy, y, *args, **kwargs)`, all as specs."""
+    RULES[fn] = Linear(fn, transpose, **facts)
+
+
+def bilinear(fn: Any, transpose1: Any, transpose2: Any, **facts: Any) -> None:
+    """Declare a function linear in each of two arrays by its two transposes.
+
+    The first is given the second array's value and the first's spec, and vice versa.
+    """
+    facts.setdefault("arrays", 2)
+    RULES[fn] = Bilinear(fn, (transpose1, transpose2), **facts)
+
+
+# --- neither -------------------------------------------------------------------------
+
+
+class Composite(Rule):
+    """A function written anew in functions that have rules."""
+
+    def __init__(self, fn: Any, definition: Callable[..., Any], **facts: Any) -> None:
+        super().__init__(fn, **facts)
+        self.definition = definition
+
+
+def composite(fn: Any, definition: Callable[..., Any], **facts: Any) -> None:
+    """Declare a function by a definition in functions that have rules."""
+    RULES[fn] = Composite(fn, definition, **facts)
+
+
+class Nondifferentiable(Rule):
+    """A function whose result carries no gradient, for a stated reason."""
+
+    def __init__(self, fn: Any, why: str, **facts: Any) -> None:
+        super().__init__(fn, **facts)
+        self.why = why
+
+
+def nondifferentiable(why: str, *fns: Any) -> None:
+    """Declare that these functions' results carry no gradient, and why."""
+    for fn in fns:
+        RULES[fn] = Nondifferentiable(fn, why)
+
+
+def primitive(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function of ours dispatch on its arguments as NumPy's own functions do."""
+
+    @wraps(fn)
+    def dispatched(*args: Any, **kwargs: Any) -> Any:
+        for arg in args:
+            overload = getattr(type(arg), "__array_function__", None)
+            if overload is not None and type(arg) is not np.ndarray:
+                return overload(arg, dispatched, (type(arg),), args, kwargs)
+        return fn(*args, **kwargs)
+
+    return dispatched

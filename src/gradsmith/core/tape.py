@@ -1,0 +1,390 @@
+"""The core: values with marks, recorders that leave them, and the walk back.
+
+A recorder (a tape, a forward accumulator) that is active sees every operation on traced
+values. A tape leaves a `Node` on the result, which knows its parents and what the rule
+saved; an accumulator leaves the result's tangent. Marks live on the values, so a graph
+dies with the last value that needs it, and recorders never meet each other's marks:
+any nesting of them, hence any order of derivative, is right.
+
+No dispatch and no rules here; a rule is anything with `pullback` and `push`, and for
+`record_one` with `quick` and `pull_one`.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable, MutableMapping, Sequence
+from heapq import heapify, heappop, heappush
+from itertools import count
+from typing import Any, Protocol, Self
+from weakref import ref
+
+from .cotangent import Scattered
+from .errors import TapeError
+from .pool import Large
+
+_next_index = count().__next__
+_new = object.__new__
+
+
+class Traced:
+    """A plain value and the marks that recorders have left on it."""
+
+    __slots__ = ("marks", "value")
+    trainable = False  # a variable says True and is watched when it is first read
+
+    def __init__(self, value: Any, marks: dict[Key, Any] | None = None) -> None:
+        self.value = value
+        self.marks = marks
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.value.shape
+
+    @property
+    def dtype(self) -> Any:
+        return self.value.dtype
+
+
+class Key:
+    """Under which a recorder leaves its marks; they mean nothing once it is gone."""
+
+    __slots__ = ("recorder",)
+
+    def __init__(self, recorder: Recorder) -> None:
+        self.recorder = ref(recorder)
+
+    def is_alive(self) -> bool:
+        recorder = self.recorder()
+        return recorder is not None and recorder.key is self
+
+
+def forget_the_dead(x: Traced) -> None:
+    """Drop the marks of recorders that are gone, and the graphs behind them.
+
+    What is saved with its marks would else keep alive, step after step, every tape that
+    a carried value has been through.
+    """
+    marks = x.marks
+    if marks:
+        for key in [key for key in marks if not key.is_alive()]:
+            marks.pop(key, None)
+
+
+NOTHING: Any = object()  # what a node has saved whose `pull` holds all that it needs
+
+
+class Node:
+    """One recorded operation: its inputs' nodes and the function that pulls back.
+
+    `pull(dy, needs)` returns a cotangent for each of the `parents`; `needs` is None or
+    says which of them are wanted. A single parent stands there without a sequence: then
+    it is `dy * pull(saved)`, or `pull(dy)` if nothing is saved.
+    """
+
+    __slots__ = ("__weakref__", "index", "parents", "pull", "rule", "saved")
+    parents: Any  # a node, or a sequence of nodes
+
+    def __init__(self, rule: Any, parents: Sequence[Node], pull: Any) -> None:
+        self.index = _next_index()
+        self.rule = rule
+        self.parents = parents
+        self.pull = pull
+        self.saved = NOTHING
+
+    def inputs(self) -> Sequence[Node]:
+        parents = self.parents
+        return (parents,) if isinstance(parents, Node) else parents
+
+    def pulled(self, dy: Any) -> Sequence[Any]:
+        """The cotangent of each input, from that of the result."""
+        if isinstance(self.saved, Large):
+            return (self.saved.product(dy, self.pull, keep=True),)
+        if self.saved is not NOTHING:
+            return (dy * self.pull(self.saved),)
+        one = isinstance(self.parents, Node)
+        return (self.pull(dy),) if one else self.pull(dy, None)
+
+
+class Recorder(Protocol):
+    """Whatever wants to see the operations on traced values.
+
+    `inputs` are the flat array arguments and `y` the result, or several. `call` and
+    `kept` are what the rule may save of the call and of its result: plain values,
+    unless somebody may differentiate what the rule computes from them.
+    """
+
+    key: Key
+    lifts: bool  # what rules compute for it later may be recorded by itself
+    records_one: bool  # has the shortcut `record_one`
+
+    def record(
+        self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
+    ) -> None: ...
+
+    def mark_of(self, x: Traced) -> Any: ...
+
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None: ...
+
+
+class _State(threading.local):
+    """What is going on in this thread."""
+
+    recorders: tuple[Recorder, ...] = ()  # outermost first
+    sole: Tape | None = None  # the only one, if it has the shortcut `record_one`
+    inside = ""  # the name of the function that is run by its definition in others
+
+
+state = _State()
+
+
+def activate(recorders: tuple[Recorder, ...]) -> None:
+    """Let exactly these recorders see what follows."""
+    state.recorders = recorders
+    alone: Any = recorders[0] if len(recorders) == 1 else None
+    state.sole = alone if alone is not None and alone.records_one else None
+
+
+class only:  # noqa: N801 (reads as a statement)
+    """Run a block with exactly these recorders active."""
+
+    __slots__ = ("before", "recorders")
+
+    def __init__(self, recorders: tuple[Recorder, ...]) -> None:
+        self.recorders = recorders
+
+    def __enter__(self) -> None:
+        self.before = state.recorders
+        activate(self.recorders)
+
+    def __exit__(self, *_: object) -> None:
+        activate(self.before)
+
+
+class Scope:
+    """A recorder that is active within a `with` block, and closed after it."""
+
+    noun = "recorder"  # how messages call it
+
+    def __enter__(self) -> Self:
+        if self in state.recorders:
+            raise TapeError(f"this {self.noun} is recording already")
+        activate((*state.recorders, self))  # type: ignore[arg-type]
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        activate(tuple(r for r in state.recorders if r is not self))
+
+
+class Parts(dict[int, Any]):
+    """The cotangents of an operation's several outputs, as far as they have come."""
+
+    def __add__(self, other: Parts) -> Parts:
+        for i, dy in other.items():  # nobody else holds self; copies would cost n**2
+            self[i] = self[i] + dy if i in self else dy
+        return self
+
+
+def _pull_output(i: int) -> Any:
+    """One of several outputs hands its cotangent to the operation."""
+    return lambda dy, needs: (Parts({i: dy}),)
+
+
+class Tape:
+    """Records operations on watched values for the walk back."""
+
+    def __init__(self, *, lifts: bool, watch_variables: bool) -> None:
+        self.lifts = lifts
+        self.records_one = not lifts
+        self.watch_variables = watch_variables
+        # Leaves are marked here: a mark on a variable would outlive the tape.
+        self.key = Key(self)  # a new one forgets all that was recorded
+        self.leaves: dict[int, tuple[Traced, Node]] = {}
+
+    def follow(self, x: Traced) -> Node:
+        if id(x) not in self.leaves:
+            self.leaves[id(x)] = (x, Node(None, (), None))
+        return self.leaves[id(x)][1]
+
+    def mark_of(self, x: Traced, *, reading: bool = True) -> Node | None:
+        """The node of a value, or None if this tape does not follow it.
+
+        A trainable variable is followed from its first reading on.
+        """
+        marks = x.marks
+        if marks is not None:
+            node = marks.get(self.key)
+            if node is not None:
+                return node
+        leaf = self.leaves.get(id(x))
+        if leaf is not None:
+            return leaf[1]
+        if reading and x.trainable and self.watch_variables:
+            return self.follow(x) if x.dtype.kind in "fcO" else None
+        return None
+
+    def record(
+        self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
+    ) -> None:
+        tracked, parents = [], []
+        for i, x in enumerate(inputs):
+            if isinstance(x, Traced):
+                node = self.mark_of(x)
+                if node is not None:
+                    tracked.append(i)
+                    parents.append(node)
+        if not tracked:
+            return
+        node = Node(rule, parents, rule.pullback(tracked, call, kept))
+        if isinstance(y, Traced):
+            leave_mark(y, self.key, node)
+            return
+        for i, output in enumerate(y):
+            if output.dtype.kind in "fcO":
+                leave_mark(output, self.key, Node(rule, (node,), _pull_output(i)))
+
+    def record_one(
+        self, rule: Any, i: int, parent: Node, call: Any, y: Traced, same: bool
+    ) -> None:
+        """`record` for an elementwise rule of which one input is followed.
+
+        `same` promises that x and y have one shape.
+        """
+        x, value, quick = call[i], y.value, rule.quick[i]
+        dtype = value.dtype
+        node = _new(Node)
+        node.index = _next_index()
+        node.rule = rule
+        node.parents = parent
+        if (
+            quick is not None
+            and dtype is x.dtype
+            and dtype.kind == "f"
+            and (same or x.shape == value.shape)
+        ):
+            node.pull, j = quick
+            node.saved = NOTHING if j is None else value if j < 0 else call[j]
+        else:
+            node.pull = rule.pull_one(i, call, value)
+            node.saved = NOTHING
+        y.marks = {self.key: node}
+
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
+        """A tape of which nobody asks why does not take note."""
+
+
+def marks_of(x: Traced) -> dict[Key, Any]:
+    """The marks with which another value stands for x to the active recorders."""
+    own, found = x.marks or {}, {}
+    for recorder in state.recorders:
+        # A mark may say that the value is not followed; `mark_of` does not tell.
+        mark = own.get(recorder.key)
+        if mark is None:
+            mark = recorder.mark_of(x)
+        if mark is not None:
+            found[recorder.key] = mark
+    return found
+
+
+def leave_mark(y: Traced, key: Key, mark: Any) -> None:
+    if y.marks is None:
+        y.marks = {key: mark}
+    else:
+        y.marks[key] = mark
+
+
+def walk_back(
+    cotangents: dict[Node, Any],
+    sources: Iterable[Node],
+    *,
+    keep: bool,
+    prune: bool,
+    silent: MutableMapping[Node, set[Node]] | None = None,
+) -> dict[Node, Any]:
+    """Carry cotangents back to the sources, latest operation first.
+
+    With `prune`, what leads to no source is not computed; without `keep`, each node
+    gives up what it saved as soon as it has been used. `silent` takes note of the
+    inputs for which a node had no cotangent.
+    """
+    silent = {} if silent is None else silent
+    found: dict[Node, Any] = dict.fromkeys(sources)
+    inner = any(node.parents for node in found)  # else all of them are leaves
+    relevant = leading_to(found, cotangents) if prune else None
+    if relevant is not None:
+        cotangents = {n: dy for n, dy in cotangents.items() if n in relevant}
+    queue = [(-node.index, node) for node in cotangents]
+    heapify(queue)
+    while queue:
+        node = heappop(queue)[1]
+        dy = cotangents.pop(node)
+        if dy.__class__ is Scattered:
+            dy = dy.dense()
+        while True:
+            parents: Any = node.parents
+            if (inner or not parents) and node in found:
+                found[node] = dy
+            if not parents:
+                break
+            pull, saved = node.pull, node.saved
+            if pull is None:
+                raise TapeError(_USED_UP)
+            if not keep:
+                node.pull = node.saved = None
+            if parents.__class__ is not Node:
+                needs = relevant and [parent in relevant for parent in parents]
+                for parent, dx in zip(parents, pull(dy, needs), strict=True):
+                    if dx is not None:
+                        _receive(cotangents, queue, parent, dx)
+                    elif relevant is None or parent in relevant:
+                        silent.setdefault(node, set()).add(parent)
+                if node in silent:
+                    silent[node].difference_update(cotangents)
+                break
+            if relevant is not None and parents not in relevant:
+                break
+            if saved is NOTHING:
+                dy = pull(dy)
+            elif saved.__class__ is Large:
+                dy = saved.product(dy, pull, keep)
+            else:
+                dy = dy * pull(saved)
+            if dy is None:
+                silent[node] = {parents}
+                break
+            if queue or (cotangents and parents in cotangents):
+                _receive(cotangents, queue, parents, dy)
+                break
+            node = parents  # a chain goes on without queueing: 0.2 us less per node
+    return found
+
+
+def _receive(cotangents: dict[Node, Any], queue: Any, node: Node, dy: Any) -> None:
+    if node not in cotangents:
+        cotangents[node] = dy
+        heappush(queue, (-node.index, node))
+    elif dy.__class__ is Scattered:
+        cotangents[node] = dy.added_to(cotangents.pop(node))
+    else:
+        # Popped, so that NumPy sees a temporary and adds in place if nobody holds it.
+        cotangents[node] = cotangents.pop(node) + dy
+
+
+def leading_to(sources: Iterable[Node], starts: Iterable[Node]) -> set[Node]:
+    """The nodes between `starts` and `sources`, both included."""
+    seen, stack = set(starts), list(starts)
+    while stack:
+        new = [p for p in stack.pop().inputs() if p not in seen]
+        seen.update(new)
+        stack.extend(new)
+    relevant = set(sources) & seen
+    for node in sorted(seen, key=lambda node: node.index):
+        if not relevant.isdisjoint(node.inputs()):
+            relevant.add(node)
+    return relevant
+
+
+_USED_UP = (
+    "this part of the tape was already walked and has given up what it saved. Ask for "
+    "all gradients in one call, or open the tape with persistent=True."
+)

@@ -1,0 +1,259 @@
+"""Tensor and Variable: arrays whose NumPy calls are seen by the active recorders."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ..rules.indexing import index
+from .errors import GradsmithError
+from .escapes import LEFT, refuse_scipy, tell_lost, traced_in
+from .tape import Traced, forget_the_dead, marks_of, state
+
+_new = object.__new__
+_ASSIGNED = "a variable holds a plain value, wherever it comes from"
+
+
+class Tensor(Traced):
+    """An immutable array that NumPy functions record on the active tapes.
+
+    >>> x = Tensor([1.0, 2.0])
+    >>> np.exp(x) * 2
+    Tensor([ 5.43656366, 14.7781122 ])
+    """
+
+    __slots__ = ("__weakref__",)
+    __array_priority__ = 1000
+
+    def __init__(self, data: Any, dtype: Any = None) -> None:
+        if state.recorders:
+            tell_lost([*traced_in(data)], f"gs.{type(self).__name__}()", LEFT)
+        super().__init__(np.array(unwrap(data), dtype=dtype))
+
+    # Plain attributes
+
+    @property
+    def ndim(self) -> int:
+        return self.value.ndim
+
+    @property
+    def size(self) -> int:
+        return self.value.size
+
+    @property
+    def nbytes(self) -> int:
+        return self.value.nbytes
+
+    def __len__(self) -> int:
+        return len(self.value)
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self.ndim:
+            raise TypeError("iteration over a 0-d Tensor")
+        # One operation, so that n cotangents don't cost n**2.
+        parts: Any = np.unstack(self)  # type: ignore[arg-type]
+        return iter(parts)
+
+    def __repr__(self) -> str:
+        body = np.array2string(np.asarray(self.value), separator=", ", prefix="Tensor(")
+        usual = self.dtype in (np.float64, np.int64, np.bool_, np.complex128)
+        dtype = "" if usual else f", dtype={self.dtype}"
+        return f"{type(self).__name__}({body}{dtype})"
+
+    def __bool__(self) -> bool:
+        return bool(self.value)
+
+    def __index__(self) -> int:
+        return self.value.__index__()
+
+    __hash__ = object.__hash__
+
+    def __contains__(self, x: Any) -> bool:
+        return unwrap(x) in np.asarray(self.value)
+
+    def __copy__(self) -> Tensor:
+        return self  # it never changes
+
+    def __deepcopy__(self, memo: Any) -> Tensor:
+        return self
+
+    def __reduce__(self) -> Any:
+        return wrap, (self.value,)
+
+    # Ways off the tape. They are legal; `tape.explain` tells of them.
+
+    def numpy(self) -> Any:
+        """Return the plain array, read-only; it is not followed by any tape."""
+        tell_lost([self], "Tensor.numpy()", LEFT)
+        return readonly(self.value)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
+        refuse_scipy(self, sys._getframe(1))
+        tell_lost([self], "numpy.asarray (or a function that calls it)", LEFT)
+        array = np.array(self.value, dtype=dtype, copy=copy)
+        return array if copy else readonly(array)
+
+    def item(self, *index: int) -> Any:
+        tell_lost([self], "Tensor.item()", LEFT)
+        return self.value.item(*index)
+
+    def tolist(self) -> Any:
+        tell_lost([self], "Tensor.tolist()", LEFT)
+        return self.value.tolist()
+
+    def __float__(self) -> float:
+        tell_lost([self], "float()", LEFT)
+        return float(self.value)
+
+    def __complex__(self) -> complex:
+        tell_lost([self], "complex()", LEFT)
+        return complex(self.value)
+
+    def __int__(self) -> int:
+        tell_lost([self], "int()", LEFT)
+        return int(self.value)
+
+    def __format__(self, spec: str) -> str:
+        return format(self.value if spec else repr(self), spec)
+
+    # NumPy's protocols, `__array_ufunc__` and `__array_function__`, are in `_calls`.
+
+    def __getitem__(self, key: Any) -> Tensor:
+        return index(self, key)
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        raise GradsmithError(
+            "a Tensor can't be changed in place: earlier operations may have saved it. "
+            "Build the new value instead, e.g. np.where(mask, new, x), or fill a plain "
+            "list and np.stack it."
+        )
+
+
+class Variable(Tensor):
+    """A named tensor that can be assigned anew; tapes watch it when it is first read.
+
+    >>> w = Variable([1.0, 2.0], name="w")
+    >>> w.assign_add([1.0, 1.0])
+    Variable([2., 3.])
+    """
+
+    __slots__ = ("name", "trainable")
+
+    def __init__(
+        self,
+        initial_value: Any,
+        *,
+        trainable: bool = True,
+        name: str | None = None,
+        dtype: Any = None,
+    ) -> None:
+        super().__init__(initial_value, dtype)
+        self.trainable = trainable
+        self.name = name or "variable"
+
+    def assign(self, value: Any) -> Variable:
+        """Replace the value by another of the same shape; the dtype stays."""
+        if state.recorders:
+            tell_lost([*traced_in(value)], "Variable.assign()", _ASSIGNED)
+        value = np.asarray(unwrap(value))
+        fits = np.can_cast(value.dtype, self.dtype, "same_kind")
+        if value.shape != self.shape or not fits:
+            raise GradsmithError(
+                f"variable {self.name!r} has shape {self.shape} and dtype {self.dtype}:"
+                f" a value of shape {value.shape} and dtype {value.dtype} doesn't fit"
+            )
+        self.value = np.array(value, self.dtype)
+        return self
+
+    def assign_add(self, delta: Any) -> Variable:
+        return self.assign(self.value + unwrap(delta))
+
+    def assign_sub(self, delta: Any) -> Variable:
+        return self.assign(self.value - unwrap(delta))
+
+    def read_value(self) -> Tensor:
+        """Return the present value as a tensor that later assignments don't touch."""
+        return wrap(self.value, marks_of(self))
+
+    def __copy__(self) -> Variable:
+        return Variable(self.value, trainable=self.trainable, name=self.name)
+
+    def __deepcopy__(self, memo: Any) -> Variable:
+        return self.__copy__()
+
+    def __reduce__(self) -> Any:
+        return _variable, (self.value, self.trainable, self.name)
+
+
+def _variable(value: Any, trainable: bool, name: str) -> Variable:
+    return Variable(value, trainable=trainable, name=name)
+
+
+class Kept(Tensor):
+    """A result as its own operation saves it: it finds its node, weakly.
+
+    Result, node and what the rule saved would else be a cycle, in which large arrays
+    wait for the garbage collector.
+    """
+
+    __slots__ = ("key", "node")
+
+    def __init__(self, y: Traced) -> None:
+        self.value = y.value
+
+    @property
+    def marks(self) -> Any:
+        node = self.node()
+        return None if node is None else {self.key: node}
+
+
+def constant(value: Any, dtype: Any = None) -> Tensor:
+    """Return a tensor that no tape follows until it is watched."""
+    return Tensor(value, dtype)
+
+
+def wrap(value: Any, marks: Any = None) -> Tensor:
+    """Make a tensor of a plain array without copying it."""
+    y = _new(Tensor)
+    y.value = value
+    y.marks = marks
+    return y
+
+
+def unwrap(x: Any) -> Any:
+    """Replace tensors, also within lists, tuples, dicts and slices, by plain arrays."""
+    if isinstance(x, Traced):
+        return x.value
+    if isinstance(x, (list, tuple)):
+        parts = [unwrap(part) for part in x]
+        return parts if type(x) is list else tuple(parts)
+    if isinstance(x, dict):
+        return {key: unwrap(part) for key, part in x.items()}
+    if isinstance(x, slice):
+        return slice(unwrap(x.start), unwrap(x.stop), unwrap(x.step))
+    return x
+
+
+def frozen(x: Any) -> Any:
+    """Replace variables by their present values, so that assignments don't matter."""
+    if isinstance(x, Variable):
+        return x.read_value()
+    if isinstance(x, Traced):
+        forget_the_dead(x)
+        return x
+    if isinstance(x, (list, tuple)):
+        parts = [frozen(part) for part in x]
+        return parts if type(x) is list else tuple(parts)  # x[1, 2] is not x[[1, 2]]
+    if isinstance(x, dict):
+        return {key: frozen(part) for key, part in x.items()}
+    return x
+
+
+def readonly(value: Any) -> Any:
+    if isinstance(value, np.ndarray):
+        value = value.view()
+        value.setflags(False)  # write=False; a third of the time by position
+    return value

@@ -1,0 +1,442 @@
+"""Derivatives of functions of trees of arrays, with JAX's signatures.
+
+Plain arrays in, plain arrays out: new ones, which the caller may change. Inside another
+transform, or under a tape, tensors. The gradient of a real function of complex values
+is dL/dRe + i dL/dIm, which points uphill.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from . import trees
+from .errors import GradsmithError, UnsupportedOperationError
+from .escapes import tell_lost
+from .forward import ForwardAccumulator, checked_tangent
+from .gradient_tape import GradientTape, basis, seed
+from .tape import Traced, marks_of, state
+from .tensor import Tensor, readonly, unwrap, wrap
+
+Argnums = int | Sequence[int]
+
+
+def grad(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes the gradient of a scalar function.
+
+    >>> grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
+    array([1., 1.])
+
+    `argnums` says with respect to which argument, or arguments. With `has_aux` the
+    function returns `(value, aux)`, and so does the result: `(gradient, aux)`.
+    """
+    both = value_and_grad(fun, argnums, has_aux)
+
+    @wraps(fun)
+    def gradient(*args: Any, **kwargs: Any) -> Any:
+        value, dx = both(*args, **kwargs)
+        return (dx, value[1]) if has_aux else dx
+
+    return gradient
+
+
+def value_and_grad(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[..., Any]:
+    """Return a function that computes the value and the gradient.
+
+    >>> value_and_grad(lambda x: x * x)(3.0)
+    (np.float64(9.0), np.float64(6.0))
+    """
+
+    @wraps(fun)
+    def both(*args: Any, **kwargs: Any) -> Any:
+        plain = _is_plain((args, kwargs))
+        picked, call = _pick(fun, args, kwargs, argnums)
+        xs = _lift(picked, _name(fun))
+        flat = trees.leaves(xs)
+        with GradientTape(watch_accessed_variables=False) as tape:
+            for x in flat:
+                tape.follow(x)
+            result = call(xs)
+        value, aux = _split_aux(fun, result, has_aux)
+        _require_real_number(fun, value)
+        _refuse_departure(fun, tape, value)
+        dx = trees.unflatten(picked, tape.pulled(value, flat))
+        dx = dx if isinstance(argnums, Sequence) else dx[0]
+        if plain:
+            value, dx = _lower(value), _lower_new(dx)
+            aux = _lower_new(aux, args) if has_aux else None
+        return ((value, aux) if has_aux else value), dx
+
+    return both
+
+
+def vjp(
+    fun: Callable[..., Any], *primals: Any, has_aux: bool = False
+) -> tuple[Any, ...]:
+    """Return the value and a function from its cotangent to those of the primals.
+
+    >>> y, pull = vjp(lambda a, b: a * b, 2.0, 5.0)
+    >>> pull(1.0)
+    (np.float64(5.0), np.float64(2.0))
+    """
+    plain = _is_plain(primals)
+    xs = _lift(primals, _name(fun), copy=True)  # `pull` may need them, much later
+    tape = GradientTape(persistent=True, watch_accessed_variables=False)
+    tape.lifts, tape.records_one = False, True  # it is closed before it is walked
+    with tape:
+        tape.watch(xs)
+        result = fun(*xs)
+    y, aux = _split_aux(fun, result, has_aux)
+    _refuse_departure(fun, tape, y)
+
+    def pull(dy: Any) -> Any:
+        dys = trees.map(lambda part, d: seed(part, d, "the cotangent"), y, dy)
+        dx = tape.gradient(y, xs, dys, unconnected_gradients="zero")
+        return _lower_new(dx, dy) if plain and _is_plain(dy) else dx
+
+    if plain:  # the value is read-only, since `pull` may need it too
+        value, aux = trees.map(readonly, _lower(y)), _lower_new(aux, primals)
+    else:
+        value = y
+    return (value, pull, aux) if has_aux else (value, pull)
+
+
+def jvp(
+    fun: Callable[..., Any],
+    primals: Sequence[Any],
+    tangents: Sequence[Any],
+    has_aux: bool = False,
+) -> tuple[Any, ...]:
+    """Return the value and its tangent: the derivative in one direction.
+
+    >>> jvp(lambda x: x**3, (2.0,), (1.0,))
+    (np.float64(8.0), np.float64(12.0))
+    """
+    _require_tuples("jvp", primals, tangents)
+    plain = _is_plain((primals, tangents))
+    xs = _lift(tuple(primals), _name(fun))
+    dxs = trees.map(
+        lambda x, dx: checked_tangent(x, dx, "a tangent"), xs, tuple(tangents)
+    )
+    with ForwardAccumulator(xs, dxs) as accumulator:
+        result = fun(*xs)
+    y, aux = _split_aux(fun, result, has_aux)
+    _refuse_departure(fun, accumulator, y)
+    dy = accumulator.jvp(y, unconnected_gradients="zero")
+    if plain:
+        given = (primals, tangents)
+        y, dy, aux = (_lower_new(part, given) for part in (y, dy, aux))
+    return (y, dy, aux) if has_aux else (y, dy)
+
+
+def jacobian(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    mode: str = "auto",
+    holomorphic: bool = False,
+) -> Callable[..., Any]:
+    """Return a function that computes the Jacobian, shape output.shape + input.shape.
+
+    >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+    array([[2., 0.],
+           [0., 4.]])
+
+    The mode is "reverse" (a walk back per output element), "forward" (a run per input
+    element), or "auto": whichever needs fewer. `holomorphic` promises that a complex
+    function of complex values has a complex derivative, which the result then is.
+    """
+    if mode not in ("auto", "forward", "reverse"):
+        raise GradsmithError(f"mode must be auto, forward or reverse, not {mode!r}")
+
+    @wraps(fun)
+    def matrix(*args: Any, **kwargs: Any) -> Any:
+        plain = _is_plain((args, kwargs))
+        picked, call = _pick(fun, args, kwargs, argnums)
+        xs = _lift(picked, _name(fun))
+        run: Callable[..., Any] = lambda *xs: call(xs)
+        y, pull = (run(*xs), None) if mode == "forward" else vjp(run, *xs)
+        if _chosen_mode(fun, mode, xs, y, holomorphic) == "forward":
+            blocks = _by_columns(run, xs, y)
+        else:
+            blocks = _by_rows(pull, xs, y, np.conj if holomorphic else lambda row: row)
+        if not isinstance(argnums, Sequence):
+            blocks = [block[0] for block in blocks]
+        result = trees.unflatten(y, blocks)
+        return _lower(result) if plain else result
+
+    return matrix
+
+
+def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+    """Return a function that computes the matrix of second derivatives.
+
+    >>> hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
+    array([[ 6.,  0.],
+           [ 0., 12.]])
+    """
+    return jacobian(grad(fun, argnums), argnums, mode="forward")
+
+
+def hvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
+) -> Any:
+    """Return the Hessian of a scalar function times a vector, forward over reverse.
+
+    >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.ones(2),))
+    array([ 6., 12.])
+    """
+    _require_tuples("hvp", primals, tangents)
+    argnums = tuple(range(len(primals)))
+    _, products = jvp(grad(fun, argnums), primals, tangents)
+    return products if len(primals) > 1 else products[0]
+
+
+def stop_gradient(x: Any) -> Any:
+    """Return the same values as constants, which no tape follows."""
+
+    def stopped(leaf: Any) -> Any:
+        if not isinstance(leaf, Traced):
+            return leaf
+        tell_lost([leaf], "gs.stop_gradient", "it makes its argument a constant")
+        return wrap(leaf.value)
+
+    return trees.map(stopped, x)
+
+
+# --- helpers -------------------------------------------------------------------------
+
+
+def _name(fun: Any) -> str:
+    return getattr(fun, "__name__", None) or repr(fun)
+
+
+def _is_plain(tree: Any) -> bool:
+    """Whether results go back to somebody who works with plain arrays."""
+    traced = any(isinstance(leaf, Traced) for leaf in trees.leaves(tree))
+    return not traced and not state.recorders
+
+
+def _lift(tree: Any, name: str, copy: bool = False) -> Any:
+    """New tensors of the leaves, followed by the recorders that followed those."""
+
+    def lift(leaf: Any) -> Tensor:
+        if isinstance(leaf, Traced):
+            value, marks = leaf.value, marks_of(leaf)
+        else:
+            value, marks = _read(leaf, name, copy), None
+        if value.dtype.kind not in "fcO" or (value.dtype == object and not value.shape):
+            raise GradsmithError(
+                f"{name} can't be differentiated with respect to an argument of type "
+                f"{type(leaf).__name__} and dtype {value.dtype}: only floating and "
+                "complex arrays have gradients. Choose others by argnums=..., or "
+                "convert it: np.asarray(x, float)."
+            )
+        return wrap(value, marks)
+
+    return trees.map(lift, tree)
+
+
+def _read(leaf: Any, name: str, copy: bool) -> Any:
+    try:
+        return np.array(leaf) if copy else np.asarray(leaf)
+    except Exception as error:
+        error.add_note(f"while reading an argument of {name} as an array")
+        raise
+
+
+def _lower(tree: Any) -> Any:
+    """Plain arrays of the tensors; of 0-d ones scalars, as NumPy returns them."""
+
+    def lower(leaf: Any) -> Any:
+        value = unwrap(leaf)
+        return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+
+    return trees.map(lower, tree)
+
+
+def _lower_new(tree: Any, given: Any = ()) -> Any:
+    """Plain arrays that may be changed: none shares memory with another or a given."""
+    taken = {id(_root(leaf)) for leaf in trees.leaves(given)}
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, np.ndarray):
+            return value
+        if id(_root(value)) in taken or not value.flags.writeable:
+            value = value.copy()
+        taken.add(id(_root(value)))
+        return value
+
+    return trees.map(own, _lower(tree))
+
+
+def _root(x: Any) -> Any:
+    """The array that has the memory of a view."""
+    while isinstance(x, np.ndarray) and x.base is not None:
+        x = x.base
+    return x
+
+
+def _pick(
+    fun: Callable[..., Any], args: Sequence[Any], kwargs: Any, argnums: Argnums
+) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
+    """The chosen arguments, and the function of these alone."""
+    given = argnums if isinstance(argnums, Sequence) else (argnums,)
+    if isinstance(argnums, str) or not all(hasattr(i, "__index__") for i in given):
+        raise GradsmithError(f"argnums wants numbers of arguments, not {argnums!r}")
+    for i in given:
+        if not -len(args) <= i < len(args):
+            raise GradsmithError(
+                f"{_name(fun)} was called with {len(args)} positional arguments, so "
+                f"there is none with number {i} to differentiate with respect to"
+            )
+    chosen = [i % len(args) for i in given]
+    if len(set(chosen)) < len(chosen):
+        raise GradsmithError(f"argnums={argnums!r} names an argument twice")
+
+    def call(xs: Sequence[Any]) -> Any:
+        full = list(args)
+        for i, x in zip(chosen, xs, strict=True):
+            full[i] = x
+        return fun(*full, **kwargs)
+
+    return tuple(args[i] for i in chosen), call
+
+
+def _split_aux(fun: Any, result: Any, has_aux: bool) -> tuple[Any, Any]:
+    if not has_aux:
+        return result, None
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise GradsmithError(f"with has_aux, {_name(fun)} must return (value, aux)")
+    return result
+
+
+def _require_tuples(name: str, primals: Any, tangents: Any) -> None:
+    if not all(isinstance(xs, (tuple, list)) for xs in (primals, tangents)):
+        raise GradsmithError(
+            f"{name} wants its primals and tangents as tuples, one entry per argument: "
+            f"gs.{name}(f, (x,), (dx,))"
+        )
+
+
+def _require_real_number(fun: Any, value: Any) -> None:
+    is_array = isinstance(value, (Traced, np.ndarray, np.generic))
+    if is_array and not value.shape and value.dtype.kind in "fO":
+        return
+    if isinstance(value, (float, int)):  # a constant
+        return
+    got = f"a {type(value).__name__}"
+    if is_array:
+        got = f"an array of shape {value.shape} and dtype {value.dtype}"
+    raise GradsmithError(
+        f"the gradient is that of one real number, and {_name(fun)} returned {got}. "
+        "Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with a cotangent); if "
+        "it returns (value, aux), say has_aux=True."
+    )
+
+
+def _refuse_departure(fun: Any, recorder: Any, y: Any) -> None:
+    """A derivative is not zero because the value left the tape on its way."""
+    departures = recorder.losses and recorder.losses.departures()
+    if departures and all(_mark_of(recorder, part) is None for part in trees.leaves(y)):
+        places = "".join(f"\n  {loss}" for loss in departures)
+        raise UnsupportedOperationError(
+            f"no derivative reaches what {_name(fun)} returned, since tensors became "
+            f"plain on the way:{places}\nCompute with NumPy's functions on tensors "
+            "(np.stack([a, b]) instead of np.array([a, b])), or say "
+            "gs.stop_gradient(x) where a constant is meant."
+        )
+
+
+def _mark_of(recorder: Any, x: Any) -> Any:
+    return recorder.mark_of(x) if isinstance(x, Traced) else None
+
+
+def _chosen_mode(fun: Any, mode: str, xs: Any, y: Any, holomorphic: bool) -> str:
+    """The mode that needs fewer runs, among those that see every part of the Jacobian.
+
+    A walk back starts with a real direction of y and gives dRe + i dIm of x: all there
+    is if y is real. A run forward starts with a real direction of x: all there is if x
+    is real. If both are complex, one complex number per pair is all there is only of a
+    holomorphic function.
+    """
+    inputs, outputs = trees.leaves(xs), trees.leaves(y)
+    complex_x, complex_y = any(map(_is_complex, inputs)), any(map(_is_complex, outputs))
+    if complex_x and complex_y and not holomorphic:
+        raise GradsmithError(
+            f"{_name(fun)} takes complex values to complex values: it has a matrix of "
+            "complex derivatives only if it is holomorphic (say holomorphic=True). "
+            "Else use gs.jvp and gs.vjp, or pass real and imaginary parts separately."
+        )
+    if holomorphic and not all(map(_is_complex, inputs + outputs)):
+        raise GradsmithError("holomorphic=True is for complex inputs and outputs")
+    needed = "auto"
+    if complex_x != complex_y:
+        needed = "reverse" if complex_x else "forward"
+    if "auto" not in (mode, needed) and mode != needed:
+        raise GradsmithError(
+            f"{mode} mode sees only a part of the derivatives of {_name(fun)}, since "
+            f"its {'inputs' if complex_x else 'outputs'} are complex: use {needed} mode"
+        )
+    chosen = needed if mode == "auto" else mode
+    fewer = "forward" if _size(xs) < _size(y) else "reverse"
+    return fewer if chosen == "auto" else chosen
+
+
+def _size(tree: Any) -> int:
+    return sum(np.size(unwrap(leaf)) for leaf in trees.leaves(tree))
+
+
+def _is_complex(x: Any) -> bool:
+    return np.iscomplexobj(unwrap(x))
+
+
+def _by_rows(pull: Any, xs: Any, y: Any, adjust: Any) -> list[Any]:
+    """For each part of the output a tree like xs: one walk back per element."""
+    parts = [np.asarray(unwrap(part)) for part in trees.leaves(y)]
+    zeros = [np.zeros_like(part) for part in parts]
+    blocks = []
+    for k, part in enumerate(parts):
+        rows = [
+            trees.leaves(pull(trees.unflatten(y, [*zeros[:k], e, *zeros[k + 1 :]])))
+            for e in basis(part)
+        ]
+        block = [
+            adjust(
+                _assemble([row[j] for row in rows], 0, part.shape + x.shape, x.dtype)
+            )
+            for j, x in enumerate(trees.leaves(xs))
+        ]
+        blocks.append(trees.unflatten(xs, block))
+    return blocks
+
+
+def _by_columns(run: Any, xs: Any, y: Any) -> list[Any]:
+    """For each part of the output a tree like xs: one run per element of the input."""
+    inputs = trees.leaves(xs)
+    zeros = [np.zeros(x.shape, x.dtype) for x in inputs]
+    columns = []
+    for k, x in enumerate(inputs):
+        tangents = [[*zeros[:k], e, *zeros[k + 1 :]] for e in basis(x)]
+        runs = (jvp(run, xs, trees.unflatten(xs, dxs)) for dxs in tangents)
+        columns.append([trees.leaves(dy) for _, dy in runs])
+    blocks = []
+    for j, part in enumerate(np.asarray(unwrap(part)) for part in trees.leaves(y)):
+        block = [
+            _assemble([dy[j] for dy in column], -1, part.shape + x.shape, part.dtype)
+            for column, x in zip(columns, inputs, strict=True)
+        ]
+        blocks.append(trees.unflatten(xs, block))
+    return blocks
+
+
+def _assemble(parts: list[Any], axis: int, shape: tuple[int, ...], dtype: Any) -> Any:
+    if not parts:
+        return np.zeros(shape, dtype)
+    return np.reshape(np.stack(parts, axis=axis), shape)

@@ -1,0 +1,1 @@
+"""NumPy's arrays and the tensors of the embedded engine."""

@@ -1,0 +1,1 @@
+"""Operations with their own gradient: definition, binding, contract, one call."""

@@ -1,0 +1,137 @@
+"""An operation that is looked at from outside: how to call it, how to alter its rule.
+
+It is one of ours, a framework's own, or any function.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from types import MethodType
+from typing import Any
+
+from ..operation import Operation
+
+# From a rule (what answers with gradients or tangents) to the one in its place.
+Around = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What is known of an operation.
+
+    `altered(around)` is the context in which a copy with other rules, which it gives,
+    may be called; without it `unaltered` says why there is none.
+    """
+
+    name: str
+    call: Callable[..., Any]
+    signature: inspect.Signature | None
+    altered: Callable[[Around], AbstractContextManager[Callable[..., Any]]] | None
+    unaltered: str = ""
+    own_forward: bool = False  # it has a forward rule beside the reverse one
+    surrogate: str | None = None  # the rule is not the derivative on purpose
+    linear: bool = True  # the rule is linear in the upstream gradient
+    module: str | None = None  # where a framework's own operation is defined
+    captured: dict[str, Any] | None = None  # arrays inside, which it takes by name
+
+
+def of_operation(op: Any) -> Subject | None:
+    """An operation of ours, or a method that is one."""
+    operation = op.__func__ if isinstance(op, MethodType) else op
+    if not isinstance(operation, Operation):
+        return None
+
+    def altered(around: Around) -> Any:
+        copy = operation.altered(around)
+        method = isinstance(op, MethodType)
+        return nullcontext(MethodType(copy, op.__self__) if method else copy)
+
+    both = operation.closure or operation.vjp_rule is not None
+    return Subject(
+        operation.name,
+        op,
+        signature_of(op),
+        altered,
+        own_forward=both and operation.jvp_rule is not None,
+        surrogate=operation.surrogate,
+        linear=operation.linear,
+    )
+
+
+def of_function(fn: Callable[..., Any]) -> Subject:
+    """Any other function: its rule, if it has one, is somewhere inside of it."""
+    return Subject(
+        name_of(fn),
+        fn,
+        signature_of(fn),
+        None,
+        "its rule can't be marked, since it is none of the operations that we know; "
+        "its results are compared with the plain eager gradient and with differences",
+    )
+
+
+def name_of(fn: Any) -> str:
+    return getattr(fn, "__name__", None) or type(fn).__name__
+
+
+def signature_of(fn: Any) -> inspect.Signature | None:
+    try:
+        return inspect.signature(fn)
+    except (TypeError, ValueError):
+        return None
+
+
+def names_of(subject: Subject, args: Sequence[Any]) -> list[str]:
+    """By which names positional arguments can be given; none if not all can."""
+    if subject.signature is None:
+        return []
+    parameters = list(subject.signature.parameters.values())[: len(args)]
+    names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    return names if len(names) == len(args) else []
+
+
+def positional(subject: Subject, args: Sequence[Any]) -> list[str]:
+    """What positional arguments are called; by their number if they have no names."""
+    names: list[str] = []
+    if subject.signature is not None:
+        parameters = subject.signature.parameters.values()
+        kinds = (
+            inspect.Parameter.POSITIONAL_ONLY,
+            inspect.Parameter.POSITIONAL_OR_KEYWORD,
+        )
+        names = [p.name for p in parameters if p.kind in kinds]
+    return names + [f"argument {i}" for i in range(len(names), len(args))]
+
+
+def is_floating(x: Any) -> bool:
+    """Whether something is, or holds, real or complex floating numbers.
+
+    >>> is_floating(1.0), is_floating(1), is_floating(None)
+    (True, False, False)
+    """
+    dtype = getattr(x, "dtype", None)
+    if dtype is None:
+        return isinstance(x, (float, complex))
+    # Each framework has its own dtypes; float0 is JAX's for "no gradient".
+    return re.search(r"float[1-9]|complex", str(dtype)) is not None
+
+
+@contextmanager
+def replaced(obj: Any, **attributes: Any) -> Any:
+    """Give an object other attributes for a while, also if an exception ends it."""
+    missing = object()
+    before = {name: vars(obj).get(name, missing) for name in attributes}
+    try:
+        for name, value in attributes.items():
+            setattr(obj, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            if value is missing:
+                delattr(obj, name)
+            else:
+                setattr(obj, name, value)

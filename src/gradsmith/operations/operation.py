@@ -1,0 +1,198 @@
+"""Operations with their own gradient, bound to a framework when called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper, wraps
+from typing import Any
+
+from ..core.arity import OPTIONS
+from ..core.arrays import QUICK, is_array, unwrapped
+from ..core.errors import GradsmithError
+from ..frameworks import _keras, adapter_of, load, registered
+from .parameters import Signature, method_of
+
+
+class Operation:
+    """A function together with its gradient; call it like the function.
+
+    Made by `custom_gradient`, `operation` and `with_gradient`. `name`, `surrogate` and
+    `linear` say what was declared; `vjp` and `jvp` are decorators that give the rules.
+    """
+
+    hosted = False  # body and rules call back into Python, which no compiler traces
+    # A python_op is run in frameworks as another operation; each knows the other.
+    callback: Operation | None = None  # what frameworks run in place of this one
+    original: Operation | None = None  # what users know this one as
+    # The rule (or the code of `grad`) that was last found to take the plain arguments
+    # and no options, so that it need not be looked at again.
+    plain_rule: Any = ()
+    examples: tuple[Callable[[], Any], ...] = ()  # functions that return arguments
+
+    # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
+    # is, not as the function that it wraps.
+    autograph_info__ = None
+
+    def __init__(
+        self,
+        fn: Callable[..., Any],
+        *,
+        closure: bool,
+        surrogate: str | None = None,
+        linear: bool = True,
+    ) -> None:
+        _require_function(fn, "an operation is made of")
+        _require_words(surrogate)
+        if not isinstance(linear, bool):
+            raise GradsmithError(f"linear= is True or False, not {linear!r}")
+        update_wrapper(self, fn, updated=())
+        self.fn = fn
+        self.name = _name_of(fn)
+        self.closure = closure
+        self.surrogate = surrogate
+        self.linear = linear
+        self.vjp_rule: Callable[..., Any] | None = None
+        self.jvp_rule: Callable[..., Any] | None = None
+        self.signature = Signature(fn, is_array)
+        # The place of the first argument that may be an array
+        self.first = self.signature.static
+        self.__signature__ = self.signature.full  # for those who don't follow wrappers
+        if not closure:
+            self._refuse_options_as_parameters()
+        self.key = registered(self)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if kwargs and self.signature.is_simple:
+            args, kwargs = self.signature.by_position(args, kwargs)
+        if not kwargs and len(args) > self.first:
+            quick = QUICK.get(args[self.first].__class__)
+            if quick is not None:
+                y = quick(self, args)
+                if y is not NotImplemented:
+                    return y
+        bound = self.signature.bind(args, kwargs)
+        arrays = unwrapped(bound.leaves, f"operation {self.name!r}")
+        if arrays is not bound.leaves:
+            bound = bound.with_leaves(arrays)
+        return adapter_of(bound.leaves, self.name).call(self, bound)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else method_of(self, instance)
+
+    def __repr__(self) -> str:
+        return f"<operation {self.name}>"
+
+    def __tf_tracing_type__(self, context: Any) -> Any:
+        # What an argument of a tf.function is asked, which else would be unwrapped
+        adapter: Any = load("tensorflow")
+        return adapter.tracing_type(self)
+
+    def __reduce__(self) -> str:
+        # Found by its name, like the function that it was
+        return getattr(self, "__qualname__", self.name)
+
+    def get_config(self) -> dict[str, Any]:
+        """What Keras saves of an activation or a loss."""
+        return _keras.config_of(self)
+
+    @classmethod
+    def from_config(cls, config: dict[str, Any]) -> Operation:
+        """What Keras had saved: the operation of that name."""
+        return _keras.from_config(config)
+
+    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the gradient: `rule(dy, y, *arguments)` returns one per array."""
+        if self.closure:
+            raise GradsmithError(
+                f"{self.name!r} returns its gradient function already "
+                f"(gs.custom_gradient). For a separate @{self.name}.vjp define it with "
+                "gs.operation."
+            )
+        _require_function(rule, f"the vjp of {self.name!r} is")
+        self.vjp_rule = rule
+        return rule
+
+    def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the tangent: `rule(dx, y, *arguments)`.
+
+        With several array arguments dx is a tuple.
+        """
+        _require_function(rule, f"the jvp of {self.name!r} is")
+        self.jvp_rule = rule
+        return rule
+
+    def example(self, make: Callable[[], Any]) -> Callable[[], Any]:
+        """Give arguments to check it with; `make()` returns them.
+
+        A tuple holds them in order, a dict by name; anything else is the only one.
+        Arrays may be specs (`gs.spec`). There can be several examples.
+        """
+        _require_function(make, f"an example of {self.name!r} is")
+        self.examples = (*self.examples, make)
+        return make
+
+    def altered(self, around: Callable[..., Any]) -> Operation:
+        """A copy whose gradient functions and rules are those that `around` returns.
+
+        >>> from gradsmith import custom_gradient, grad
+        >>> @custom_gradient
+        ... def same(x):
+        ...     return x, lambda dy: dy
+        >>> tenfold = same.altered(lambda rule: lambda dy: 10 * rule(dy))
+        >>> float(grad(tenfold)(3.0)), float(grad(same)(3.0))
+        (10.0, 1.0)
+        """
+        fn = _with_grad(self.fn, around) if self.closure else self.fn
+        new = type(self)(
+            fn, closure=self.closure, surrogate=self.surrogate, linear=self.linear
+        )
+        for name, value in vars(self).items():  # what a subclass was told; no caches
+            if name not in vars(new) and not name.startswith("_"):
+                setattr(new, name, value)
+        if self.vjp_rule is not None:
+            new.vjp(around(self.vjp_rule))
+        if self.jvp_rule is not None:
+            new.jvp(around(self.jvp_rule))
+        return new
+
+    def _refuse_options_as_parameters(self) -> None:
+        for name in OPTIONS:
+            if name in self.signature.names:
+                raise GradsmithError(
+                    f"{self.name!r} has a parameter called {name!r}: rename it, since "
+                    f"a rule that takes {name}= asks for something else"
+                )
+
+
+_keras.save_by_name(Operation)
+
+
+def _with_grad(fn: Callable[..., Any], around: Callable[..., Any]) -> Any:
+    """A body in closure form whose gradient is the one that `around` returns."""
+
+    @wraps(fn)
+    def body(*args: Any, **kwargs: Any) -> Any:
+        returned = fn(*args, **kwargs)
+        if type(returned) in (tuple, list) and returned and callable(returned[-1]):
+            return (*returned[:-1], around(returned[-1]))
+        return returned
+
+    return body
+
+
+def _name_of(fn: Any) -> str:
+    fn = getattr(fn, "func", fn)  # a partial's
+    return getattr(fn, "__name__", type(fn).__name__)
+
+
+def _require_function(fn: Any, what: str) -> None:
+    if not callable(fn):
+        raise GradsmithError(f"{what} a function, not {fn!r}")
+
+
+def _require_words(surrogate: Any) -> None:
+    if surrogate is not None and not (isinstance(surrogate, str) and surrogate.strip()):
+        raise GradsmithError(
+            "surrogate= wants words that say what the rule stands for, for example "
+            "'straight-through rounding'"
+        )

@@ -1,0 +1,112 @@
+"""`spec`: a shape and a dtype in place of an array, with names of axes and bounds."""
+
+from __future__ import annotations
+
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from ..core.cotangent import Spec
+from ..core.errors import GradsmithError
+
+
+class InputSpec(Spec):
+    """The spec of an input that is yet to be made up.
+
+    `axes` holds a length, the name of one that is chosen later, or None, for each axis;
+    `shape` has None for both of the latter. Values lie between `low` and `high`.
+    """
+
+    __slots__ = ("axes", "high", "low")
+
+    def __init__(
+        self,
+        axes: tuple[int | str | None, ...],
+        dtype: np.dtype[Any],
+        low: float | None,
+        high: float | None,
+    ) -> None:
+        shape: Any = tuple(None if isinstance(n, str) else n for n in axes)
+        super().__init__(shape, dtype)
+        self.axes = axes
+        self.low = low
+        self.high = high
+
+    def __repr__(self) -> str:
+        axes = " ".join("_" if n is None else str(n) for n in self.axes)
+        ends = {"low": self.low, "high": self.high}
+        bounds = "".join(f", {k}={v}" for k, v in ends.items() if v is not None)
+        return f"spec({axes!r}, {self.dtype}{bounds})"
+
+
+def spec(
+    shape: Any,
+    dtype: Any = "float64",
+    *,
+    low: float | None = None,
+    high: float | None = None,
+) -> Spec:
+    """A shape and a dtype in place of an array.
+
+    To say what a function returns without running it:
+
+    >>> spec((2, 3), "float32")
+    Spec(shape=(2, 3), dtype=float32)
+
+    or which inputs `check` is to make up. There a shape can be words: digits are
+    lengths, names are lengths to be chosen, the same for the same name in all specs of
+    a call, and `_` is any length, like None in a tuple. Values are normally distributed
+    or, if bounds are given, between these.
+
+    >>> spec("batch 3", "float32", low=0)
+    spec('batch 3', float32, low=0)
+
+    All axes are open, and their number too, if the shape is None.
+    """
+    axes: Any = _named(shape) if isinstance(shape, str) else _lengths(shape)
+    dtype = _dtype(dtype)
+    if low is None and high is None and not isinstance(shape, str):
+        return Spec(axes, dtype)
+    _require_bounds(low, high, dtype)
+    if axes is None:
+        raise GradsmithError("low= and high= need a shape: how many axes, at least")
+    return InputSpec(axes, dtype, low, high)
+
+
+def _lengths(shape: Any) -> Any:
+    if shape is None:
+        return None
+    axes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
+    return tuple(n if n is None else index(n) for n in axes)
+
+
+def _named(words: str) -> tuple[int | str | None, ...]:
+    axes = []
+    for word in words.split():
+        if not (word.isdecimal() or word.isidentifier()):
+            raise GradsmithError(
+                f"gs.spec({words!r}): {word!r} is neither a length nor a name\n  what "
+                'to do: separate axes by spaces, such as "batch 3" or "n n"'
+            )
+        name = None if word == "_" else word
+        axes.append(int(word) if word.isdecimal() else name)
+    return tuple(axes)
+
+
+def _dtype(dtype: Any) -> np.dtype[Any]:
+    try:
+        return np.dtype(dtype)
+    except TypeError:
+        # torch.float32 and tf.float32 go by the same name
+        name = getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
+        return np.dtype(name)
+
+
+def _require_bounds(low: Any, high: Any, dtype: np.dtype[Any]) -> None:
+    if (low, high) == (None, None):
+        return
+    if dtype.kind not in "fiu" and dtype.name != "bfloat16":
+        raise GradsmithError(f"low= and high= are for real numbers, not for {dtype}")
+    if low is not None and high is not None and not low <= high:
+        raise GradsmithError(f"low={low} is not below high={high}")

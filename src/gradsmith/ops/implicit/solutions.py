@@ -1,0 +1,107 @@
+"""`root`, `fixed_point` and `argmin`, for trees of arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradsmith.numpy as gnp
+
+from ...core.errors import GradsmithError
+from .calculus import as_it_is, calculus_of
+from .descent import Descent
+from .newton import Newton
+from .nonlinear import Equations, found
+from .search import Given, Iteration
+from .vectors import Shape, on_vectors
+
+
+@as_it_is
+def root(
+    f: Callable[..., Any],
+    x0: Any,
+    *params: Any,
+    tol: float | None = None,
+    max_steps: int = 100,
+    solver: Callable[..., Any] | None = None,
+) -> Any:
+    """The x with f(x, *params) = 0, by Newton's method from x0.
+
+    x and the parameters are arrays or trees of them. `solver(f, x0)` finds x in place
+    of Newton's method, for vectors; gradients don't depend on how it was found.
+
+    >>> import numpy as np, gradsmith as gs
+    >>> cube_root = lambda p: root(lambda x, p: x**3 - p, np.array(1.0), p)
+    >>> float(cube_root(np.array(8.0)))
+    2.0
+    >>> float(gs.grad(cube_root)(np.array(8.0)))  # 1 / (3 x²)
+    0.083333...
+    """
+    shape, start, f, arrays = on_vectors(f, x0, params, "x0", _like("f(x)"))
+    search = Given(solver, tol) if solver else Newton(tol, max_steps)
+    return shape.result(found(start, arrays, Equations(f, search)))
+
+
+@as_it_is
+def fixed_point(
+    g: Callable[..., Any],
+    x0: Any,
+    *params: Any,
+    tol: float | None = None,
+    max_steps: int = 1000,
+    solver: Callable[..., Any] | None = None,
+) -> Any:
+    """The x with x = g(x, *params), by iteration from x0.
+
+    `solver(f, x0)` finds the x with f(x) = x - g(x) = 0 in place of that, for vectors.
+
+    >>> import numpy as np
+    >>> float(fixed_point(lambda x: np.cos(x), np.array(1.0)))
+    0.739085...
+    """
+    shape, start, g, arrays = on_vectors(g, x0, params, "x0", _like("g(x)"))
+    search = Given(solver, tol) if solver else Iteration(tol, max_steps)
+    equations = Equations(lambda x, arrays: x - g(x, arrays), search)
+    return shape.result(found(start, arrays, equations))
+
+
+@as_it_is
+def argmin(
+    f: Callable[..., Any],
+    x0: Any,
+    *params: Any,
+    tol: float | None = None,
+    max_steps: int = 200,
+    solver: Callable[..., Any] | None = None,
+) -> Any:
+    """The x that makes f(x, *params) least, by Newton's method from x0.
+
+    Its gradient is that of a root of ∂f/∂x: one solve with the matrix of second
+    derivatives. `solver(f, x0)` finds x in place of ours, for vectors.
+
+    >>> import numpy as np
+    >>> argmin(lambda x, p: np.sum((x - p) ** 2), np.zeros(2), np.ones(2))
+    array([1., 1.])
+    """
+    shape, start, f, arrays = on_vectors(f, x0, params, "x0", _number)
+
+    def slope(x: Any, arrays: Any) -> Any:
+        (y,), pull = calculus_of(x).vjp(lambda x: [f(x[0], arrays)], [x])
+        return pull([gnp.ones_like(y)])[0]
+
+    search = Given(solver, tol, f) if solver else Descent(f, tol, max_steps)
+    equations = Equations(slope, search, symmetric=True)
+    return shape.result(found(start, arrays, equations))
+
+
+def _like(name: str) -> Callable[[Shape, Any], Any]:
+    return lambda shape, y: shape.vector(y, name)
+
+
+def _number(shape: Shape, y: Any) -> Any:
+    if tuple(gnp.shape(y)) != ():
+        raise GradsmithError(
+            "argmin: f(x) must be a number\n  expected: shape ()\n  got: shape "
+            f"{tuple(y.shape)}\n  what to do: return its sum or mean, say"
+        )
+    return y

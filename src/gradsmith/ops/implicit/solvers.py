@@ -1,0 +1,79 @@
+"""How a linear system is solved: factorised, by iteration, or by the user's solver."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gradsmith.numpy as gnp
+
+from ...core.errors import GradsmithError
+from .krylov import conjugate_gradients, gmres
+from .sizes import largest, norm, precision, probe
+
+SMALL = 512  # up to so many unknowns the matrix itself is made, and factorised
+_ROUNDING = 100  # units of rounding that a solution's residual may have
+SINGULAR = "the linear system has no solution, or many: its matrix is singular"
+UNSOLVED = (
+    "the linear system was not solved: the residual is {residual:.1e} of the "
+    "right-hand side. A gradient would be wrong.\n  what to do: is the matrix "
+    "singular, or said to be symmetric and is not? Give max_steps=, a larger tol=, or "
+    "solver=fn(matvec, b)"
+)
+
+
+class SingularError(GradsmithError):
+    """A matrix can't be inverted."""
+
+
+class Solver:
+    """Solves push(x) = b so that the residual is at most `tol` of b."""
+
+    def __init__(
+        self,
+        solver: Callable[..., Any] | None = None,
+        tol: float | None = None,
+        max_steps: int = 10_000,
+    ) -> None:
+        self.solver, self.tol, self.max_steps = solver, tol, max_steps
+
+    def __call__(self, push: Any, b: Any, symmetric: bool, calculus: Any) -> Any:
+        if self.solver is not None:
+            return self.solver(push, b)
+        if b.shape[0] <= SMALL:
+            return factorised(calculus.columns(push, b), b)
+        method = conjugate_gradients if symmetric else gmres
+        unit = largest(b)  # the squares of what is left neither overflow nor vanish
+        tol = self.tolerance(b)
+        return unit * method(push, b / unit, tol, self.max_steps, calculus)
+
+    def tolerance(self, b: Any) -> float:
+        """Three quarters of the digits, if nothing else is said."""
+        return self.tol or precision(b) ** 0.75
+
+    def insist(self, x: Any, residual: Any, b: Any, push: Any, calculus: Any) -> Any:
+        """x; an error if the residual is larger than rounding explains.
+
+        Rounding leaves |A| |x| eps of it, much where the matrix is nearly singular; but
+        where that is a good part of b, nothing is solved.
+        """
+        off, size, long = norm(residual), norm(b), norm(x)
+        rounding = _ROUNDING * precision(b) * _gain(push, b) * long
+        allowed = 100 * self.tolerance(b) * size + gnp.minimum(rounding, 0.01 * size)
+        ratio = off / gnp.where(size > 0, size, 1)
+        return calculus.insist(x, off <= allowed, UNSOLVED, residual=ratio)
+
+
+def _gain(push: Any, b: Any) -> Any:
+    """About |A|: what it does to a vector that lies along no axis."""
+    v = probe(b)
+    return norm(push(v)) / norm(v)
+
+
+def factorised(a: Any, b: Any) -> Any:
+    try:
+        return gnp.linalg.solve(a, b)
+    except Exception as error:  # each framework has an error of its own
+        if "singular" in str(error).lower() or "invertible" in str(error):
+            raise SingularError(SINGULAR) from error
+        raise

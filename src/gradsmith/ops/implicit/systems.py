@@ -1,0 +1,87 @@
+"""`linear_solve`: matrices, sparse matrices and functions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...core.arrays import framework_of
+from ...core.errors import GradsmithError
+from .calculus import as_it_is
+from .dense import dense_solve
+from .linear import Map
+from .solvers import Solver
+from .vectors import on_vectors
+
+
+@as_it_is
+def linear_solve(
+    a: Any,
+    b: Any,
+    *params: Any,
+    symmetric: bool = False,
+    solver: Callable[..., Any] | None = None,
+    tol: float | None = None,
+    max_steps: int = 10_000,
+) -> Any:
+    """Solve a x = b; its gradient is a solve with the transposed matrix.
+
+    `a` is a square matrix (or a stack of them; b is a vector if it has one axis, and
+    one of matrices otherwise), a sparse matrix of SciPy (with an array
+    of its entries as parameter, if these are to be differentiated), or a function:
+    `a(x, *params)` is linear in x, a tree of arrays as b is, and differentiated by
+    `params` too. No matrix is made then, but for 512 unknowns or fewer; `symmetric`
+    says that it is, and positive definite. `solver(matvec, b)` finds the solution in
+    place of ours, for vectors.
+
+    >>> import numpy as np, gradsmith as gs
+    >>> def laplace(x, stiffness):
+    ...     return 2 * stiffness * x - np.roll(x, 1) - np.roll(x, -1)
+    >>> x = linear_solve(laplace, np.array([1.0, 0.0, 0.0]), np.array(2.0))
+    >>> laplace(x, 2.0).round(12) + 0
+    array([1., 0., 0.])
+    """
+    if not callable(a):
+        _refuse(solver=solver, tol=tol, symmetric=symmetric or None)
+        return _solve_matrix(a, b, params)
+    shape, vector, push, arrays = on_vectors(
+        a, b, params, "b", lambda shape, y: shape.vector(y, "a(x)")
+    )
+    how = Solver(solver, tol, max_steps)
+    return shape.result(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
+
+
+def _solve_matrix(a: Any, b: Any, params: Any) -> Any:
+    is_sparse = hasattr(a, "tocoo") and framework_of(a) is None
+    if framework_of(a) is None and not is_sparse:
+        raise GradsmithError(
+            "linear_solve: the matrix is no array\n  expected: an array of shape "
+            "(..., n, n), a sparse matrix of SciPy, or a function\n  "
+            f"got: {type(a).__name__}"
+        )
+    if a.ndim < 2 or a.shape[-1] != a.shape[-2]:
+        raise GradsmithError(
+            "linear_solve: the matrix is not square\n  expected: shape (..., n, n)\n  "
+            f"got: shape {tuple(a.shape)}"
+        )
+    if len(params) > is_sparse:
+        raise GradsmithError(
+            "linear_solve: parameters are for a function of them, or one for the "
+            f"entries of a sparse matrix; the matrix given is a {type(a).__name__}"
+        )
+    if is_sparse:
+        from .sparse import sparse_solve
+
+        return sparse_solve(a, b, *params)
+    return dense_solve(a, b)
+
+
+def _refuse(**options: Any) -> None:
+    """What says how to solve for a function, and would do nothing for a matrix."""
+    given = [f"{name}=" for name, value in options.items() if value is not None]
+    if given:
+        raise GradsmithError(
+            f"linear_solve: {', '.join(given)} would say how a function a(x) is "
+            "solved; a matrix is factorised\n  what to do: leave it out, or give "
+            "lambda x: a @ x"
+        )

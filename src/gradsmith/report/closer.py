@@ -1,0 +1,97 @@
+"""What the page shows of an operation beside its check, each part by itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+from ..core.errors import GradsmithError
+from ..operations.info import framework_for, prepared, subject_of
+from ..tools.check.inputs import Given
+from ..tools.check.kits import kit_for
+from ..tools.check.making import as_array, is_moved, problem_of
+from ..tools.check.problem import Problem
+from .samples import is_elementwise, samples
+from .timing import timing
+
+Look = Callable[[], dict[str, Any]]
+
+
+def looks(
+    op: Any, given: Given, *, framework: str | None, seed: int, thorough: bool
+) -> dict[str, Look]:
+    """What is to be looked at, by the names of the parts.
+
+    A part that can't be had gives `{"skipped": reason}`: none stands in the way of
+    another, and the verdict of the check stands in any case.
+    """
+
+    def problem() -> Problem:
+        return problem_for(op, given, framework)
+
+    found: dict[str, Look] = {
+        "audit": lambda: audited(op, given, problem(), seed),
+        "samples": lambda: samples(problem(), seed),
+        "timing": lambda: timing(problem()),
+    }
+    if thorough:
+        found["survival"] = lambda: survived(op, given, framework)
+    return {name: _guarded(look) for name, look in found.items()}
+
+
+def _guarded(look: Look) -> Look:
+    def guarded() -> dict[str, Any]:
+        try:
+            return look()
+        except GradsmithError as error:
+            return {"skipped": str(error).partition("\n")[0]}
+        except Exception as error:
+            words = str(error).strip().partition("\n")[0]
+            return {"skipped": f"{type(error).__name__}: {words}".rstrip(": ")}
+
+    return guarded
+
+
+def problem_for(op: Any, given: Given, framework: str | None) -> Problem:
+    """The operation on the arrays that it is looked at with."""
+    inputs = given.args, given.kwargs
+    name = framework_for(op, inputs, framework, caller="report")
+    kit, subject = kit_for(name), subject_of(op, name)
+    inputs = given.args, {**(subject.captured or {}), **given.kwargs}
+    args, kwargs = prepared(inputs, as_array, caller=f"report on {subject.name}")
+    return problem_of(subject, kit, name, args, kwargs, bounds=given.bounds)
+
+
+def survived(op: Any, given: Given, framework: str | None) -> dict[str, Any]:
+    from ..tools.survival import survives
+
+    return survives(op, *given.args, framework=framework, **given.kwargs).as_dict()
+
+
+def audited(op: Any, given: Given, problem: Problem, seed: int) -> dict[str, Any]:
+    """Over the whole domain: within the bounds of the example, or all numbers.
+
+    An elementwise operation is one of numbers, whatever the shape of its example.
+    """
+    from ..tools.audit.api import audit
+
+    if given.kwargs:
+        return {"skipped": "its inputs are given by name, which an audit does not take"}
+    numbers = is_elementwise(problem)
+    inputs = tuple(0.5 if numbers and is_moved(x) else x for x in given.args)
+    domain = _domain(problem)
+    options: Any = {"framework": problem.framework, "seed": seed}
+    return audit(op, domain, inputs=inputs, **options).as_dict()
+
+
+def _domain(problem: Problem) -> Any:
+    """The bounds of the arguments by name; None if there are none."""
+    ends = [
+        (-inf if low is None else low, inf if high is None else high)
+        for low, high in problem.bounds
+    ]
+    if all(pair == (-inf, inf) for pair in ends):
+        return None
+    named = dict(zip(problem.names, ends, strict=True))
+    return ends[0] if len(ends) == 1 else named

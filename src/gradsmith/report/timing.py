@@ -1,0 +1,145 @@
+"""How long value and gradient take by the rule, and by autodiff of the body."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from ..core import trees
+from ..tools.check.body import floating
+from ..tools.check.problem import Problem
+from ..tools.check.sizes import resized
+from ..tools.survival.quiet import quiet
+from .plain import body_of
+
+BUDGET = 0.4  # seconds for each size
+LEAST, MOST = 5, 300  # runs of each
+LARGER = 8  # times as many elements are another size
+
+Run = Callable[[], list[Any]]
+
+
+def timing(problem: Problem) -> dict[str, Any]:
+    """Seconds by the rule and by autodiff, for the given inputs and larger ones.
+
+    Both run in turns, so that whatever else the machine does slows both.
+    """
+    with quiet(), np.errstate(all="ignore"):
+        body, why = _body(problem)
+        rows = [_measured(each, body) for each in _sizes(problem)]
+    return {
+        "rows": rows,
+        "how": f"value and gradient, {_mode(problem)}; median of at least "
+        f"{min(row['runs'] for row in rows)} runs, in turns",
+        "without": why,
+    }
+
+
+def _body(problem: Problem) -> tuple[Any, str]:
+    """The body if autodiff differentiates it, else why not."""
+    body = body_of(problem.subject.call)
+    if body is None:
+        return None, "its body is not known, or is not traced: no autodiff beside it"
+    try:
+        found = _run(problem, body)()
+    except Exception as error:
+        words = str(error).strip().partition("\n")[0]
+        return None, f"autodiff of the body fails: {type(error).__name__}: {words}"
+    if all(g is None for g in found):
+        return None, "autodiff of the body finds no gradient"
+    return body, ""
+
+
+def _mode(problem: Problem) -> str:
+    return "compiled, each once" if problem.framework == "jax" else "eager"
+
+
+def _sizes(problem: Problem) -> Iterator[Problem]:
+    yield problem
+    n = sum(x.size for x in problem.xs)
+    for _, larger in resized(problem, np.random.default_rng(0)):
+        if sum(x.size for x in larger.xs) >= LARGER * n and _runs(larger):
+            yield larger
+            return
+
+
+def _runs(problem: Problem) -> bool:
+    try:
+        _run(problem, problem.subject.call)()
+    except Exception:
+        return False
+    return True
+
+
+def _measured(problem: Problem, body: Any) -> dict[str, Any]:
+    runs = [_run(problem, problem.subject.call)]
+    if body is not None:
+        runs.append(_run(problem, body))
+    times = _in_turns(runs)
+    rule, *other = map(median, times)
+    return {
+        "inputs": _described(problem),
+        "rule": rule,
+        "autodiff": other[0] if other else None,
+        "runs": len(times[0]),
+    }
+
+
+def _in_turns(runs: Sequence[Run]) -> list[list[float]]:
+    for run in (*runs, *runs):  # compilers, caches
+        run()
+    times: list[list[float]] = [[] for _ in runs]
+    start = time.perf_counter()
+    while len(times[0]) < LEAST or (
+        len(times[0]) < MOST and time.perf_counter() - start < BUDGET
+    ):
+        for run, kept in zip(runs, times, strict=True):
+            begun = time.perf_counter()
+            run()
+            kept.append(time.perf_counter() - begun)
+    return times
+
+
+def _run(problem: Problem, call: Any) -> Run:
+    """Value and gradient on arrays of the framework, which are made once."""
+    kit, dtypes = problem.kit, problem.dtypes
+    wide = any(name in ("float64", "complex128") for name in dtypes)
+    precision = "float64" if wide else dtypes[0]
+    fn = _direct(problem, call)
+    with kit.precision(precision):
+        xs = problem.given(problem.xs)
+        ys = kit.value(fn, xs)
+        dys = [kit.array(np.ones(y.shape), kit.dtype_name(y)) for y in ys]
+
+    def run() -> list[Any]:
+        with kit.precision(precision):
+            _, pull = kit.vjp(fn, xs)
+            return [None if g is None else kit.numpy(g) for g in pull(dys)]
+
+    return run
+
+
+def _direct(problem: Problem, call: Any) -> Any:
+    """From a list of arrays to one, with little beside the call itself."""
+    args, kwargs = problem.inputs
+    arrays = [x for x in trees.leaves(problem.inputs) if isinstance(x, np.ndarray)]
+    if kwargs or len(arrays) != len(args) or len(args) != len(problem.moved):
+        from ..tools.check.body import Body
+
+        typed = list(zip(problem.names, problem.dtypes, strict=True))
+        return Body(call, problem.kit, problem.inputs, typed, problem.held)
+
+    def fn(xs: Any) -> list[Any]:
+        y = call(*xs)
+        return floating(y) if type(y) in (tuple, list, dict) else [y]
+
+    return fn
+
+
+def _described(problem: Problem) -> str:
+    pairs = zip(problem.moved, problem.xs, problem.dtypes, strict=False)
+    return ", ".join(f"{name} {x.shape} {dtype}" for name, x, dtype in pairs)

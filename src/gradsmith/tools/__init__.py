@@ -1,0 +1,1 @@
+"""What looks at operations and functions from outside, one package each."""

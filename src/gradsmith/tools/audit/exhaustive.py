@@ -1,0 +1,108 @@
+"""The audit of all numbers of a format that has many: the sweep, and what it costs."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import GradsmithError
+from . import run, sampling
+from .executing import cores
+from .model import Accuracy
+from .notes import notes_of
+from .sweep.pieces import pieces_or_points
+from .sweep.whole import sweep, units_of
+from .targets import Target
+from .task import Task
+
+PACE = 45e-9  # seconds for a number, on a core
+LONG = 600.0  # seconds beyond which a warning is due
+PROBE = 1024  # adjacent numbers that tell of those around them
+
+
+def all_numbers(
+    task: Task, target: Target, points: int, seed: int, **how: Any
+) -> tuple[int, list[Accuracy], tuple[str, ...]]:
+    """How many numbers there are, the accuracy at all of them, and notes.
+
+    Failing regions are those that samples and the worst inputs show.
+    """
+    form, notes = task.form, list[str]()
+    if form.bits > 32:
+        raise GradsmithError(
+            f"all numbers of {form.name} are too many; leave exhaustive= away"
+        )
+    x = sampling.sampled(_domain(task), form, points, seed=seed)
+    started = perf_counter()
+    run.judged(task, x[:4096], executor=None, progress=None)
+    rate = (perf_counter() - started) / len(x[:4096])
+    _forewarn(forecast(task, rate), how)
+    tallies = sweep(task, notes=notes, **how)
+    worst = [one.code for tally in tallies for one in tally.worst]
+    x = form.numbers(np.unique([*form.codes(x), *worst]))
+    errors = run.judged(task, x, executor=None, progress=None)
+    found = [
+        replace(tally.accuracy(form.numbers), regions=one.regions, wrong=one.wrong)
+        for tally, one in zip(
+            tallies, run.unary(task, target, x, errors), strict=True
+        )
+    ]  # fmt: skip
+    notes += notes_of(task.run, target, form, errors)
+    n = task.ends[1] + 1 - task.ends[0] + (task.ends[0] <= 0 <= task.ends[1])
+    notes.insert(0, f"all {n:,} numbers: the largest errors are proven")
+    return n, found, tuple(notes)
+
+
+def _domain(task: Task) -> tuple[float, float]:
+    low, high = task.form.numbers(np.array(task.ends)).astype(np.float64)
+    return float(low), float(high)
+
+
+def forecast(task: Task, rate: float) -> float:
+    """About how many seconds all numbers take on a core.
+
+    `rate` is that of numbers one by one, as they are where a function goes up and down
+    between neighbours, as sin(1e20), or where its series is not known.
+    """
+    size = sum(
+        (last + 1 - first) * (PACE if _has_polynomials(task, first, last) else rate)
+        for first, last in units_of(*task.ends, task.form)
+    )
+    return float(size)
+
+
+def _has_polynomials(task: Task, first: int, last: int) -> bool:
+    if first == 0:
+        first = min(1, last)
+    middle = (first + last) // 2
+    end = min(middle + PROBE - 1, last)
+    found = pieces_or_points(task.reference, middle, end, task.form, parts=1)
+    return all(piece.value is not None or piece.outside for piece in found)
+
+
+def _forewarn(seconds: float, how: dict[str, Any]) -> None:
+    at_once = how.get("jobs") or cores()
+    seconds /= at_once
+    if how.get("executor") is None and seconds > LONG:
+        warnings.warn(
+            f"all numbers will take about {duration(seconds)} on {at_once} cores: "
+            "where there are no polynomials for neighbours they go one by one. Narrow "
+            "the domain, or keep what is done with resume=FILE",
+            stacklevel=4,
+        )
+
+
+def duration(seconds: float) -> str:
+    """A time in words.
+
+    >>> duration(95), duration(4000)
+    ('95 s', '67 min')
+    """
+    for size, unit in ((1, "s"), (60, "min"), (3600, "h")):
+        if seconds < 120 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds / 86_400:.0f} days"

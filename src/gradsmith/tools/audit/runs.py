@@ -1,0 +1,163 @@
+"""An operation in its own framework: its value and its gradient, in a format.
+
+NumPy computes nothing in bfloat16: that is done in float32 and rounded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ...core.arrays import NAMES
+from ...core.errors import GradsmithError, annotate
+from ...core.transforms import vjp
+from ...operations.info import module_for
+from ..check.kits import kit_for
+from .formats import Format
+from .judged import declared
+from .truth import Truth
+
+
+@dataclass(frozen=True)
+class Run:
+    """How an operation is run; `elementwise` is to be seen in its results."""
+
+    call: Callable[..., Any]
+    framework: str = "numpy"
+    name: str = ""
+    keywords: dict[str, Any] = field(default_factory=dict)
+    elementwise: bool = True
+    flushes: bool = False  # it makes 0 of subnormal numbers
+
+    def __call__(
+        self, xs: Sequence[Any], form: Format, dy: Any = None
+    ) -> tuple[Any, list[Any]]:
+        """The value and the gradients by all xs, as arrays of the format."""
+        own = _in_numpy if self.framework == "numpy" else _in_framework
+        with annotate(
+            f"raised by {self.name}, given {_kind(xs, form, self.framework)}"
+        ):
+            y, dxs = own(self, xs, form, dy)
+        return y, dxs
+
+    def applied(self, *xs: Any) -> Any:
+        y = self.call(*xs, **self.keywords)
+        if self.elementwise:
+            _require_elementwise(y, np.broadcast_shapes(*[tuple(x.shape) for x in xs]))
+        return y
+
+    def skip(
+        self, xs: Sequence[Any], truth: Truth, form: Format, dx: Any = None
+    ) -> Any:
+        """Where nothing is judged, or None: results that are 0 on purpose.
+
+        They are subnormal numbers in some frameworks, and gradients of the engine.
+        """
+        if self.framework == "numpy":
+            return None if dx is None else declared(dx, truth, form)
+        if not self.flushes:
+            return None
+        least = 2.0 ** (form.least + form.digits - 1)
+        size = np.abs(np.ldexp(truth.hi, np.clip(truth.scale, -2000, 2000)))
+        skip = (truth.hi != 0) & (size < least)
+        for x in xs:
+            x = np.abs(x.astype(np.float64))
+            small = (x > 0) & (x < least)
+            if small.shape != skip.shape:  # any element of a row
+                small = small.reshape(len(x), -1).any(axis=1)
+                small = small.reshape(-1, *[1] * (skip.ndim - 1))
+            skip = skip | small
+        return skip
+
+
+def _kind(xs: Sequence[Any], form: Format, framework: str) -> str:
+    shapes = " and ".join(str(x.shape) for x in xs)
+    return f"{form.name} arrays of {NAMES[framework]} of shape {shapes}"
+
+
+def _require_elementwise(y: Any, shape: tuple[int, ...]) -> None:
+    if tuple(np.shape(y)) != shape:
+        raise GradsmithError(
+            f"an audit of points wants an elementwise function: of inputs of shape "
+            f"{shape} it made {tuple(np.shape(y))}\n  what to do: if it is one of "
+            'vectors, give one to say so: inputs=gs.spec("10")'
+        )
+
+
+def _in_numpy(run: Run, xs: Sequence[Any], form: Format, dy: Any) -> Any:
+    wide = [x if x.dtype.kind == "f" else x.astype(np.float32) for x in xs]
+
+    def applied(*xs: Any) -> Any:
+        return run.applied(*xs)
+
+    applied.__name__ = run.name
+    with np.errstate(all="ignore"):
+        y, pull = vjp(applied, *wide)
+        y = np.asarray(y)
+        dy = np.ones(y.shape, y.dtype) if dy is None else dy.astype(y.dtype)
+        dxs = pull(dy)
+        dxs = dxs if isinstance(dxs, tuple) else (dxs,)
+        return y.astype(form.dtype), [np.asarray(dx).astype(form.dtype) for dx in dxs]
+
+
+def _in_framework(run: Run, xs: Sequence[Any], form: Format, dy: Any) -> Any:
+    kit = kit_for(run.framework)
+    vjp = _vjp(run.framework, kit)
+    n = len(xs[0])
+    if run.framework == "jax":  # each new shape is compiled anew: 0.1 s an operation
+        xs = [_padded(x, n) for x in xs]
+        dy = dy if dy is None else _padded(dy, n)
+
+    def back(x: Any, like: Any) -> Any:
+        if x is None:
+            return np.zeros(like.shape, form.dtype)
+        return kit.numpy(x).astype(form.dtype)
+
+    with kit.precision(form.name), kit.alone(), np.errstate(all="ignore"):
+        ys, pull = vjp(
+            lambda xs: [run.applied(*xs)], [_given(kit, x, form) for x in xs]
+        )
+        y = back(ys[0], ys[0])
+        dy = np.ones(y.shape, np.float32) if dy is None else _plain(dy)
+        dxs = pull([kit.array(dy, kit.dtype_name(ys[0]))])
+        return y[:n], [back(dx, x)[:n] for dx, x in zip(dxs, xs, strict=True)]
+
+
+SIZES = (64, 512, 4096)
+
+
+def _padded(x: Any, n: int) -> Any:
+    """With the last point repeated, to one of a few sizes."""
+    size = next((size for size in SIZES if size >= n), n)
+    return np.concatenate([x, np.repeat(x[-1:], size - n, axis=0)])
+
+
+def _vjp(framework: str, kit: Any) -> Any:
+    if framework != "jax":
+        return kit.vjp
+    return module_for(__package__ or "", "jax").vjp
+
+
+def _given(kit: Any, x: Any, form: Format) -> Any:
+    return kit.array(_plain(x), form.name)
+
+
+def _plain(x: Any) -> Any:
+    """Numbers of a dtype that every framework reads."""
+    return x if x.dtype.kind == "f" else x.astype(np.float32)
+
+
+def flushes(framework: str, dtype: str) -> bool:
+    """Whether a framework makes 0 of subnormal numbers."""
+    if framework == "numpy":
+        return False
+    kit = kit_for(framework)
+    tiny = np.float32(2.0**-130) if dtype != "float64" else 2.0**-1040
+    with kit.precision(dtype):
+        if dtype == "float16":
+            tiny = np.float16(2.0**-20)
+        x = kit.array(np.asarray([tiny]), dtype)
+        return bool(kit.numpy(x * 0.5)[0] == 0)

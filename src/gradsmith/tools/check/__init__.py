@@ -1,0 +1,126 @@
+"""Is this gradient right, and if not, what is wrong with it?"""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import ExitStack, nullcontext
+from numbers import Integral
+from typing import Any
+
+from ...core.arrays import NAMES
+from ...core.errors import GradsmithError, annotate
+from ...operations.info import framework_for, of_operation, prepared, subject_of
+from .inputs import Given, given
+from .kits import kit_for
+from .making import as_array, problem_of
+from .merge import merged
+from .model import Finding, Look, Report, Verdict
+from .run import run
+from .session import Session
+
+__all__ = [
+    "Finding",
+    "GradientError",
+    "Look",
+    "Report",
+    "Verdict",
+    "assert_gradients",
+    "check",
+]
+
+
+class GradientError(GradsmithError, AssertionError):
+    """A gradient that `assert_gradients` found not to be right; `report` says why."""
+
+    def __init__(self, report: Report) -> None:
+        super().__init__(str(report))
+        self.report = report
+
+
+def check(
+    op: Any,
+    *inputs: Any,
+    framework: str | None = None,
+    seed: int = 0,
+    thorough: bool = False,
+    **keywords: Any,
+) -> Report:
+    """Check the gradient of an operation: is it right, and if not, what is wrong?
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> @gs.custom_gradient
+    ... def cube(x):
+    ...     return x**3, lambda dy: 3 * x**2 * dy
+    >>> gs.check(cube, np.array([1.0, -2.0])).verdict
+    <Verdict.RIGHT: 'right'>
+
+    Inputs are arrays, or specs from which they are made up:
+
+    >>> gs.check(cube, gs.spec("batch 3", low=0)).ok
+    True
+
+    Without inputs the operation is checked on each of its examples (`@cube.example`, or
+    `gs.example` for what is not ours). Exceptions of the operation pass through.
+    """
+    if not isinstance(seed, Integral) or seed < 0:
+        raise GradsmithError(f"seed={seed!r}: it is a number, 0 or 1 or 2 ...")
+    chosen = given(op, inputs, keywords, seed=seed)
+    reports = [
+        _check_one(op, each, framework=framework, seed=seed, thorough=thorough)
+        for each in chosen
+    ]
+    return merged(reports, [each.name for each in chosen])
+
+
+def _check_one(
+    op: Any, given: Given, *, framework: str | None, seed: int, thorough: bool
+) -> Report:
+    start = time.perf_counter()
+    inputs = given.args, given.kwargs
+    name = framework_for(op, inputs, framework, caller="check()")
+    kit = kit_for(name)
+    subject = subject_of(op, name)
+    inputs = given.args, {**(subject.captured or {}), **given.kwargs}
+    args, kwargs = prepared(inputs, as_array, caller=f"check({subject.name})")
+    problem = problem_of(subject, kit, name, args, kwargs, bounds=given.bounds)
+    session = Session(problem, seed)
+    with ExitStack() as stack:
+        if given.name:
+            stack.enter_context(annotate(f"checked on {given.name}"))
+        if name == "numpy" and of_operation(op) is None:
+            stack.enter_context(_in_numpy())
+        run(session, thorough=thorough)
+    return Report(
+        subject.name,
+        NAMES[name],
+        kit.version,
+        session.verdict,
+        tuple(session.findings),
+        tuple(session.looks),
+        tuple(session.notes),
+        seed,
+        session.resolution,
+        time.perf_counter() - start,
+    )
+
+
+def _in_numpy() -> Any:
+    """A function does not say whose arrays it wants."""
+    loaded = [each for each in NAMES if each != "numpy" and each in sys.modules]
+    if not loaded:
+        return nullcontext()
+    others = " or ".join(f"framework={each!r}" for each in loaded)
+    return annotate(
+        "it was given NumPy's arrays, so that it ran in NumPy; if it is for another "
+        f"framework, give arrays of that, or say {others}"
+    )
+
+
+def assert_gradients(op: Any, *inputs: Any, **options: Any) -> Report:
+    """`check`, which raises `GradientError` unless the gradient is right."""
+    report = check(op, *inputs, **options)
+    if not report.ok:
+        raise GradientError(report)
+    return report

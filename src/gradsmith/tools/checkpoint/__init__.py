@@ -1,0 +1,6 @@
+"""Memory for time: recomputing instead of storing."""
+
+from .api import checkpoint
+from .scan import checkpoint_scan
+
+__all__ = ["checkpoint", "checkpoint_scan"]

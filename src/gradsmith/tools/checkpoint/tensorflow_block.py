@@ -1,0 +1,163 @@
+"""One call of a function that is run again, on TensorFlow."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from functools import partial
+from typing import Any
+
+import tensorflow as tf
+
+from ...frameworks.tensorflow._cells import with_captured
+from ...frameworks.tensorflow._private import (
+    SymbolicTensor,
+    VariableWatcher,
+    add_op_callback,
+    default_graph,
+    executing_eagerly,
+    orders_of,
+    remove_op_callback,
+)
+from ...frameworks.tensorflow._tensors import is_floating
+from ...frameworks.tensorflow._walk import captured_by, reads_of
+from .flat import Flat
+from .randomness import Replay, Streams
+from .reach import reached
+from .tensorflow_functions import autograph_status, call
+from .tensorflow_log import Log
+from .tensorflow_losses import Losses
+from .tensorflow_replay import noted, repeated
+
+
+class Block:
+    """What a call was given and captured, and how to run it again.
+
+    The inputs are its arrays, the tensors that it captured, and the variables it read.
+    """
+
+    def __init__(self, flat: Flat, name: str, streams: Streams) -> None:
+        self.flat = flat
+        self.name = name
+        self.streams = streams
+        self.replay: Replay | None = None
+        self.losses = Losses(flat.fn, flat.call)
+        self.status = autograph_status()
+        self.log = Log()
+        self.captured: list[Any] = []
+        self.variables: list[Any] = []
+        self.floating: list[int] = []  # which results have gradients
+
+    def run(self) -> list[Any]:
+        """The first run, of which nothing is kept."""
+        xs = self.flat.arrays
+        self.log = Log()
+        uses = _Uses(xs)
+        start = None if executing_eagerly() else default_graph().version + 1
+        before = self.streams.read()
+        with VariableWatcher() as watcher, uses.seen(), _unrecorded(), noted(self.log):
+            ys = self.called(self.flat.fn, xs)
+        self.replay = self.streams.drawn_since(before)
+        self.variables = list(watcher.watched_variables())
+        if start is None:
+            self.captured = uses.followed()
+        else:
+            spoken_for = reads_of(self.variables)
+            local = [y for y in ys if isinstance(y, SymbolicTensor)]
+            found = captured_by(local, xs, start)
+            found += [
+                x for x in _tensors_in(self.flat.fn) if x.graph is default_graph()
+            ]
+            found = list({id(x): x for x in found if not spoken_for(x)}.values())
+            self.captured = [x for x in found if x.dtype != tf.resource]
+        self.floating = [i for i, y in enumerate(ys) if is_floating(y)]
+        return ys
+
+    def called(self, fn: Any, xs: Sequence[Any]) -> list[Any]:
+        """The arrays of the result, and the losses that layers added."""
+        return self.flat.of(self.losses.beside(partial(call, self.status, fn)), xs)
+
+    def restored(self, ys: list[Any], old: list[Any]) -> Any:
+        """The result with these arrays, which have gradients, in place of old ones."""
+        self.losses.replace(old, ys)
+        return self.flat.restored(ys)[0]
+
+    @property
+    def inputs(self) -> list[Any]:
+        values = [tf.convert_to_tensor(variable) for variable in self.variables]
+        return [*self.flat.arrays, *self.captured, *values]
+
+    def _again(self, xs: Sequence[Any], captured: Any, values: Any) -> list[Any]:
+        """Run it again, in this graph: what it captured may be of another."""
+        fn, held = self.flat.fn, {}
+        if not executing_eagerly():
+            here = dict(zip(map(id, self.captured), captured, strict=True))
+            fn = with_captured(fn, lambda x: here.get(id(x), x))
+            handles = [variable.handle for variable in self.variables]
+            held = dict(zip(map(id, handles), values, strict=True))
+        replay = self.replay or nullcontext
+        with repeated(self.log, held), replay(), self.losses.kept():
+            ys = self.called(fn, xs)
+        return [ys[i] for i in self.floating]
+
+    def gradients(self, inputs: Sequence[Any], dys: list[Any]) -> Any:
+        # In a graph, what does not wait for the upstream may run, and be kept, early.
+        wait = nullcontext() if executing_eagerly() else tf.control_dependencies(dys)
+        with wait:
+            n, m = len(self.flat.arrays), len(self.captured)
+            xs = [tf.identity(x) for x in inputs[:n]]
+            captured, values = list(inputs[n : n + m]), list(inputs[n + m :])
+            if executing_eagerly():  # they are there by themselves
+                captured, values = self.captured, self.variables
+            sources = [*xs, *captured, *values]
+            with tf.GradientTape(watch_accessed_variables=False) as tape:
+                for x in sources:
+                    if is_floating(x):
+                        tape.watch(x)
+                ys = self._again(xs, captured, values)
+            found = tape.gradient(ys, sources, dys)
+        return tuple(None if dx is None else tf.convert_to_tensor(dx) for dx in found)
+
+
+def _tensors_in(fn: Any) -> list[Any]:
+    return list(reached(fn, stop=lambda x: isinstance(x, SymbolicTensor)))
+
+
+@contextmanager
+def _unrecorded() -> Iterator[None]:
+    from tensorflow.python.eager import record  # type: ignore[attr-defined]
+
+    with record.stop_recording():
+        yield
+
+
+class _Uses:
+    """Tensors that operations use and did not make."""
+
+    def __init__(self, known: Sequence[Any]) -> None:
+        # What comes from outside is alive all the time: no id of a result is its own.
+        self.known = {id(x) for x in known}
+        self.used: dict[int, Any] = {}
+
+    @contextmanager
+    def seen(self) -> Iterator[None]:
+        if not executing_eagerly():
+            yield
+            return
+        add_op_callback(self._see)
+        try:
+            yield
+        finally:
+            remove_op_callback(self._see)
+
+    def _see(
+        self, kind: str, xs: Any, attrs: Any, ys: Any, op_name: Any = None, graph=None
+    ) -> None:
+        if graph is None:
+            for x in xs:
+                if id(x) not in self.known and is_floating(x):
+                    self.used[id(x)] = x
+            self.known.update(id(y) for y in ys)
+
+    def followed(self) -> list[Any]:
+        return [x for x in self.used.values() if orders_of([x])]

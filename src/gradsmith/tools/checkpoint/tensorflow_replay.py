@@ -1,0 +1,179 @@
+"""What TensorFlow's stateful operations returned, to be returned again.
+
+A random operation has its state in a kernel, which nobody can read, and an assignment
+should not be done twice. So the second run does none of them: it gets what the first
+run got, in the same order. Of random numbers that costs the memory of the numbers.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+# (where these names come from is not there when the code is checked)
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.eager import context
+from tensorflow.python.ops import (
+    gen_random_ops,
+    gen_resource_variable_ops,
+    gen_stateful_random_ops,
+)
+
+from ...core.errors import GradsmithError
+from ...core.import_hooks import once_imported
+from .tensorflow_log import Log
+
+_ASSIGNMENTS = (
+    "assign_variable_op", "assign_add_variable_op", "assign_sub_variable_op",
+    "resource_scatter_update", "resource_scatter_add", "resource_scatter_sub",
+)  # fmt: skip
+
+
+class _Thread(threading.local):
+    log: Log | None = None  # what the run that is going on has got so far
+    rest: Iterator[Any] | None = None  # what a second run will get
+    values: dict[int, Any] | None = None  # of variables, by their handles
+
+
+_thread = _Thread()
+
+
+@contextmanager
+def noted(log: Log) -> Iterator[None]:
+    """Keep what stateful operations return."""
+    before, _thread.log = _thread.log, log
+    try:
+        yield
+    finally:
+        _thread.log = before
+        if before is not None:  # a block in a block
+            before.entries += log.entries
+
+
+@contextmanager
+def repeated(log: Log, values: dict[int, Any]) -> Iterator[None]:
+    """Return it again, without running them; variables in graphs have these values.
+
+    The gradient of a loop can't read variables by itself.
+    """
+    before = _thread.log, _thread.rest, _thread.values
+    _thread.log, _thread.rest = None, log.again()
+    _thread.values = {**(_thread.values or {}), **values}
+    try:
+        with _seeds_kept():
+            yield
+    finally:
+        _thread.log, _thread.rest, _thread.values = before
+
+
+@contextmanager
+def _seeds_kept() -> Iterator[None]:
+    """Eager operations that will not run draw their seeds all the same."""
+    seeds = getattr(context.context(), "_rng", None)
+    state = seeds.getstate() if seeds is not None else None
+    try:
+        yield
+    finally:
+        if seeds is not None:
+            seeds.setstate(state)
+
+
+@contextmanager
+def unseen() -> Iterator[None]:
+    """Neither keep nor return anything: what is traced now may be called later."""
+    before = _thread.log, _thread.rest, _thread.values
+    _thread.log = _thread.rest = _thread.values = None
+    try:
+        yield
+    finally:
+        _thread.log, _thread.rest, _thread.values = before
+
+
+def is_running() -> bool:
+    """Whether a checkpointed function is."""
+    return _thread.log is not None or _thread.rest is not None
+
+
+def is_repeated() -> bool:
+    """Whether it is run for the second time."""
+    return _thread.rest is not None
+
+
+def _stateful(fn: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        if _thread.rest is not None:
+            for name, y in _thread.rest:
+                if name == fn.__name__:
+                    if _thread.log is not None:
+                        _thread.log.add(name, y)
+                    return y
+                break
+            raise GradsmithError(
+                "a checkpointed function runs other stateful operations when it is run "
+                f"again: {fn.__name__} was not run there at first\n"
+                "  what to do: let it depend on its arguments and on what it captures"
+            )
+        log = _thread.log
+        if log is None:
+            return fn(*args, **kwargs)
+        _thread.log = None  # what it calls is a part of it
+        try:
+            y = fn(*args, **kwargs)
+        finally:
+            _thread.log = log
+        log.add(fn.__name__, y)
+        return y
+
+    return run
+
+
+def _reading(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Reading a variable, which may have a value for the time of a second run."""
+
+    @wraps(fn)
+    def read(resource: Any, *args: Any, **kwargs: Any) -> Any:
+        values = _thread.values
+        if values is not None and id(resource) in values:
+            value = values[id(resource)]
+            if fn.__name__ == "read_variable_op":
+                return value
+            return tf.gather(value, args[0] if args else kwargs["indices"])
+        return fn(resource, *args, **kwargs)
+
+    return read
+
+
+def _install(module: Any, names: Any, around: Any = _stateful) -> None:
+    for name in names:
+        if hasattr(module, name):
+            setattr(module, name, around(getattr(module, name)))
+
+
+def _operations(module: Any) -> list[str]:
+    """The operations of a module: each has a function for eager mode beside it."""
+    return [name for name in vars(module) if f"{name}_eager_fallback" in vars(module)]
+
+
+_STATEFUL = {
+    gen_random_ops: _operations(gen_random_ops),
+    gen_stateful_random_ops: _operations(gen_stateful_random_ops),
+    gen_resource_variable_ops: _ASSIGNMENTS,
+}
+# The kinds that operations have in graphs, which tf.raw_ops calls them by too
+STATEFUL = frozenset(
+    "".join(word.capitalize() for word in name.split("_"))
+    for names in _STATEFUL.values()
+    for name in names
+)
+for _module, _names in _STATEFUL.items():
+    _install(_module, _names)
+_install(tf.raw_ops, STATEFUL)
+_install(gen_resource_variable_ops, ["read_variable_op", "resource_gather"], _reading)
+# A seed is read, and the next one assigned: as two, the second run would read the next.
+once_imported("keras", lambda keras: _install(keras.random.SeedGenerator, ["next"]))

@@ -1,0 +1,69 @@
+"""Is the gradient of a checkpointed function that of the function? On TensorFlow."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ...core.errors import GradsmithError
+from ...frameworks.tensorflow._private import executing_eagerly
+from ...frameworks.tensorflow._tensors import is_floating
+from .compare import difference, disagreement
+from .tensorflow_block import Block
+from .tensorflow_log import Log
+from .tensorflow_replay import noted, repeated
+
+
+def require_equal(block: Block) -> Log:
+    """Raise if the two differ; else what stateful operations returned."""
+    if not executing_eagerly():
+        raise GradsmithError(
+            "verify=True looks at values, which TensorFlow has none of in a tf.function"
+            "\n  what to do: verify it in eager mode, once: "
+            "tf.config.run_functions_eagerly(True)"
+        )
+    log = Log()
+    flat, start = block.flat, block.streams.read()
+    with tf.GradientTape() as tape, noted(log):
+        for x in flat.arrays:
+            if is_floating(x):
+                tape.watch(x)
+        with block.losses.kept():
+            plain = block.called(flat.fn, flat.arrays)
+    random = np.random.default_rng(0)
+    dys = [tf.cast(random.standard_normal(y.shape), y.dtype) for y in _floating(plain)]
+    block.streams.write(start)
+    with repeated(log, {}), block.losses.kept():
+        again = block.run()
+    block.streams.write(start)
+    names = [f"the value {i}" for i in range(len(plain))]
+    _compare(block.name, names, plain, again)
+    sources = [*flat.arrays, *block.variables]
+    expected = tape.gradient(_floating(plain), sources, dys)
+    found = block.gradients(block.inputs, dys)
+    n, m = len(flat.arrays), len(block.captured)
+    found = [*found[:n], *found[n + m :]]
+    names = [f"the gradient for {name}" for name in flat.names]
+    names += [f"the gradient for {variable.name}" for variable in block.variables]
+    _compare(block.name, names, expected, found)
+    return log
+
+
+def _floating(ys: list[Any]) -> list[Any]:
+    return [y for y in ys if is_floating(y)]
+
+
+def _compare(name: str, words: list[str], plain: Any, again: Any) -> None:
+    for what, one, other in zip(words, plain, again, strict=True):
+        told = difference(_numpy(one), _numpy(other), exact=False)
+        if told:
+            raise disagreement(name, what, told)
+
+
+def _numpy(x: Any) -> Any:
+    if x is None:
+        return None
+    x = tf.convert_to_tensor(x)
+    return (tf.cast(x, tf.float32) if x.dtype == tf.bfloat16 else x).numpy()

@@ -1,0 +1,134 @@
+"""gs.checkpoint on PyTorch: by torch.utils.checkpoint, without reentrance.
+
+It replays PyTorch's global randomness alone; here generators that are passed or
+captured are replayed too, and buffers that a module writes (BatchNorm's statistics) are
+what they were. Its hooks don't work inside of torch.func's transforms: there the
+function is an operation of ours, whose rules run it again.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import Any
+
+import torch
+from torch._C._functorch import peek_interpreter_stack
+from torch.utils.checkpoint import checkpoint as native
+
+from ...operations.operation import Operation
+from .flat import Flat, name_of
+from .plan import Plan
+from .randomness import Replay, Streams
+from .torch_modules import buffers_of, given, written_since
+
+
+def checkpoint(
+    fn: Callable[..., Any], args: Any, kwargs: Any, *, verify: bool = False
+) -> Any:
+    if verify:
+        from .torch_verify import require_equal
+
+        ours = lambda *args, **kwargs: checkpoint(fn, args, kwargs)
+        require_equal(fn, ours, args, kwargs)
+    return _checkpointed(fn, args, kwargs, streams_of(fn, args, kwargs))
+
+
+def _checkpointed(
+    fn: Callable[..., Any], args: Any, kwargs: Any, streams: Streams
+) -> Any:
+    if peek_interpreter_stack() is not None:
+        return _transformed(fn, args, kwargs, streams)
+    if not torch.is_grad_enabled():
+        return fn(*args, **kwargs)
+    again = _Again(fn, streams, args, kwargs)
+    before, here.block = here.block, again.__name__
+    try:
+        return native(again, *args, use_reentrant=False, **kwargs)
+    finally:
+        here.block = before
+
+
+class _Here(threading.local):
+    block = ""  # the function that is checkpointed at the moment
+
+
+here = _Here()
+
+
+def streams_of(*roots: Any) -> Streams:
+    """The generators that a function reaches, and those of PyTorch's devices."""
+    own = (torch.default_generator, *torch.cuda.default_generators)
+    return Streams(*own, *roots)
+
+
+def while_compiling(
+    fn: Callable[..., Any], args: Any, kwargs: Any, *, verify: bool = False
+) -> Any:
+    """What PyTorch's compiler makes a block of, of which it saves the inputs."""
+    return native(fn, *args, use_reentrant=False, **kwargs)
+
+
+def scan(plan: Plan) -> list[Any]:
+    streams = streams_of(plan.step, plan.start)
+
+    def block(leaves: list[Any], inner: Any) -> list[Any]:
+        return _checkpointed(inner, (leaves,), {}, streams)
+
+    return plan.in_blocks(block)
+
+
+def unstacked(x: Any) -> Any:
+    return torch.unbind(x)
+
+
+class _Again:
+    """A function whose second run finds generators and buffers as the first one did.
+
+    What it draws and writes then is gone afterwards.
+    """
+
+    def __init__(self, fn: Callable[..., Any], streams: Streams, *roots: Any) -> None:
+        self.fn = fn
+        self.__name__ = name_of(fn)
+        self.streams: Streams | None = streams
+        self.replay: Replay | None = None
+        self.buffers = buffers_of(fn, *roots)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.streams is None:
+            with (self.replay or nullcontext)(), given(self.buffers):
+                return self.fn(*args, **kwargs)
+        streams, self.streams = self.streams, None
+        before = streams.read()
+        result = self.fn(*args, **kwargs)
+        self.replay = streams.drawn_since(before)
+        self.buffers = written_since(self.buffers)
+        return result
+
+
+def _transformed(
+    fn: Callable[..., Any], args: Any, kwargs: Any, streams: Streams
+) -> Any:
+    """The function as an operation, whose rules run it again."""
+    again = _Again(fn, streams, args, kwargs)
+    flat = Flat(again, args, kwargs, lambda x: isinstance(x, torch.Tensor))
+
+    def body(*arrays: Any) -> Any:
+        return tuple(flat(*arrays))
+
+    body.__name__ = again.__name__
+    operation = Operation(body, closure=False)
+
+    def vjp(dy: Any, y: Any, *arrays: Any) -> Any:
+        pull: Any = torch.func.vjp(body, *arrays)[1]
+        return pull(tuple(dy))
+
+    def jvp(dx: Any, y: Any, *arrays: Any) -> Any:
+        dx = dx if len(arrays) > 1 else (dx,)
+        return torch.func.jvp(body, tuple(arrays), tuple(dx))[1]
+
+    operation.vjp(vjp)
+    operation.jvp(jvp)
+    return flat.restored(list(operation(*flat.arrays)))

@@ -1,0 +1,48 @@
+"""gs.memory: what a gradient keeps alive between the passes, and on whose behalf."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from ...core.errors import GradsmithError
+from ..checkpoint import checkpoint
+from ..checkpoint.backends import framework_for
+from .model import MemoryReport, gathered
+
+_MODULES = {"numpy": "engine", "tensorflow": "tensorflow", "jax": "jax"}
+_MODULES["torch"] = "torch"
+
+
+def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryReport:
+    """Tell what the gradient of `fn(*inputs, **keywords)` keeps alive, line by line.
+
+    >>> import numpy as np
+    >>> report = memory(lambda x: np.sum(np.exp(np.sin(x))), np.zeros(1000))
+    >>> [(row.operation, row.nbytes) for row in report.rows]
+    [('np.exp', 8000)]
+    >>> report.checkpointed
+    0
+
+    The function is run once, and once more checkpointed as a whole, for comparison;
+    generators and what it assigns (BatchNorm's statistics) are then what they were.
+    Arguments and variables are alive anyway, and don't count. Print the report, or
+    `report.show()` it; `report.svg()` is a plot.
+    """
+    if not callable(fn):
+        raise GradsmithError(
+            f"gs.memory was given a {type(fn).__name__}\n"
+            "  expected: a function and its inputs\n"
+            "  what to do: gs.memory(fn, x), not gs.memory(fn(x))"
+        )
+    framework = framework_for(fn, inputs, keywords)
+    module = import_module(f"{__name__}.{_MODULES[framework]}")
+    with module.unchanged(fn, inputs, keywords):
+        kept, notes = module.look(fn, inputs, keywords)
+    with module.unchanged(fn, inputs, keywords):
+        again, _ = module.look(checkpoint(fn), inputs, keywords)
+    name = getattr(fn, "__name__", type(fn).__name__)
+    return MemoryReport(
+        name, framework, gathered(kept), sum(each.nbytes for each in again), notes
+    )

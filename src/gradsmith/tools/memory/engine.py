@@ -1,0 +1,108 @@
+"""What the embedded engine's tape keeps alive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+from weakref import ref
+
+import numpy as np
+
+from ...core import trees
+from ...core.gradient_tape import GradientTape
+from ...core.tape import Node, Traced, state
+from ...core.tensor import Tensor, Variable
+from ..checkpoint.randomness import Streams
+from ..checkpoint.reach import reached
+from ..nan.places import Place, place_here
+from .held import arrays_in
+from .model import Kept
+
+Found = tuple[list[Kept], tuple[str, ...]]
+
+
+class NotingTape(GradientTape):
+    """A tape that notes which line made each node; the nodes die as they would."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: list[tuple[str, Place | None, ref[Node]]] = []
+
+    def record(
+        self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
+    ) -> None:
+        super().record(rule, inputs, call, kept, y)
+        for output in (y,) if isinstance(y, Traced) else y:
+            self._note(rule, output)
+
+    def record_one(
+        self, rule: Any, i: int, parent: Node, call: Any, y: Traced, same: bool
+    ) -> None:
+        super().record_one(rule, i, parent, call, y, same)
+        self._note(rule, y)
+
+    def _note(self, rule: Any, y: Traced) -> None:
+        node = y.marks.get(self.key) if y.marks else None
+        if node is not None:
+            name = rule.name + f" (in {state.inside})" * bool(state.inside)
+            place = place_here()
+            self.made.append((name, place, ref(node)))
+            for parent in node.inputs():  # one of several outputs: the call's own node
+                if parent.rule is rule and len(node.inputs()) == 1:
+                    self.made.append((name, place, ref(parent)))
+
+    def alive(self) -> Iterator[tuple[str, Place | None, Node]]:
+        for name, place, reference in self.made:
+            node = reference()
+            if node is not None:
+                yield name, place, node
+
+
+@contextmanager
+def unchanged(*roots: Any) -> Iterator[None]:
+    """Let generators and variables be afterwards what they were."""
+    variables = reached(*roots, stop=lambda x: isinstance(x, Variable))
+    before = [(x, x.value) for x in variables]
+    try:
+        with Streams(*roots).kept():
+            yield
+    finally:
+        for x, value in before:
+            x.value = value
+
+
+def look(fn: Any, args: Any, kwargs: Any) -> Found:
+    """Run a function under a tape, and see what its result keeps."""
+    tape = NotingTape()
+
+    def lifted(x: Any) -> Any:
+        if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc":
+            return Tensor(x)
+        return x
+
+    args, kwargs = trees.map(lifted, (args, kwargs))
+    with tape:
+        tape.watch([x for x in trees.leaves((args, kwargs)) if _is_floating(x)])
+        result = fn(*args, **kwargs)
+    taken = {id(x) for x in arrays_in(args, kwargs)}
+    taken |= {id(x) for variable, _ in tape.leaves.values() for x in _of(variable)}
+    alive = {id(n): (name, place, n) for name, place, n in tape.alive()}
+    beside = [tape, tape.key, *(node for _, _, node in alive.values())]
+    beside += [node for _, node in tape.leaves.values()]
+    found = []
+    for name, place, node in alive.values():
+        for array in arrays_in(node.pull, node.saved, beside=beside):
+            if id(array) not in taken and array.nbytes:
+                taken.add(id(array))
+                found.append(Kept(name, place, array.nbytes))
+    del result
+    return found, ()
+
+
+def _is_floating(x: Any) -> bool:
+    return isinstance(x, Traced) and x.dtype.kind in "fc"
+
+
+def _of(x: Traced) -> list[np.ndarray]:
+    return list(arrays_in(x.value))

@@ -1,0 +1,81 @@
+"""Where was this NaN or inf born?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...core import trees
+from ...core.arrays import NAMES, is_array
+from ...operations.info import (
+    Subject,
+    framework_for,
+    is_floating,
+    module_for,
+    prepared,
+    signature_of,
+    subject_of,
+)
+from .judge import judged
+from .model import NanReport, Stop
+from .places import Place
+from .values import Value
+
+__all__ = ["NanReport", "Place", "Stop", "Value", "find_nan"]
+
+
+def find_nan(
+    fn: Any, *inputs: Any, framework: str | None = None, **keywords: Any
+) -> NanReport:
+    """Find the first operation that made a NaN or inf of the value or the gradients.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> def entropy(p):
+    ...     return -np.sum(p * np.log(p))
+    >>> report = gs.find_nan(entropy, np.array([0.0, 1.0]))
+    >>> report.operation, report.phase, str(report.inputs[0])
+    ('np.log', 'forward', 'x[0] = 0.0')
+    >>> gs.find_nan(entropy, np.array([0.5, 0.5])).ok
+    True
+
+    The function is an operation of ours, a framework's own, or any function of arrays;
+    it is called with these inputs, of any of the frameworks, and differentiated. Its
+    exceptions pass through. NumPy arrays are converted if `framework` names another.
+    """
+    given = (inputs, keywords)
+    name = framework_for(fn, given, framework, caller="find_nan()")
+    module = module_for(__name__, {"numpy": "engine"}.get(name, name))
+    subject = subject_of(fn, name)
+    args, kwargs = prepared(given, module.array, caller=f"find_nan({subject.name})")
+    named = _named(subject, args, kwargs)
+    with np.errstate(all="ignore"):  # this is the one who says it
+        watch, results, notes = module.look(subject.call, args, kwargs, named)
+    report = NanReport(subject.name, NAMES[name], module.version, notes=tuple(notes))
+    return judged(report, watch, results, module.WHERE)
+
+
+def _named(subject: Subject, args: Sequence[Any], kwargs: Any) -> list[tuple[str, Any]]:
+    """The floating arrays among the arguments, each with its name."""
+    pairs = [*zip(_names(subject, len(args)), args, strict=True), *kwargs.items()]
+    leaves = [leaf for name, x in pairs for leaf in trees.leaves_with_names(x, name)]
+    return [(name, x) for name, x in leaves if is_array(x) and is_floating(x)]
+
+
+def _names(subject: Subject, n: int) -> list[str]:
+    """How messages call positional arguments; a layer's are those of its method."""
+    method = getattr(subject.call, "forward", getattr(subject.call, "call", None))
+    own = subject.signature if method is None else signature_of(method)
+    parameters = own.parameters.values() if own is not None else ()
+    names = [
+        p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.KEYWORD_ONLY)
+    ]
+    several = [p.name for p in parameters if p.kind is p.VAR_POSITIONAL]
+    names = [name for name in names if name not in several][:n]
+    rest = several[0] if several else "argument "
+    return names + [
+        f"{rest}[{i}]" if several else f"{rest}{i + len(names)}"
+        for i in range(n - len(names))
+    ]

@@ -1,0 +1,154 @@
+"""The equations of JAX's code, run one by one.
+
+Values are known by their identity, so that code inside of code (a compiled function, a
+branch, a loop) needs nothing special: its equations are on the same list.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from ...operations.info import is_floating
+from .jax_code import (
+    Kind,
+    inner_code,
+    kind_of_name,
+    name_of,
+    place_of,
+    place_within,
+    run_of,
+)
+from .places import Place
+from .steps import Call, seen
+from .watch import Watch
+
+
+class Entry(NamedTuple):
+    """What was run: `fn(*ins)` gave `outs`; `custom` if it has a rule of its own."""
+
+    fn: Callable[..., Sequence[Any]]
+    ins: Sequence[Any]
+    outs: Sequence[Any]
+    call: Call
+    custom: bool
+
+
+class Walk:
+    """Runs equations, and tells a watch of each.
+
+    `active` are the arrays to differentiate by; without them nothing is kept for the
+    way back.
+    """
+
+    def __init__(
+        self, watch: Watch, active: Sequence[Any] = (), phase: str = "forward"
+    ) -> None:
+        self.watch = watch
+        self.phase = phase
+        self.entries: list[Entry] = []
+        self.active = {id(x) for x in active}
+        self.recording = bool(active)
+
+    def is_active(self, x: Any) -> bool:
+        return id(x) in self.active and is_floating(x)
+
+    def run(
+        self, code: Any, consts: Any, args: Sequence[Any], outer: Place | None
+    ) -> list[Any]:
+        """The outputs of code; `outer` is the place of what has no better one."""
+        values = dict(
+            zip([*code.constvars, *code.invars], [*consts, *args], strict=True)
+        )
+        read: Callable[[Any], Any] = lambda v: v.val if hasattr(v, "val") else values[v]
+        for eqn in code.eqns:
+            find = place_of if self.phase == "forward" else place_within
+            place = find(eqn) or outer
+            outs = self._equation(eqn, [read(v) for v in eqn.invars], place)
+            values.update(zip(eqn.outvars, outs, strict=True))
+        return [read(v) for v in code.outvars]
+
+    def apply(
+        self,
+        fn: Any,
+        ins: Sequence[Any],
+        name: str,
+        place: Place | None,
+        kind: Any = None,
+    ) -> list[Any]:
+        """Run a function and take note of it."""
+        kind = kind or Kind()
+        if kind.custom:
+            self.watch.enter()
+        return self._note(fn, ins, list(fn(*ins)), name, place, kind)
+
+    # --- one equation
+
+    def _equation(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
+        name = eqn.primitive.name
+        special = getattr(self, f"_{name}", None)
+        if special is not None:
+            return special(eqn, ins, place)
+        kind, inner = kind_of_name(eqn.primitive.name), inner_code(eqn, ins)
+        if inner is not None and not kind.custom:
+            return self.run(inner.jaxpr, inner.consts, ins, place)
+        fn = run_of(eqn)
+        if inner is None:
+            return self.apply(fn, ins, name_of(eqn), place, kind)
+        # It has a rule of its own, by which it goes back as a whole.
+        self.watch.enter()
+        recording, self.recording = self.recording, False
+        outs = self.run(inner.jaxpr, inner.consts, ins, place)
+        self.recording = recording
+        return self._note(fn, ins, outs, name_of(eqn), place, kind)
+
+    def _note(
+        self, fn: Any, ins: Any, outs: Any, name: str, place: Any, kind: Kind
+    ) -> list[Any]:
+        ins_seen, outs_seen = seen(ins, id, "x"), seen(outs, id, "y")
+        call = Call(
+            name, self.phase, place, ins_seen, outs_seen,
+            kind.elementwise, kind.selects, whole=kind.custom,
+        )  # fmt: skip
+        self.watch.saw(call)
+        if self.recording and any(map(self.is_active, ins)):
+            self.active.update(map(id, outs))
+            self.entries.append(Entry(fn, ins, outs, call, kind.custom))
+        return outs
+
+    def _cond(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
+        branches = eqn.params["branches"]
+        chosen = branches[min(max(int(ins[0]), 0), len(branches) - 1)]
+        return self.run(chosen.jaxpr, chosen.consts, ins[1:], place)
+
+    def _while(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
+        cond, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
+        n, m = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
+        theirs, own, carry = ins[:n], ins[n : n + m], ins[n + m :]
+        while bool(self.run(cond.jaxpr, cond.consts, [*theirs, *carry], place)[0]):
+            carry = self.run(body.jaxpr, body.consts, [*own, *carry], place)
+        return carry
+
+    def _scan(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
+        p = eqn.params
+        n, m, body = p["num_consts"], p["num_consts"] + p["num_carry"], p["jaxpr"]
+        consts, carry, xs = ins[:n], ins[n:m], ins[m:]
+        order = range(p["length"])
+        rows: list[list[Any]] = []
+        for i in reversed(order) if p["reverse"] else order:
+            slices = [
+                self.apply(lambda x, i=i: [x[i]], [x], "scan", place)[0] for x in xs
+            ]
+            outs = self.run(body.jaxpr, body.consts, [*consts, *carry, *slices], place)
+            carry = outs[: p["num_carry"]]
+            rows.append(outs[p["num_carry"] :])
+        rows = rows[::-1] if p["reverse"] else rows
+        stack: Any = lambda *ys: [jnp.stack(ys)]
+        columns = zip(*rows, strict=True)
+        stacked = [self.apply(stack, list(ys), "scan", place)[0] for ys in columns]
+        if not rows:
+            outs = body.out_avals[p["num_carry"] :]
+            stacked = [jnp.zeros((0, *out.shape), out.dtype) for out in outs]
+        return [*carry, *stacked]

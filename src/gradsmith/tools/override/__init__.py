@@ -1,0 +1,150 @@
+"""Replacing a gradient inside of a model that exists and is not edited."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from typing import Any
+
+from ...core.errors import GradsmithError
+from ...core.import_hooks import once_imported
+from .engine import operations
+from .functions import rewritten
+from .missed import require_calls
+from .record import Change, Record
+from .replacement import replacement_of
+from .scope import Scope, Target, begin, end, is_open
+from .shared import shared
+from .targets import model_of, target_of
+
+__all__ = ["Change", "Override", "Record", "override"]
+
+
+class Override:
+    """Other gradients for some targets: in a `with`, or in calls of a function.
+
+    Made by `gs.override`. `record` says what was changed so far.
+    """
+
+    def __init__(self, model: Any, targets: Mapping[Any, Any], linear: bool) -> None:
+        self.model = model
+        self.record = Record()
+        self._targets = [target_of(given) for given in targets]
+        self._replacements = {
+            target.key: replacement_of(target.name, value, linear)
+            for target, value in zip(self._targets, targets.values(), strict=True)
+        }
+        self._open: list[Scope] = []  # of all threads and tasks
+
+    def __enter__(self) -> Record:
+        if self.model is None:
+            self._open.append(self._entered(None))
+        else:
+            known = model_of(self.model)
+            if known is None:
+                raise GradsmithError(
+                    f"nobody knows when others call {self.model!r}: of a function only "
+                    "the calls of the result are changed\n  what to do: "
+                    "changed = gs.override(fn, {...}); changed(x)"
+                )
+            self._open.append(self._entered(known))
+        return self.record
+
+    def _entered(self, model: Target | None) -> Scope:
+        contexts = dict.fromkeys(c for t in self._targets for c in t.contexts)
+        held = model and model.held
+        scope = Scope(self._replacements, self.record, held, tuple(contexts))
+        with ExitStack() as stack:
+            stack.callback(end, scope)
+            begin(scope)
+            stack.enter_context(shared(operations))
+            for target in (*self._targets, *([model] if model else ())):
+                for context in target.shared:
+                    stack.enter_context(shared(context))
+            for context in contexts:
+                stack.enter_context(context())
+            scope.holds = stack.pop_all()
+        return scope
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        here = [scope for scope in self._open if is_open(scope)]
+        scope = (here or self._open)[-1]
+        self._open.remove(scope)
+        self._leave(scope, failed=kind is not None)
+
+    def _leave(self, scope: Scope, *, failed: bool) -> None:
+        end(scope)
+        scope.holds.close()
+        if not failed:
+            where = "in this scope" if self.model is None else "inside of this model"
+            require_calls(scope, self._targets, where)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.model is None:
+            raise GradsmithError(
+                "this override has no function to call\n  what to do: "
+                "gs.override(fn, {...}) for a function, or `with gs.override({...}):`"
+            )
+        scope = self._entered(None)
+        try:
+            y = rewritten(self.model)(*args, **kwargs)
+        except BaseException:
+            self._leave(scope, failed=True)
+            raise
+        self._leave(scope, failed=False)
+        return y
+
+
+def _hide(dynamo: Any) -> None:
+    """PyTorch's compiler leaves an override, and what is called in it, as it is."""
+    why = "gs.override changes calls as they are made in Python: compile what is around"
+    for name in ("__init__", "__enter__", "__exit__", "__call__"):
+        setattr(Override, name, dynamo.disable(vars(Override)[name], reason=why))
+
+
+once_imported("torch._dynamo", _hide)
+
+
+def override(
+    model: Any, targets: Mapping[Any, Any] | None = None, *, linear: bool = False
+) -> Override:
+    """Replace the gradient of operations, layers or functions that others call.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> def model(x):
+    ...     return np.sum(np.tanh(x))
+    >>> with gs.override({np.tanh: lambda dy, y, x: 10 * dy}) as record:
+    ...     gs.grad(model)(np.zeros(2))
+    array([10., 10.])
+    >>> changed = gs.override(model, {np.tanh: lambda dy, y, x: 10 * dy})
+    >>> gs.grad(changed)(np.zeros(2))
+    array([10., 10.])
+    >>> gs.grad(model)(np.zeros(2))
+    array([1., 1.])
+
+    In a `with` it holds for all that is called inside; with a model first, for what is
+    called inside of that model. `gs.override(fn, {...})` can be called like the
+    function. A rule, `rule(dy, y, *arguments)`, replaces the gradient alone, and an
+    operation value and gradient. A target that was never called is an error.
+
+    With `linear=True` the rules are linear in dy, and forward mode is their transpose;
+    without it forward mode is refused.
+    """
+    if targets is None:
+        model, targets = None, model
+    if not isinstance(targets, Mapping) or not targets:
+        raise GradsmithError(
+            f"override wants a dict from targets to rules, not {targets!r}\n"
+            "  what to do: gs.override({F.relu: rule}) or "
+            "gs.override(model, {F.relu: rule})"
+        )
+    if model is not None and not callable(model):
+        raise GradsmithError(
+            f"override wants a model that can be called, not {model!r}"
+        )
+    return Override(model, targets, linear)
+
+
+# Autograph leaves it alone: it calls what has this attribute as it is.
+setattr(override, "autograph_info__", None)  # noqa: B010

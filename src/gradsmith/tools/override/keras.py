@@ -1,0 +1,65 @@
+"""Keras: layers, on whichever framework they run."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import MethodType
+from typing import Any
+
+import keras
+import numpy as np
+
+from ...core import trees
+from ...operations.info import replaced as attributes
+from ...operations.info import signature_of
+from .replacement import replaced
+from .scope import Target, inside, is_due, saw
+
+
+def target_of(given: Any) -> Target | None:
+    """A layer, or a class of layers."""
+    if isinstance(given, keras.Layer):
+        return Target(_key(given), given.name, (), (_layers,), given)
+    if inspect.isclass(given) and issubclass(given, keras.Layer):
+        return Target(_key(given), given.__name__, (), (_layers,), given)
+    return None
+
+
+def model_of(model: Any) -> Target | None:
+    if not isinstance(model, keras.Layer):
+        return None
+    return Target(_key(model), model.name, (), (_layers,), model)
+
+
+def _key(layer: Any) -> Any:
+    return ("layer", id(layer))
+
+
+@contextmanager
+def _layers() -> Iterator[None]:
+    """Calls of layers; one on symbols only builds a model."""
+    theirs = keras.Layer.__call__
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        original = MethodType(theirs, self)
+        if any(isinstance(x, keras.KerasTensor) for x in trees.leaves((args, kwargs))):
+            return original(*args, **kwargs)
+        with inside(self):
+            keys = [_key(each) for each in (self, *type(self).__mro__)]
+            key = next((key for key in keys if is_due(key)), keys[0])
+            if not is_due(key):
+                saw(self.name)
+                return original(*args, **kwargs)
+            # As the layer itself would convert them
+            args, kwargs = trees.map(_tensor, (args, kwargs))
+            signature = signature_of(self.call)
+            return replaced(key, self.name, original, args, kwargs, signature)
+
+    with attributes(keras.Layer, __call__=call):
+        yield
+
+
+def _tensor(x: Any) -> Any:
+    return keras.ops.convert_to_tensor(x) if isinstance(x, np.ndarray) else x

@@ -1,0 +1,72 @@
+"""What an override has changed: which calls, where, how often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from ..nan.places import Place
+
+
+@dataclass(frozen=True)
+class Change:
+    """Calls of one target from one line."""
+
+    target: str
+    call: str  # what was called there: one target may have several names
+    place: Place | None
+    times: int
+
+    def __str__(self) -> str:
+        where = self.place or "(no line of yours)"
+        source = f"  {self.place.source}" if self.place and self.place.source else ""
+        called = "" if self.call == self.target else f" as {self.call}"
+        return f"{self.target}{called}: {self.times} x at {where}{source}"
+
+
+class Record:
+    """The calls that an override has changed; it grows while the override is active.
+
+    `changes` lists them, `count` is how many there were (of one target, if it is
+    named), `notes` what was left alone. Under a compiler a call is counted when it is
+    traced.
+    """
+
+    def __init__(self) -> None:
+        self._counts: Counter[tuple[str, str, Place | None]] = Counter()
+        self._left: dict[tuple[str, str], None] = {}
+
+    def add(self, target: str, call: str, place: Place | None) -> None:
+        self._counts[target, call, place] += 1
+
+    def left(self, target: str, inside: str) -> None:
+        self._left[target, inside] = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What was left alone, and why."""
+        return tuple(
+            f"{target} inside of {inside} was left alone: {inside} has a rule of its "
+            "own, which decides"
+            for target, inside in self._left
+        )
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        return tuple(Change(*key, times) for key, times in self._counts.items())
+
+    def count(self, target: str | None = None) -> int:
+        return sum(c.times for c in self.changes if target in (None, c.target))
+
+    def __len__(self) -> int:
+        return len(self._counts)
+
+    def __bool__(self) -> bool:
+        return bool(self._counts)
+
+    def __str__(self) -> str:
+        n = self.count()
+        title = f"{n} call{'s' * (n != 1)} changed"
+        return "\n  ".join([title, *map(str, self.changes), *self.notes])
+
+    __repr__ = __str__

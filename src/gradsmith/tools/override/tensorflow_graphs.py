@@ -1,0 +1,78 @@
+"""Functions that were traced before: concrete ones, and those of a loaded SavedModel.
+
+Their Python is gone. If a target is in their graph, its operations are run one by one
+instead, and each can be changed as any other.
+"""
+
+# pyright: reportAttributeAccessIssue=false
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from weakref import WeakSet
+
+from tensorflow.python.eager.polymorphic_function import (
+    concrete_function,
+    function_context,
+)
+from tensorflow.python.ops import resource_variable_ops
+
+from ...core.errors import GradsmithError
+from ...operations.info import replaced as attributes
+from .scope import is_due, numbers, saw
+from .tensorflow_nodes import has_gradient_in, kinds_in, run
+
+# Graphs in which something was changed when they were built
+_changed: WeakSet[Any] = WeakSet()
+
+
+def changed(graph: Any) -> None:
+    """A call was changed while this graph, and those around it, were built."""
+    while graph is not None:
+        _changed.add(graph)
+        graph = getattr(graph, "outer_graph", None)
+
+
+def _computed_before(function: Any, kind: str) -> GradsmithError:
+    return GradsmithError(
+        f"{kind} can't be changed in the traced function {function.graph.name!r}: it "
+        "also computes a gradient, built when it was traced, which stays what it is\n"
+        "  what to do: call the function of Python that it was traced from; or trace "
+        "(and save) the function without its gradient, and take that in the scope"
+    )
+
+
+@contextmanager
+def traced() -> Iterator[None]:
+    """Calls of traced functions; what is traced inside stays inside."""
+    cls, make = (
+        concrete_function.ConcreteFunction,
+        function_context.make_function_context,
+    )
+    theirs = cls._call_flat
+
+    def call(self: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
+        kinds = set() if self.graph in _changed else kinds_in(self.graph)
+        due = [kind for kind in kinds if is_due(("tensorflow", kind))]
+        if not due:
+            for kind in kinds:
+                saw(kind)
+            return theirs(self, tensor_inputs, captured_inputs)
+        if has_gradient_in(self.graph) or any(f"{kind}Grad" in kinds for kind in due):
+            raise _computed_before(self, due[0])
+        for variable in self.graph.variables:  # tapes that watch variables are told
+            resource_variable_ops.variable_accessed(variable)
+        flat = run(self.graph, [*tensor_inputs, *captured_inputs])
+        return self.function_type.pack_output(flat)
+
+    def function_key(scope_type: Any = None) -> Any:
+        within = numbers()
+        return make((scope_type, within) if within else scope_type)
+
+    with (
+        attributes(cls, _call_flat=call),
+        attributes(function_context, make_function_context=function_key),
+    ):
+        yield

@@ -1,0 +1,158 @@
+"""What was recorded, checked: the rows of the summary."""
+
+from __future__ import annotations
+
+import io
+import re
+import time
+import traceback
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from fnmatch import fnmatch
+from typing import Any
+
+from ...core import trees as _tree
+from ...core.arrays import NAMES
+from ...core.errors import GradsmithError
+from ...operations.info import signature_of, subject_of
+from ..check import Report, check
+from .inputs import InputsError, given
+from .recorder import Recorded, Recorder
+from .seen import Case, Decorated, Seen
+
+# Files in the traceback of a check that are not the user's
+_OTHERS = re.compile(r"/gradsmith/|/site-packages/(torch|jax|tensorflow|keras|numpy)/")
+_OPTIONS = {"framework", "seed", "thorough"}  # of `check`, not of the operation
+
+
+def checked(
+    recorder: Recorder, *, seed: int, seconds: float, ignore: list[str]
+) -> list[dict[str, Any]]:
+    """One row for each operation, as plain data; none starts after the time is up."""
+    end = time.monotonic() + seconds
+    rows = []
+    for entry in recorder.operations.values():
+        row: dict[str, Any] = {
+            "operation": entry.place.name,
+            "framework": NAMES[entry.framework],
+            "module": entry.place.module,
+            "file": entry.place.file,
+            "line": entry.place.first_line,
+            "tests": list(entry.tests),
+            "notes": _notes(entry),
+            "cases": [],
+        }
+        row["ignored"] = _is_ignored(entry, ignore)
+        if not row["ignored"]:
+            row["cases"] = [
+                _case(entry, case, seed, time.monotonic() < end)
+                for case in entry.cases.values()
+            ]
+        rows.append(row)
+    return rows
+
+
+def _is_ignored(entry: Recorded, patterns: list[str]) -> bool:
+    names = (entry.place.name, f"{entry.place.module}.{entry.place.name}")
+    return any(fnmatch(name, pattern) for name in names for pattern in patterns)
+
+
+def _notes(entry: Recorded) -> list[str]:
+    notes = list(entry.notes)
+    if entry.dropped:
+        n = len(entry.dropped)
+        notes.append(f"{n} more signature{'s' * (n > 1)} seen, and not checked")
+    if entry.too_large:
+        n = len(entry.too_large)
+        notes.append(f"{n} too large to be kept (over 10⁶ elements), and not checked")
+    return notes
+
+
+def _case(entry: Recorded, case: Case, seed: int, in_time: bool) -> dict[str, Any]:
+    case_row = {
+        "inputs": described(case),
+        "random": not all(x.has_values for x in case.arrays),
+        "report": None,
+    }
+    if not in_time:
+        return {**case_row, "verdict": "not checked", "text": "the time was up"}
+    quiet = io.StringIO()
+    with warnings.catch_warnings(), redirect_stdout(quiet), redirect_stderr(quiet):
+        warnings.simplefilter("ignore")
+        try:
+            return {**case_row, **_checked(entry, case, seed)}
+        except (InputsError, GradsmithError) as error:
+            return {**case_row, "verdict": "not checked", "text": str(error)}
+        except Exception as error:
+            return {**case_row, "verdict": "not checked", "text": _raised(error)}
+
+
+def _raised(error: Exception) -> str:
+    """An exception of the user's code: where it is from, without us and frameworks."""
+    words = traceback.TracebackException.from_exception(error)
+    theirs = [
+        frame
+        for frame in words.stack
+        if not _OTHERS.search(frame.filename.replace("\\", "/"))
+    ]
+    ours = not theirs and "/gradsmith/" in words.stack[-1].filename.replace("\\", "/")
+    lines = [
+        "the check itself failed:"
+        if ours
+        else "it raises, called as the tests call it:",
+        *(f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in theirs[-3:]),
+        *(line.rstrip() for line in words.format_exception_only()),
+    ]
+    return "\n".join(lines)
+
+
+def _checked(entry: Recorded, case: Case, seed: int) -> dict[str, Any]:
+    op = case.op.operation() if isinstance(case.op, Decorated) else case.op
+    args, kwargs = given(op, case, entry, seed)
+    if _OPTIONS & set(kwargs):
+        signature = signature_of(op)
+        if signature is None:
+            raise InputsError(f"arguments called {', '.join(_OPTIONS & set(kwargs))}")
+        args, kwargs = signature.bind(*args, **kwargs).args, {}
+    report = check(op, *args, framework=entry.framework, seed=seed, **kwargs)
+    verdict, text = str(report.verdict), str(report)
+    unasked = _unasked(entry, case, subject_of(op, entry.framework).signature)
+    if report.findings and all(f.argument in unasked for f in report.findings):
+        names = ", ".join(sorted({str(f.argument) for f in report.findings}))
+        verdict = "inconclusive"
+        text = f"no test asks for the gradient of {names}: not counted as wrong\n{text}"
+    return {"verdict": verdict, "text": text, "report": _plain(report)}
+
+
+def _plain(report: Report) -> dict[str, Any]:
+    found = report.as_dict()
+    found["verdict"] = str(report.verdict)
+    return found
+
+
+def _unasked(entry: Recorded, case: Case, signature: Any) -> set[str]:
+    """The arguments, as a finding calls them, whose gradient no test asks for."""
+    args, kwargs = case.inputs
+    names = [] if signature is None else list(signature.parameters)
+    names += [f"argument {i}" for i in range(len(names), len(args))]
+    trees = [*zip(names, args, strict=False), *kwargs.items()]
+    labels = [n for name, x in trees for n, _ in _tree.leaves_with_names(x, name)]
+    paths = [path for path, _ in _tree.leaves_with_names(case.inputs)]
+    pairs = zip(labels, paths, strict=True)
+    return {label for label, path in pairs if entry.asked.get(path) is False}
+
+
+def described(case: Case) -> str:
+    """The arguments of a call in a few words."""
+    args, kwargs = case.inputs
+    words = [_word(x) for x in _tree.leaves(args)]
+    for key, tree in kwargs.items():
+        words += [f"{n}={_word(x)}" for n, x in _tree.leaves_with_names(tree, key)]
+    return ", ".join(words)
+
+
+def _word(x: Any) -> str:
+    text = " ".join(str(x).split() if isinstance(x, Seen) else repr(x).split())
+    if " at 0x" in text:
+        text = getattr(x, "__name__", None) or f"<{type(x).__qualname__}>"
+    return text if len(text) <= 40 else f"{text[:37]}..."

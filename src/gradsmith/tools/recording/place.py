@@ -1,0 +1,133 @@
+"""Where an operation is defined, and what it is called there."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from types import CodeType, FunctionType
+from typing import Any
+
+# Who is not asked for a check: the user can't repair them.
+FRAMEWORKS = {
+    "functorch",
+    "jax",
+    "jaxlib",
+    "keras",
+    "tensorflow",
+    "tf_keras",
+    "torch",
+}
+_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+# What holds the function that was written, in all kinds of wrappers
+_INSIDE = ("__func__", "func", "__wrapped__", "python_function", "fun")
+
+
+@dataclass(frozen=True)
+class Place:
+    """An operation's name, and the lines that define it."""
+
+    name: str
+    module: str
+    file: str
+    line: int
+
+    @property
+    def root(self) -> str:
+        """The package that it belongs to."""
+        return self.module.partition(".")[0]
+
+    @property
+    def first_line(self) -> int:
+        """Of a class, which knows its methods alone, the line that names it."""
+        above = linecache.getlines(self.file)[: self.line]
+        name = re.compile(rf"\s*class {re.escape(self.name.rpartition('.')[2])}\b")
+        found = (i for i in range(len(above), 0, -1) if name.match(above[i - 1]))
+        return next(found, self.line)
+
+
+def place_of(name: str, *definitions: Any) -> Place:
+    """The place of the first of the definitions that was written in Python.
+
+    >>> place_of("f", len, place_of).module
+    'gradsmith.tools.recording.place'
+    """
+    for definition in definitions:
+        for fn in _written(definition):
+            file, line = fn.__code__.co_filename, _first_line(definition, fn)
+            return Place(_short(name), fn.__globals__.get("__name__", ""), file, line)
+    module = getattr(definitions[0], "__module__", None) or ""
+    return Place(_short(name), module, "", 0)
+
+
+def _first_line(definition: Any, fn: FunctionType) -> int:
+    lines = [code.co_firstlineno for code in _codes(definition, fn.__code__)]
+    return min(lines, default=fn.__code__.co_firstlineno)
+
+
+def _codes(definition: Any, first: CodeType) -> Iterator[CodeType]:
+    """Those of a class's own methods: it starts a line above the first."""
+    for member in vars(definition).values() if isinstance(definition, type) else ():
+        code = getattr(getattr(member, "__func__", member), "__code__", None)
+        if code is not None and code.co_filename == first.co_filename:
+            yield code
+
+
+def _written(definition: Any) -> Iterator[FunctionType]:
+    """The functions that a definition consists of."""
+    if isinstance(definition, type):
+        for member in vars(definition).values():
+            yield from _written(getattr(member, "__func__", None))
+        return
+    seen = 0
+    while definition is not None and not isinstance(definition, FunctionType):
+        inside = (getattr(definition, name, None) for name in _INSIDE)
+        definition = next((fn for fn in inside if fn is not None), None)
+        seen += 1
+        if seen > 20:  # objects that answer to any name
+            return
+    if definition is not None:
+        yield definition
+
+
+def _short(qualname: str) -> str:
+    """A name without the functions that it is local to.
+
+    >>> _short("test_it.<locals>.Layer.act")
+    'Layer.act'
+    """
+    return qualname.rpartition("<locals>.")[2]
+
+
+def captured_by(*definitions: Any) -> tuple[str, ...]:
+    """The numbers and words that functions took from where they were defined.
+
+    >>> def power(n):
+    ...     return lambda x: x**n
+    >>> captured_by(power(3))
+    ('n=3',)
+    """
+    cells = [cell for each in definitions for cell in _cells(each)]
+    found = [f"{name}={x!r}" for name, x in cells if is_plain(x)]
+    return tuple(dict.fromkeys(found))
+
+
+def captured_values(definition: Any) -> Iterator[Any]:
+    """All that functions took from where they were defined."""
+    return (x for _, x in _cells(definition))
+
+
+def _cells(definition: Any) -> Iterator[tuple[str, Any]]:
+    for fn in _written(definition):
+        for name, cell in zip(
+            fn.__code__.co_freevars, fn.__closure__ or (), strict=True
+        ):
+            with suppress(ValueError):  # it is empty
+                yield name, cell.cell_contents
+
+
+def is_plain(x: Any) -> bool:
+    """Whether a value is known by how it is written."""
+    return isinstance(x, _PLAIN)

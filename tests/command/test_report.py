@@ -1,0 +1,122 @@
+"""The commands that make a page."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gradsmith.command.command import gradsmith as command
+from tests.command.test_check import RIGHT, WRONG, folder, write  # noqa: F401
+from tests.report.sample import Tree
+
+pytestmark = pytest.mark.usefixtures("folder")
+
+CRASHES = """
+import inspect
+
+@gs.custom_gradient
+def crashes(x):
+    if any("timing" in frame.filename for frame in inspect.stack()):
+        os._exit(3)
+    return x**2, lambda dy: 2 * x * dy
+"""
+
+
+def run(*words: str):
+    found = CliRunner().invoke(command, words)
+    assert found.exception is None or isinstance(found.exception, SystemExit)
+    return found
+
+
+def entries(file: str = "report.html"):
+    tree = Tree(Path(file).read_text(encoding="utf-8"))
+    data = next(w for tag, w in tree.words if tag == "script" and w.startswith("["))
+    return {entry["label"]: entry for entry in json.loads(data)}, tree
+
+
+def test_report_writes_a_page_and_says_where():
+    write("ops.py", RIGHT, WRONG)
+    found = run("report", "ops.py", "--jobs", "2", "--resume", "done.jsonl")
+    assert found.exit_code == 1
+    assert "1 right, 1 wrong in" in found.stdout
+    assert "the page is report.html (" in found.stdout
+    parts, tree = entries()
+    assert [entry["status"] for entry in parts.values()] == ["wrong", "right"]
+    for entry in parts.values():
+        assert entry["lost"] == ""
+        for name in ("check", "survival", "audit", "samples", "timing"):
+            assert entry[name] is not None, name
+            assert "skipped" not in entry[name], entry[name]
+    assert parts["ops.py:right"]["samples"]["beyond"] == 0
+    assert parts["ops.py:wrong"]["samples"]["beyond"] > 0
+    assert "Gradients of ops.py" in tree.text
+
+    # What is done is not done again
+    before = Path("done.jsonl").read_text()
+    again = run("report", "ops.py", "-o", "again.html", "--resume", "done.jsonl")
+    assert again.exit_code == 1
+    assert Path("done.jsonl").read_text() == before
+    assert entries("again.html")[0].keys() == parts.keys()
+
+
+def test_quick_leaves_out_survival():
+    write("ops.py", RIGHT)
+    kept = ("--quick", "--resume", "done.jsonl")
+    assert run("check", "ops.py", *kept).exit_code == 0  # which is less than is needed
+    assert run("report", "ops.py", *kept, "-o", "page.html").exit_code == 0
+    (entry,) = entries("page.html")[0].values()
+    assert entry["survival"] is None
+    assert entry["timing"]["rows"]
+
+
+def test_a_crash_in_one_part_keeps_the_verdict():
+    write("ops.py", CRASHES)
+    found = run("report", "ops.py", "--quick")
+    assert found.exit_code == 0
+    assert "✓ right" in found.stdout
+    (entry,), tree = entries()[0].values(), entries()[1]
+    assert entry["lost"] == "timing ended the process with status 3"
+    assert entry["samples"]["beyond"] == 0
+    assert "Not all of it could be looked at: timing ended" in tree.text
+
+
+def test_what_could_not_run_is_in_the_page():
+    write("broken.py", "1 / 0\n")
+    assert run("report", "broken.py").exit_code == 2
+    (entry,) = entries()[0].values()
+    assert entry["status"] == "could not run"
+    assert "ZeroDivisionError" in entry["details"]
+
+
+def test_check_can_write_a_page_too():
+    write("ops.py", RIGHT)
+    found = run("check", "ops.py", "--quick", "--html", "checks.html")
+    assert found.exit_code == 0
+    assert "the page is checks.html (" in found.stdout
+    (entry,), tree = entries("checks.html")[0].values(), entries("checks.html")[1]
+    assert entry["timing"] is None
+    assert "The gradient is right" in tree.text
+
+
+@pytest.mark.parametrize("words", [("report", "-o"), ("check", "--html")])
+def test_no_file_of_the_users_is_overwritten(words):
+    write("ops.py", RIGHT)
+    name, option = words
+    found = run(name, "ops.py", option, "ops.py")
+    assert found.exit_code == 2
+    assert "put the targets first" in found.stderr
+    assert "custom_gradient" in Path("ops.py").read_text()
+    found = run(name, "ops.py", option, "no/such/folder.html")
+    assert "there is no folder" in found.stderr
+
+
+def test_a_missing_jinja2_is_named_before_anything_runs(monkeypatch):
+    write("ops.py", RIGHT)
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    found = run("report", "ops.py")
+    assert found.exit_code == 2
+    assert 'pip install "gradsmith[report]"' in found.stderr.replace("\n", " ")

@@ -1,0 +1,261 @@
+"""ForwardAccumulator: alone, in itself, in tapes and around them."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from functools import partial
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+from gradsmith.core.tape import state
+
+
+@pytest.fixture(autouse=True)
+def no_recorder_stays():
+    yield
+    assert state.recorders == ()
+
+
+def f(x):
+    """With rules that save the input, the output and both, and two reads of x."""
+    return np.exp(x) * np.sin(x) + x * x
+
+
+def derivative(order, x):
+    exact = np.real((1 - 1j) ** order * 1j * np.exp((1 - 1j) * x))
+    return exact + {0: x * x, 1: 2 * x, 2: 2.0}.get(order, 0.0)
+
+
+def forward(fn, x):
+    """The derivative of fn by an accumulator."""
+    with gs.ForwardAccumulator(x, np.ones(x.shape)) as accumulator:
+        y = fn(x)
+    return accumulator.jvp(y)
+
+
+def reverse(fn, x):
+    """The derivative of fn by a tape."""
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        y = fn(x)
+    return tape.gradient(y, x)
+
+
+MODES = {"f": forward, "r": reverse}
+
+
+@pytest.mark.parametrize("modes", ["f", "ff", "fr", "rf", "fff", "ffr", "frf", "rff",
+                                   "frr", "rfr", "rrf", "ffff", "frfr"])  # fmt: skip
+def test_any_nesting_of_both_modes(modes):
+    fn = f
+    for mode in modes:
+        fn = partial(MODES[mode], fn)
+    x = np.array([0.4, 1.3])
+    np.testing.assert_allclose(fn(gs.Tensor(x)), derivative(len(modes), x), rtol=1e-12)
+
+
+def test_a_jacobian_times_a_vector():
+    a, v = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), np.array([1.0, -1.0])
+    x = gs.Tensor([0.1, 0.2])
+    with gs.ForwardAccumulator(x, v) as accumulator:
+        y = np.sin(a @ x)
+    np.testing.assert_allclose(accumulator.jvp(y), np.cos(a @ x.value) * (a @ v))
+
+
+def test_several_primals_add_up():
+    x, z = gs.Tensor(2.0), gs.Variable(3.0)
+    with gs.ForwardAccumulator((x, {"z": z}), (1.0, {"z": 10.0})) as accumulator:
+        y = x * z
+    assert accumulator.jvp(y) == 3.0 + 20.0
+
+
+def test_the_primal_itself_has_its_tangent():
+    x = gs.Tensor(2.0)
+    accumulator = gs.ForwardAccumulator(x, 7.0)
+    assert accumulator.jvp(x) == 7.0
+
+
+def test_tangents_are_structured_as_the_outputs():
+    x = gs.Tensor(2.0)
+    with gs.ForwardAccumulator(x, 1.0) as accumulator:
+        y = {"a": (x * 2, [x * x]), "constant": gs.Tensor([1.0, 1.0])}
+    assert accumulator.jvp(y) == {"a": (2.0, [4.0]), "constant": None}
+    zero = accumulator.jvp(y, unconnected_gradients="zero")["constant"]
+    np.testing.assert_array_equal(zero, [0.0, 0.0])
+    with pytest.raises(gs.GradsmithError, match="'none' or 'zero'"):
+        accumulator.jvp(y, unconnected_gradients="nothing")
+
+
+def test_a_plain_number_has_a_zero_tangent():
+    accumulator = gs.ForwardAccumulator(gs.Tensor(2.0), 1.0)
+    assert accumulator.jvp(3.0) is None
+    assert accumulator.jvp(3.0, unconnected_gradients="zero") == 0.0
+
+
+def test_a_tangent_takes_the_dtype_of_its_primal():
+    x = gs.Tensor(np.ones(2, np.float32))
+    with gs.ForwardAccumulator(x, [1, 2]) as accumulator:
+        y = np.sin(x)
+    assert accumulator.jvp(y).dtype == np.float32
+
+
+@pytest.mark.parametrize(
+    ("primals", "tangents", "words"),
+    [
+        (2.0, 1.0, r"primals\[0\] is a float"),
+        (gs.Tensor([1, 2]), [1, 2], r"primals\[0\] has dtype int64"),
+        (gs.Tensor([1.0, 2.0]), 1.0, r"tangents\[0\] has shape \(\)"),
+        (gs.Tensor(1.0), 1j, "complex128, its primal"),
+        ([gs.Tensor(1.0)], [1.0, 2.0], r"one structure: \[\*\] and \[\*, \*\]"),
+        ([gs.Tensor(1.0)] * 2, [1.0, 2.0], r"primals\[1\] is given twice"),
+    ],
+)
+def test_what_does_not_fit_is_refused(primals, tangents, words):
+    with pytest.raises(gs.GradsmithError, match=words):
+        gs.ForwardAccumulator(primals, tangents)
+
+
+def test_it_is_not_entered_twice():
+    accumulator = gs.ForwardAccumulator(gs.Tensor(1.0), 1.0)
+    with accumulator, pytest.raises(gs.TapeError, match="already"):
+        accumulator.__enter__()
+
+
+def test_primals_and_tangents_meet_by_name():
+    x, z = gs.Tensor(2.0), gs.Tensor(3.0)
+    primals, tangents = {"x": x, "z": z}, {"z": 10.0, "x": 1.0}
+    with gs.ForwardAccumulator(primals, tangents) as accumulator:
+        y = x * z
+    assert accumulator.jvp(y) == 3.0 + 20.0
+
+
+def test_assigning_a_variable_later_does_not_matter():
+    w = gs.Variable(3.0)
+    with gs.ForwardAccumulator(w, 1.0) as accumulator:
+        with gs.GradientTape() as tape:
+            y = w * w * w
+        w.assign(100.0)
+        dy = tape.gradient(y, w)
+    assert accumulator.jvp(dy) == 18.0
+
+
+def test_no_tangent_passes_through_whole_numbers():
+    x = gs.Tensor([1.5, 2.5])
+    with gs.ForwardAccumulator(x, np.ones(2)) as accumulator:
+        y = x.astype(int) * 2.0
+    assert accumulator.jvp(y) is None
+
+
+# --- perturbation confusion ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("outer", MODES.values(), ids=MODES)
+@pytest.mark.parametrize("inner", MODES.values(), ids=MODES)
+def test_perturbations_are_not_confused(outer, inner):
+    """d/dx (x * d/dy (x + y)) is 1, not 2."""
+    result = outer(lambda x: x * inner(lambda y: x + y, gs.Tensor(1.0)), gs.Tensor(1.0))
+    assert result == 1.0
+
+
+@pytest.mark.parametrize("outer", MODES.values(), ids=MODES)
+@pytest.mark.parametrize("inner", MODES.values(), ids=MODES)
+def test_perturbations_are_not_confused_by_equal_values(outer, inner):
+    """d/dx (d/dy (x * y**2) at y = x) is d/dx 2 x**2: inner and outer meet in x."""
+    result = outer(
+        lambda x: inner(lambda y: x * y * y, x * 1.0),
+        gs.Tensor(3.0),
+    )
+    assert result == 12.0
+
+
+def test_the_same_tensor_in_two_accumulators():
+    x = gs.Tensor(3.0)
+    with gs.ForwardAccumulator(x, 1.0) as outer:
+        with gs.ForwardAccumulator(x, 10.0) as inner:
+            y = x * x
+        dy = inner.jvp(y)
+    assert (outer.jvp(y), dy, outer.jvp(dy)) == (6.0, 60.0, 20.0)
+
+
+def test_tangents_with_tangents():
+    """The direction depends on the outer variable: d/dx (2x * x) = 4x."""
+    x, z = gs.Tensor(3.0), gs.Tensor(5.0)
+    with gs.ForwardAccumulator(x, 1.0) as outer:
+        with gs.ForwardAccumulator(z, x * x) as inner:
+            y = z * z
+        dy = inner.jvp(y)
+    assert (dy, outer.jvp(dy)) == (90.0, 60.0)
+
+
+# --- rules without a tangent of their own --------------------------------------------
+
+
+def test_a_rule_is_transposed_under_an_outer_tape():
+    """The transposed rule meets a comparison, which the tapes are told of."""
+
+    @gs.custom_gradient
+    def leaky(x):
+        return np.where(x > 0, x * x, 0.1 * x), (
+            lambda dy: dy * np.where(x > 0, 2 * x, 0.1)
+        )
+
+    x = gs.Tensor([3.0, -2.0])
+    np.testing.assert_array_equal(reverse(lambda x: forward(leaky, x), x), [2.0, 0.0])
+    np.testing.assert_array_equal(forward(lambda x: forward(leaky, x), x), [2.0, 0.0])
+
+
+# --- scopes and memory ---------------------------------------------------------------
+
+
+def fail():
+    raise KeyError("mine")
+
+
+def test_an_exception_in_a_jvp_closes_everything():
+    @gs.operation
+    def op(x):
+        return x * 2
+
+    op.jvp(lambda dx, y, x: fail())
+    x = gs.Tensor(1.0)
+    with pytest.raises(KeyError, match="mine"):
+        reverse(lambda x: forward(op, x), x)
+    assert state.recorders == ()
+
+
+def test_an_exception_in_the_function_closes_everything():
+    with pytest.raises(KeyError, match="mine"):
+        forward(lambda x: forward(lambda x: fail(), x), gs.Tensor(1.0))
+    assert state.recorders == ()
+
+
+def test_a_long_loop():
+    a, b = gs.Tensor(0.5), gs.Tensor(3.0)
+    with gs.ForwardAccumulator((a, b), (1.0, 10.0)) as accumulator:
+        x = gs.Tensor(0.0)
+        for _ in range(100_000):
+            x = x * a + b
+    assert float(accumulator.jvp(x)) == pytest.approx(12.0 + 20.0)
+
+
+def test_the_memory_of_a_chain_is_constant():
+    size = 50_000
+    x = gs.Tensor(np.ones(size))
+    gc.collect()
+    gc.disable()
+    tracemalloc.start()
+    try:
+        with gs.ForwardAccumulator(x, np.ones(size)) as accumulator:
+            y = x
+            for _ in range(30):
+                y = np.sin(y)
+            del y
+        peak = tracemalloc.get_traced_memory()[1] / (8 * size)
+    finally:
+        tracemalloc.stop()
+        gc.enable()
+    assert peak < 8, "two steps' values and tangents, and what is between"
+    assert accumulator.jvp(x) is not None

@@ -1,0 +1,90 @@
+"""The same inputs in other sizes, and what is looked at if there are many elements."""
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+import gradsmith.numpy as gnp
+from gradsmith.operations.info import subject_of
+from gradsmith.tools.check.beginning import smaller
+from gradsmith.tools.check.kits import kit_for
+from gradsmith.tools.check.making import problem_of
+from gradsmith.tools.check.session import GIVEN, PART
+from gradsmith.tools.check.sizes import resized
+
+from .wrong import add, matmul, matmul_rule, normal, operation
+
+COUNT = 10**5
+
+
+def problem(op, *xs):
+    return problem_of(subject_of(op, "numpy"), kit_for("numpy"), "numpy", xs, {})
+
+
+def largest(op, *xs):
+    """The sizes of the arguments in each of the problems with many elements."""
+    found = resized(problem(op, *xs), np.random.default_rng(0))
+    return {n: [x.size for x in p.xs] for n, p in found if n.startswith("many")}
+
+
+@pytest.mark.parametrize(
+    "shapes", [((3, 4), (4, 5)), ((2, 3), (3, 7)), ((5, 2), (2, 2))]
+)
+def test_each_argument_is_large_once(shapes):
+    found = largest(operation(matmul, matmul_rule), *(normal(*s) for s in shapes))
+    assert all(max(sizes) > 1024 for sizes in zip(*found.values(), strict=True))
+
+
+def test_one_problem_is_enough_if_all_are_large():
+    right = operation(add, lambda dy, y, x, b: (dy, dy))
+    assert len(largest(right, normal(3, 4), normal(3, 4))) == 1
+
+
+def wrong_from_1024(dy, y, a, b):
+    da, db = matmul_rule(dy, y, a, b)
+    rows = np.arange(int(np.prod(a.shape))).reshape(a.shape) < 1024
+    return da * gnp.asarray(rows, like=da, dtype=da.dtype), db
+
+
+def test_an_argument_that_is_not_the_largest_is_wrong_beyond_1024():
+    report = gs.check(operation(matmul, wrong_from_1024), normal(3, 4), normal(4, 5))
+    (finding,) = report.findings
+    assert (finding.argument, finding.diagnosis) == ("a", "region")
+    assert finding.elements == "from element 1024 on (flat)"
+
+
+# --- many elements
+
+
+def squares(x):
+    return x * x
+
+
+def test_all_of_many_elements_in_first_order_and_the_rest_for_some():
+    report = gs.check(operation(squares, lambda dy, y, x: 2 * x * dy), normal(COUNT))
+    assert report.ok
+    where = {look.what: look.scenario for look in reversed(report.looks)}
+    assert where["first order"] == GIVEN
+    assert where["linearity"] == where["second order"] == PART
+
+
+def test_all_of_them_if_the_operation_takes_no_fewer():
+    def body(x):
+        assert x.shape == (COUNT,)
+        return x * x
+
+    report = gs.check(operation(body, lambda dy, y, x: 2 * x * dy), normal(COUNT))
+    assert report.ok
+    assert PART not in {look.scenario for look in report.looks}
+
+
+def test_the_beginning_keeps_indices_valid():
+    def body(x, i):
+        return x[i]
+
+    right = operation(body, lambda dy, y, x, i: (gnp.zeros_like(x), None))
+    some = smaller(problem(right, normal(5000), np.arange(4000)))
+    assert some is not None
+    (x,), (_, i) = some.xs, some.inputs[0]
+    assert x.size < 5000
+    assert max(i) < x.size

@@ -1,0 +1,109 @@
+import numpy as np
+import pytest
+
+import gradsmith.numpy as gnp
+from gradsmith.tools.check import thorough
+from gradsmith.tools.survival import Outcome, Survival
+from gradsmith.tools.survival import Verdict as Survived
+
+from .looking import FRAMEWORKS, X, kinds, looked, native, ours, right
+
+SMALL = X[:1, :2]
+
+
+@pytest.fixture(autouse=True)
+def _without_survival(monkeypatch):
+    """Which has tests of its own, and takes seconds."""
+    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived())
+
+
+def survived(*outcomes):
+    return Survival("op", "NumPy", "2", outcomes)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_the_same_everywhere(framework):
+    session = looked(thorough.look, ours(right), SMALL, framework=framework)
+    assert not session.findings
+    seen = [look.what for look in session.looks]
+    modes = [] if framework == "numpy" else ["compiled", "compiled", "vectorized"]
+    assert seen == [*modes, "frameworks", "frameworks", "frameworks", "survival"]
+
+
+def test_another_rule_in_a_tf_function():
+    tf = pytest.importorskip("tensorflow")
+
+    def rule(dy, y, x):
+        return right(dy, y, x) * (1 if tf.executing_eagerly() else 2)
+
+    found = kinds(looked(thorough.look, native("tensorflow", tf.tanh, rule), SMALL))
+    assert found == ["compiled", "compiled", "vectorized"]
+
+
+def test_another_value_in_a_compiled_function():
+    torch = pytest.importorskip("torch")
+
+    def op(x):
+        return torch.sin(x) if torch.compiler.is_compiling() else torch.tanh(x)
+
+    assert kinds(looked(thorough.look, op, SMALL, framework="torch"))[0] == "compiled"
+
+
+def test_another_gradient_when_vectorized():
+    jax = pytest.importorskip("jax")
+    same = jax.custom_batching.custom_vmap(lambda dy: dy)
+    same.def_vmap(lambda size, batched, dy: (2 * dy, True))
+
+    def rule(dy, y, x):
+        return (right(same(dy), y, x),)
+
+    op = native("jax", gnp.tanh, rule)
+    assert kinds(looked(thorough.look, op, SMALL)) == ["vectorized"]
+
+
+def test_another_rule_in_another_framework():
+    def rule(dy, y, x):
+        return right(dy, y, x) * (1 if isinstance(x, np.ndarray) else 1.001)
+
+    found = looked(thorough.look, ours(rule), SMALL).findings
+    assert [f.what for f in found] == ["frameworks"] * 3
+    assert "JAX gives another gradient" in found[1].message
+
+
+def test_bodies_of_one_framework_are_noted():
+    def body(x):
+        if not isinstance(x, np.ndarray):
+            raise TypeError("NumPy alone")
+        return np.tanh(x)
+
+    session = looked(thorough.look, ours(right, body), SMALL)
+    assert not session.findings
+    assert "not in JAX: NumPy alone" in session.notes
+
+
+LOST = (
+    Outcome("jvp", Survived.DROPPED, "the result is the same without the rule"),
+    Outcome("vmap", Survived.REFUSED, "TypeError"),
+    Outcome("grad", Survived.HONOURED),
+)
+
+
+def test_rules_that_get_lost(monkeypatch):
+    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived(*LOST))
+    session = looked(thorough.look, ours(right), SMALL)
+    (finding,) = session.findings
+    assert finding.what == "survival"
+    assert "dropped under jvp" in finding.message
+    assert session.notes[-1].endswith("vmap")
+
+
+def test_rules_that_a_framework_loses_are_not_wrong(monkeypatch):
+    pytest.importorskip("torch")
+    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived(*LOST))
+    session = looked(thorough.look, native("torch", gnp.tanh, tupled), SMALL)
+    assert not session.findings
+    assert "PyTorch drops the rule in silence under jvp" in session.notes[-1]
+
+
+def tupled(*args):
+    return (right(*args),)

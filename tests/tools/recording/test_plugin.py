@@ -1,0 +1,317 @@
+"""`pytest --gradsmith`, on suites that know nothing of it, and `gradient_check`."""
+
+from __future__ import annotations
+
+import json
+import re
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gradsmith
+
+from . import suites
+
+pytest_plugins = "pytester"
+
+_SOURCE = Path(gradsmith.__file__).parents[1]
+_INSTALLED = any(each.name == "gradsmith" for each in entry_points(group="pytest11"))
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Run a suite in a process of its own; its rows by name, and what it printed."""
+    monkeypatch.setenv("PYTHONPATH", str(_SOURCE))
+    monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+
+    def run(code: str, *options: str) -> Suite:
+        pytester.makepyfile(test_suite=code)
+        load = () if _INSTALLED else ("-p", "gradsmith_pytest")
+        result = pytester.runpytest_subprocess(
+            *load, "-p", "no:cacheprovider", *options
+        )
+        return Suite(result)
+
+    return run
+
+
+class Suite:
+    def __init__(self, result: Any) -> None:
+        self.status = int(result.ret)
+        self.text = result.stdout.str()
+        self.passed = result.parseoutcomes().get("passed", 0) if self.text else None
+
+    def row(self, name: str) -> str:
+        """The line of the table, without the spaces that align it."""
+        (line,) = re.findall(rf"^. +{re.escape(name)}  .*$", self.text, re.MULTILINE)
+        return re.sub(" +", " ", line)
+
+
+def test_without_the_option_nothing_happens(suite):
+    code = """
+        import sys
+        def test_it():
+            assert not {"gradsmith", "numpy"} & set(sys.modules)
+        """
+    result = suite(code, "-p", "no:jaxtyping")  # another's plugin, which needs NumPy
+    assert (result.status, result.passed) == (0, 1)
+    assert "custom gradients" not in result.text
+
+
+def test_no_framework_is_imported(suite):
+    code = """
+        import sys
+        def test_it():
+            assert not {"torch", "jax", "tensorflow", "keras"} & set(sys.modules)
+        """
+    result = suite(code, "--gradsmith")
+    assert (result.status, result.passed) == (0, 1)
+    assert "no custom gradient was exercised" in result.text
+
+
+def test_operations_of_ours(suite):
+    result = suite(suites.OURS, "--gradsmith")
+    assert (result.status, result.passed) == (1, 3)
+    place = "test_suite.py"
+    assert result.row("wrong") == (f"✗ wrong NumPy {place}:4 wrong {place}::test_wrong")
+    assert result.row("right") == (
+        f"✓ right NumPy {place}:8 right {place}::test_right and 1 more"
+    )
+    assert f"{place}:4: wrong(float64[3])" in result.text
+    assert "✗ wrong in NumPy" in result.text  # the report itself
+    assert "2 custom gradients: 1 wrong, 1 right" in result.text
+
+
+def test_torch(suite, pytester):
+    pytester.makeconftest(suites.TORCH_CONFTEST)
+    result = suite(suites.TORCH, "--gradsmith")
+    assert (result.status, result.passed) == (1, 9), result.text
+    assert "test_suite.py:5 wrong" in result.row("Wrong")
+    assert "test_suite.py:16 right" in result.row("Right")
+    assert "inconclusive" in result.row("Masked")
+    assert "no test asks for the gradient of mask" in result.text
+    assert "x has changed" not in result.text
+    assert "Wrong(float32[5])" in result.text  # also where it was traced
+    assert " wrong " in result.row("Compiled")
+    assert "Compiled(float32[3], 3)\n  with random values" in result.text
+    assert " wrong " in result.row("suite::sine")
+    assert " right " in result.row("Layer.Double")
+    assert "conftest.py:3 wrong test_suite.py::test_conf" in result.row("Double")
+    assert "failed:" not in result.text
+
+
+def test_jax(suite):
+    result = suite(suites.JAX, "--gradsmith")
+    assert (result.status, result.passed) == (1, 5), result.text
+    assert "test_suite.py:4 right" in result.row("right")
+    assert "test_suite.py:13 wrong" in result.row("wrong")
+    assert "wrong(float32[4])\n  with random values" in result.text
+    assert " wrong " in result.row("wrong_too")
+    assert "not checked" in result.row("inner")
+    assert "inner: uses what is traced around it" in result.text
+    assert "the frameworks' own: 1" in result.text
+    assert "failed:" not in result.text
+
+
+def test_tensorflow(suite):
+    result = suite(suites.TENSORFLOW, "--gradsmith")
+    assert (result.status, result.passed) == (1, 3), result.text
+    assert "test_suite.py:3 wrong" in result.row("wrong")
+    assert "test_suite.py:8 right" in result.row("Layer.right")
+    assert " wrong " in result.row("graph")
+    assert "graph(float32[?,2], 2.0)\n  with random values" in result.text
+    assert "failed:" not in result.text
+
+
+def test_workers_hand_over_what_they_found(suite, pytester):
+    result = suite(suites.OURS, "-n2", "--gradsmith", "--gradsmith-json=found.json")
+    assert (result.status, result.passed) == (1, 3)
+    assert " wrong " in result.row("wrong")
+    assert "and 1 more" in result.row("right")
+    found = json.loads((pytester.path / "found.json").read_text(encoding="utf-8"))
+    assert [row["verdict"] for row in found["operations"]] == ["wrong", "right"]
+    assert found["operations"][0]["cases"][0]["report"]["findings"]
+    assert found["problems"] == []
+
+
+def test_a_crashed_worker_is_mentioned(suite):
+    code = "import os\ndef test_it(): os._exit(1)\ndef test_other(): pass"
+    result = suite(code, "-n1", "--max-worker-restart=0", "--gradsmith")
+    assert "worker gw0 crashed: what it recorded is lost" in result.text
+
+
+def test_report_only(suite):
+    result = suite(suites.OURS, "--gradsmith-report-only")
+    assert result.status == 0
+    assert " wrong " in result.row("wrong")
+
+
+def test_without_a_terminal_the_status_tells(suite, pytester):
+    result = suite(suites.OURS, "-pno:terminal", "--gradsmith-json=found.json")
+    assert result.status == 1
+    assert (pytester.path / "found.json").exists()
+
+
+def test_what_is_declared_is_ignored(suite, pytester):
+    pytester.makeini("[pytest]\ngradsmith_ignore =\n    wro*\n")
+    result = suite(suites.OURS, "--gradsmith")
+    assert result.status == 0
+    assert " ignored " in result.row("wrong")
+
+
+def test_the_time_is_limited(suite):
+    result = suite(suites.OURS, "--gradsmith", "--gradsmith-max-seconds=0")
+    assert result.status == 0
+    assert "not checked" in result.row("wrong")
+    assert "the time was up" in result.text
+
+
+def test_the_documented_example(suite):
+    page = (_SOURCE.parent / "docs" / "pytest-plugin.md").read_text(encoding="utf-8")
+    code, said = re.findall(r"```(?:python|text)\n(.*?)```", page, re.DOTALL)[:2]
+    result = suite(code, "--gradsmith")
+    rows = re.findall("^[✗✓] .*$", said, re.MULTILINE)
+    assert len(rows) == 2
+    printed = result.text.replace("test_suite", "test_layers")
+    for row in [*rows, "2 custom gradients: 1 wrong, 1 right (seed 0"]:
+        assert row.partition("(")[0] in said
+        assert re.sub(" +", " ", row) in re.sub(" +", " ", printed)
+
+
+LIMITS = """
+import numpy as np
+import gradsmith as gs
+
+@gs.custom_gradient
+def double(x, k=2.0):
+    return k * x, lambda dy: k * dy
+
+@gs.custom_gradient
+def raises(x, box):
+    if not box:
+        raise ValueError("the box is empty")
+    return 2 * x, lambda dy: 2 * dy
+
+def scaled(k):
+    @gs.custom_gradient
+    def scale(x):
+        return k * x, lambda dy: (k if k < 5 else -k) * dy
+    return scale
+
+def test_large():
+    double(np.ones(1))
+    double(np.ones((1001, 1000)))
+
+def test_many():
+    for n in range(1, 9):
+        double(np.ones(n))
+        double(np.ones(1), k=3.0)
+
+def test_raising():
+    class Box(list):
+        pass
+    box = Box([1])
+    raises(np.ones(3), Inside(box))
+
+class Inside:
+    def __init__(self, box):
+        self.box = box
+    def __bool__(self):
+        return bool(self.box) and bool(self.box.pop())
+
+def test_captured():
+    scaled(2)(np.ones(3))
+    scaled(7)(np.ones(3))
+
+@gs.custom_gradient
+def line(x):
+    return 2 * x, lambda dy: 2 * dy
+
+@line.jvp
+def _(dx, y, x):
+    return 2 * dx
+
+def test_on_a_tape():
+    "It does not leave the tape when it is recorded."
+    assert gs.jvp(gs.grad(line), (1.0,), (1.0,))[1] == 0
+
+def test_our_tools():
+    assert gs.check(double, np.ones(30)).ok
+    gs.survives(double, np.ones(31), only="grad")
+
+@gs.custom_gradient
+def finite(x):
+    if np.isnan(x).any():
+        raise ValueError("x has changed")
+    return 2 * x, lambda dy: 2 * dy
+
+def test_mutated():
+    x = np.ones(2)
+    finite(x)
+    x[:] = np.nan
+"""
+
+
+def test_limits(suite):
+    result = suite(LIMITS, "--gradsmith")
+    assert (result.status, result.passed) == (1, 7), result.text
+    assert " right " in result.row("double")
+    assert "double: 1 too large to be kept" in result.text
+    assert "double: 6 more signatures seen, and not checked" in result.text
+    assert "not checked" in result.row("raises")
+    assert "raises(float64[3], <Inside>)\n  it raises" in result.text
+    assert "ValueError: the box is empty" in result.text
+    assert " wrong " in result.row("scale")  # the one of the two that is
+    assert " right " in result.row("finite")
+    assert "test_our_tools" not in result.text
+
+
+def test_a_mistake_in_here_does_not_break_the_suite(suite, pytester):
+    pytester.makeconftest(
+        """
+        from gradsmith.tools.recording.recorder import Recorder
+        def broken(*args):
+            raise KeyError("oh")
+        Recorder._record = broken
+        """
+    )
+    result = suite(suites.OURS, "--gradsmith")
+    assert (result.status, result.passed) == (0, 3)
+    assert "gradsmith: recording failed: KeyError: 'oh'" in result.text
+
+
+def test_an_interrupted_session_is_not_checked(suite):
+    code = suites.OURS + "\ndef test_stop():\n    raise KeyboardInterrupt\n"
+    result = suite(code, "--gradsmith")
+    assert result.status == 2
+    assert "the session was interrupted: nothing was checked" in result.text
+
+
+FIXTURE = """
+import numpy as np
+import gradsmith as gs
+
+@gs.custom_gradient
+def power(x, n):
+    return x**n, lambda dy: (n if n < 3 else -n) * x**(n - 1) * dy
+
+def test_right(gradient_check):
+    report = gradient_check(power, np.linspace(1, 2, 3), n=2, seed=5)
+    assert report.ok and report.seed == 5
+
+def test_wrong(gradient_check):
+    gradient_check(power, np.linspace(1, 2, 3), n=3)
+"""
+
+
+@pytest.mark.parametrize("options", [[], ["--gradsmith"]])
+def test_the_fixture(suite, pytester, options):
+    result = suite(FIXTURE, "--junitxml=found.xml", *options)
+    assert (result.status, result.passed) == (1, 1)
+    assert "GradientError: ✗ power in NumPy" in result.text
+    assert "gradsmith_pytest.py" not in result.text  # the traceback is the test's
+    assert "power in NumPy" in (pytester.path / "found.xml").read_text("utf-8")
+    if options:  # it is checked already
+        assert "no custom gradient was exercised" in result.text
