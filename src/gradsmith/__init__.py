@@ -1,11 +1,12 @@
 """Custom gradients in Python: write an operation with its gradient once.
 
-The public surface is this file; modules that start with an underscore are private.
+The public surface is this file, `gradsmith.numpy` and `gradsmith.ops`; the modules
+behind it may change.
 """
 
 from typing import TYPE_CHECKING
 
-from . import optimizers
+from . import frameworks, optimizers  # noqa: F401  (frameworks register themselves)
 from .core import operators, scipy_hook  # noqa: F401  (tensors get theirs)
 from .core.errors import (
     GradientContractError,
@@ -79,7 +80,7 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return [*__all__, *(name for name in globals() if name.startswith("__"))]
 
 
 __all__ = [

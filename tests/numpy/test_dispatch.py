@@ -14,7 +14,10 @@ import torch
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.numpy import _jax, _tensorflow, _torch, linalg, special
+from gradsmith.frameworks.jax import kernels as _jax
+from gradsmith.frameworks.tensorflow import kernels as _tensorflow
+from gradsmith.frameworks.torch import kernels as _torch
+from gradsmith.numpy import linalg, special
 
 from .harness import FRAMEWORKS, NATIVE
 

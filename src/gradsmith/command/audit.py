@@ -52,7 +52,7 @@ from .page import ready_for, say_where
 )
 @click.option(
     "--framework",
-    type=click.Choice([*arrays.NAMES]),
+    type=click.Choice([*arrays.FRAMEWORKS]),
     help="Where operations of ours are run.",
 )
 @click.option("-k", "--select", multiple=True, help="Only names that contain this.")

@@ -32,7 +32,7 @@ _RUN = (
     click.argument("targets", nargs=-1, required=True, metavar="TARGET..."),
     click.option(
         "--framework",
-        type=click.Choice([*arrays.NAMES, "all"]),
+        type=click.Choice([*arrays.FRAMEWORKS, "all"]),
         help="Where operations of ours are run; those of another framework are left "
         "out.",
     ),

@@ -8,7 +8,7 @@ from hashlib import sha256
 from importlib.util import find_spec
 
 from .. import __version__
-from ..core.arrays import NAMES
+from ..core.arrays import FRAMEWORKS
 from .pool import Pool
 from .results import Journal, Result
 from .sources import Source, sources_of
@@ -137,5 +137,5 @@ def _frameworks(native: str, asked: str | None) -> list[str]:
     if native:
         return [native] if asked in (None, "all", native) else []
     if asked == "all":
-        return [name for name in NAMES if find_spec(name) is not None]
+        return [name for name in FRAMEWORKS if find_spec(name) is not None]
     return [asked or ""]

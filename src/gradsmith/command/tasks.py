@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..core.arrays import NAMES
+from ..core.arrays import FRAMEWORKS, title_of
 from ..core.errors import GradientContractError, GradsmithError
 from ..operations.examples import examples_of
 from ..operations.info import framework_of_native, of_operation
@@ -37,7 +37,8 @@ class Task:
         return f"{label}:{self.name}" if self.name else label
 
     def failed(self, message: str, **more: Any) -> Result:
-        where = NAMES.get(self.framework, "")
+        known = self.framework in FRAMEWORKS
+        where = title_of(self.framework) if known else ""
         label = self.source.label
         return Result(label, self.name, where, Status.FAILED, message, **more)
 

@@ -1,52 +1,86 @@
 """Whose arrays these are: NumPy's (with the engine's tensors) or a framework's.
 
-No framework is imported to find out: one whose array we are given is loaded already.
+No framework is named here. `gradsmith.frameworks` registers a row for each; one whose
+array we are given is imported already, so nothing is imported to find out.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
-from . import trees as _tree
 from .cotangent import Spec
 from .errors import GradsmithError
 from .tape import Traced
 
-NAMES = {
-    "numpy": "NumPy",
-    "tensorflow": "TensorFlow",
-    "jax": "JAX",
-    "torch": "PyTorch",
-}
-_ROOTS = {
-    "torch": "torch",
-    "jax": "jax",
-    "jaxlib": "jax",
-    "tensorflow": "tensorflow",
-    "keras": "keras",
-}
-# What counts as an array of a framework, beside the types that are derived from it.
-_ARRAY_TYPES = {
-    "torch": lambda torch: (torch.Tensor, torch.fx.Proxy),
-    "jax": lambda jax: (jax.Array,),
-    "tensorflow": lambda tf: (
-        tf.Tensor, tf.Variable, tf.IndexedSlices, tf.RaggedTensor, tf.SparseTensor
-    ),
-    "keras": lambda keras: (keras.Variable, keras.KerasTensor),
-}  # fmt: skip
-_known: dict[type, str | None] = {}
-_wrapping: set[type] = set()  # those of the known types that have an array inside
 
-# How an adapter describes the arrays of its framework, registered when it is loaded.
+class Known(Protocol):
+    """What is asked of a framework to find out whether an array is one of its own."""
+
+    name: str  # by which users give framework=
+    title: str  # how messages call it
+    roots: tuple[str, ...]  # the packages whose classes its arrays are of
+    example: str  # how an array of another framework is converted into one of its own
+
+    def owns(self, x: Any) -> bool:
+        """Whether an object of one of its classes counts as an array."""
+        ...
+
+
+class Wrapper(Protocol):
+    """A package whose variables have an array of some framework inside."""
+
+    root: str
+
+    def framework_of(self, x: Any) -> str | None:
+        """The framework of the array inside; None if x is no such variable."""
+        ...
+
+    def inside(self, x: Any, caller: str) -> Any:
+        """The array, or an error if x has no values."""
+        ...
+
+
+NUMPY = "numpy"
+FRAMEWORKS: dict[str, Any] = {}  # by name, in the order of their rows
+_by_root: dict[str, Known] = {}
+_wrappers: dict[str, Wrapper] = {}
+_known: dict[type, str | None] = {}
+_wrapping: dict[
+    type, Wrapper
+] = {}  # those of the known types that have an array inside
+
+# How a framework describes its arrays, registered when its folder is loaded.
 DESCRIBE: dict[str, Callable[[Any], Spec]] = {}
 
-# How an adapter runs an operation, by the type of the first argument, if the call is of
-# the usual kind; else it returns NotImplemented, before the body has run.
+# How a framework runs an operation, by the type of the first argument, if the call is
+# of the usual kind; else it returns NotImplemented, before the body has run.
 QUICK: dict[type, Callable[[Any, tuple[Any, ...]], Any]] = {}
+
+
+def register(framework: Known) -> None:
+    """Let a framework's arrays be known."""
+    FRAMEWORKS[framework.name] = framework
+    for root in framework.roots:
+        _by_root[root] = framework
+    _known.clear()
+
+
+def register_wrapper(wrapper: Wrapper) -> None:
+    """Let the variables of a package that runs on several frameworks be known."""
+    _wrappers[wrapper.root] = wrapper
+
+
+def title_of(name: str) -> str:
+    """How messages call a framework.
+
+    >>> title_of("numpy")
+    'NumPy'
+    """
+    return FRAMEWORKS[name].title
 
 
 def framework_of(x: Any) -> str | None:
@@ -65,17 +99,19 @@ def framework_of(x: Any) -> str | None:
 
 def _find(x: Any) -> str | None:
     if isinstance(x, (Traced, np.ndarray)):
-        return "numpy"
+        return NUMPY
     for base in type(x).__mro__:  # a user's subclass is from another module
-        name = _ROOTS.get(base.__module__.partition(".")[0])
-        if name is not None and name in sys.modules:
-            module = sys.modules[name]
-            if not isinstance(x, _ARRAY_TYPES[name](module)):
-                return None
-            if name == "keras":
-                _wrapping.add(type(x))
-                name = module.backend.backend()
-            return name if name in NAMES else None
+        root = base.__module__.partition(".")[0]
+        if root not in sys.modules:
+            continue
+        if root in _by_root:
+            framework = _by_root[root]
+            return framework.name if framework.owns(x) else None
+        if root in _wrappers:
+            name = _wrappers[root].framework_of(x)
+            if name is not None:
+                _wrapping[type(x)] = _wrappers[root]
+            return name if name in FRAMEWORKS else None
     return None
 
 
@@ -85,21 +121,13 @@ def is_array(x: Any) -> bool:
 
 
 def unwrapped(arrays: Sequence[Any], caller: str) -> Sequence[Any]:
-    """The same arrays, with what is inside of Keras' variables in their place."""
+    """The same arrays; of variables that wrap one, what is inside."""
     if _wrapping and any(type(x) in _wrapping for x in arrays):
-        return [_inside(x, caller) if type(x) in _wrapping else x for x in arrays]
+        return [
+            _wrapping[type(x)].inside(x, caller) if type(x) in _wrapping else x
+            for x in arrays
+        ]
     return arrays
-
-
-def _inside(x: Any, caller: str) -> Any:
-    if hasattr(x, "value"):
-        return x.value  # as a layer reads it: cast, if the layer computes in float16
-    raise GradsmithError(
-        f"{caller} was given a KerasTensor, which has no values\n"
-        "  expected: arrays\n"
-        "  what to do: call it inside the `call` of a keras.Layer (or in a "
-        "keras.layers.Lambda), and that layer on the KerasTensor"
-    )
 
 
 def common_framework(arrays: Iterable[Any], caller: str) -> str:
@@ -116,20 +144,20 @@ def common_framework(arrays: Iterable[Any], caller: str) -> str:
             first, name = x, found
         elif found != name:
             raise _mixed(caller, first, x)
-    return name or "numpy"
+    return name or NUMPY
 
 
 def _mixed(caller: str, x: Any, other: Any) -> GradsmithError:
     mine, others = (
-        f"a {NAMES[framework_of(each) or 'numpy']} array ({type(each).__name__})"
+        f"a {title_of(framework_of(each) or NUMPY)} array ({type(each).__name__})"
         for each in (x, other)
     )
+    *conversions, last = [framework.example for framework in FRAMEWORKS.values()]
     return GradsmithError(
         f"{caller} was given arrays of two frameworks: {mine} and {others}\n"
         "  expected: all of one framework, since no derivative passes from one into "
         "another\n"
-        "  what to do: convert one of them first: tf.convert_to_tensor(x), "
-        "jnp.asarray(x), torch.as_tensor(x) or np.asarray(x)"
+        f"  what to do: convert one of them first: {', '.join(conversions)} or {last}"
     )
 
 
@@ -149,26 +177,3 @@ def same_shape(got: Any, expected: Any) -> bool:
         return True
     pairs = zip(got, expected, strict=False)
     return len(got) == len(expected) and all(m == n or None in (m, n) for m, n in pairs)
-
-
-# --- containers ----------------------------------------------------------------------
-
-
-def _registered(node: Any) -> _tree.Kind | None:
-    """How to take a container apart that its class registered with JAX."""
-    trees = getattr(sys.modules.get("jax"), "tree_util", None)
-    if trees is None or node is None or trees.all_leaves([node]):
-        return None
-
-    def children(node: Any) -> Any:
-        return trees.tree_flatten_with_path(node, is_leaf=lambda x: x is not node)
-
-    return _tree.Kind(
-        keys=lambda node: [trees.keystr(path) for path, _ in children(node)[0]],
-        values=lambda node: [child for _, child in children(node)[0]],
-        step=str,
-        rebuild=lambda node, new: trees.tree_unflatten(children(node)[1], new),
-    )
-
-
-_tree.FOREIGN.append(_registered)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as _np
 
+from ..frameworks._dtypes import finfo
 from . import linalg, special
 from ._averages import (
     average,
@@ -231,7 +232,6 @@ from ._stopping import (
 )
 from ._types import (
     astype,
-    finfo,
     result_type,
 )
 

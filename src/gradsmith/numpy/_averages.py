@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import inexact_of, is_inexact, real_of
 from . import _elementwise as e
 from ._axes import axes_of
 from ._choosing import where
 from ._dispatch import portable
-from ._dtypes import inexact_of, is_inexact, real_of
 from ._operands import operand
 from ._reductions import count_nonzero, mean, prod, sum
 

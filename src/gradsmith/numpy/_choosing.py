@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import inexact_of, real_of
 from . import _elementwise as e
 from ._dispatch import portable
-from ._dtypes import inexact_of, real_of
 from ._operands import converted, first_array, is_array, kind_of, operand
 
 

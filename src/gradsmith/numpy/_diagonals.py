@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import name_of, total_of
 from ._axes import one_axis
 from ._dispatch import portable
-from ._dtypes import name_of, total_of
 from ._reductions import sum
 from ._shaping import moveaxis
 

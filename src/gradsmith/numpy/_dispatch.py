@@ -85,11 +85,11 @@ def load(framework: str) -> Any:
     """The kernels of a framework; its arrays were seen, so it is imported already."""
     # Statements, since torch.compile traces no importlib.
     if framework == "torch":
-        from . import _torch as kernels
+        from ..frameworks.torch import kernels as kernels
     elif framework == "jax":
-        from . import _jax as kernels
+        from ..frameworks.jax import kernels as kernels
     else:
-        from . import _tensorflow as kernels
+        from ..frameworks.tensorflow import kernels as kernels
     return kernels
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import is_inexact
 from ._dispatch import ADOPTED, NUMPY, kernels_of, native
-from ._dtypes import is_inexact
 from ._operands import converted, first_array, kind_of
 
 

@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import inexact_of
 from . import _elementwise as e
 from ._axes import axes_of, one_axis
 from ._choosing import where
 from ._dispatch import portable
-from ._dtypes import inexact_of
 from ._operands import operand
 from ._reductions import max, sum
 from ._shaping import size, squeeze

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import name_of
 from ._axes import one_axis
 from ._dispatch import portable
-from ._dtypes import name_of
 from ._operands import converted, first_array, operand, promoted
 from ._shaping import broadcast_arrays, moveaxis, reshape
 

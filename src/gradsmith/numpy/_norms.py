@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import inexact_of
 from . import _elementwise as e
 from ._axes import axes_of
 from ._dispatch import portable
-from ._dtypes import inexact_of
 from ._operands import operand
 from ._reductions import count_nonzero, max, min, root, sum
 from ._shaping import reshape

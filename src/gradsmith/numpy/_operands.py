@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from typing import Any
 
 from ..core.errors import UnsupportedOperationError
+from ..frameworks._dtypes import NUMBERS, kind_of_value
 from ._dispatch import arrays_in, kernels_of_one
-from ._dtypes import NUMBERS, kind_of_value
 
 
 def is_array(K: Any, x: Any) -> bool:

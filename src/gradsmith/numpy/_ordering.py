@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import inexact_of, is_inexact, name_of, total_of
 from . import _elementwise as e
 from ._axes import one_axis
 from ._choosing import where
 from ._dispatch import portable
-from ._dtypes import inexact_of, is_inexact, name_of, total_of
 from ._operands import operand, promoted
 from ._reductions import any, mean
 

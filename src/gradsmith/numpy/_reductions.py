@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from ..frameworks._dtypes import inexact_of, name_of, total_of
 from . import _elementwise as e
 from ._axes import axes_of
 from ._choosing import as_bool, where
 from ._dispatch import portable
-from ._dtypes import inexact_of, name_of, total_of
 from ._operands import operand
 
 

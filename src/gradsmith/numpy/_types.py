@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..core.arrays import framework_of
-from . import _dtypes
+from ..frameworks import _dtypes
+from ..frameworks._dtypes import kind_of_value, name_of
 from ._dispatch import NUMPY, foreign_kernels, portable
-from ._dtypes import kind_of_value, name_of, real_of
 from ._operands import is_array, kind_of
 
 
@@ -49,35 +48,3 @@ def _kind(K: Any, x: Any) -> Any:
     if framework_of(x) == NUMPY:
         return x.dtype.name
     return kind_of(K, x) if is_array(K, x) else name_of(x)
-
-
-@dataclass(frozen=True)
-class FloatInfo:
-    """The limits of a floating dtype, as Python numbers, which don't promote."""
-
-    dtype: str
-    bits: int
-    eps: float
-    max: float
-    min: float
-    smallest_normal: float
-
-    @property
-    def tiny(self) -> float:
-        return self.smallest_normal
-
-
-def finfo(x: Any, /) -> FloatInfo:
-    """The limits of a floating dtype, or of the dtype of an array.
-
-    >>> finfo("float32").eps
-    1.1920928955078125e-07
-    """
-    dtype = x if isinstance(x, (str, type)) else getattr(x, "dtype", x)
-    name = real_of(name_of(dtype))
-    if name == "bfloat16":  # 8 bits of mantissa, and float32's exponents
-        top = (2 - 2.0**-7) * 2.0**127
-        return FloatInfo(name, 16, 2.0**-7, top, -top, 2.0**-126)
-    info = np.finfo(name)
-    limits = (info.eps, info.max, info.min, info.smallest_normal)
-    return FloatInfo(name, info.bits, *map(float, limits))

@@ -12,10 +12,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from ..frameworks._dtypes import inexact_of, kind_of_value, result_type
 from . import _elementwise as e
 from ._choosing import where
 from ._dispatch import portable
-from ._dtypes import inexact_of, kind_of_value, result_type
 from ._exponentials import log_softmax, logsumexp, softmax
 from ._missing import missing as _missing
 from ._operands import converted, first_array, kind_of

@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.arrays import described
+from ..core.arrays import FRAMEWORKS, common_framework, described
 from ..core.cotangent import Spec
 from ..core.tensor import unwrap
-from ..frameworks import adapter_of
 from .derivatives import Flat, has_tangent, pullback, pushforward
 from .operation import Operation
 from .trial import try_rule
@@ -57,7 +56,8 @@ def hosted(
     def run(*plain: Any) -> list[Any]:
         return [np.asarray(unwrap(y)) for y in flat(*plain)]
 
-    return adapter_of(arrays, name).host(run, arrays, Specs(find), name)
+    framework = common_framework(arrays, f"operation {name!r}")
+    return FRAMEWORKS[framework].call.host(run, arrays, Specs(find), name)
 
 
 def differentiable(flat: Flat, name: str, find: Find, *, trials: bool) -> Operation:

@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cotangent import Spec
+from ..core import trees
+from ..core.cotangent import Spec, spec_of
 from ..core.errors import UnsupportedOperationError
 from ..core.forward import transpose
 from ..core.rule import complete
-from ..core.tape import Traced, state
+from ..core.tape import Traced, marks_of, state
 from ..core.tensor import readonly, unwrap
 from . import contract
-from .application import Application
+from .application import Application, OutputSpecs, run_body
+from .parameters import Bound
 
 
 class EngineRule:
@@ -154,3 +156,52 @@ class EngineRule:
 def _ones(spec: Spec) -> Any:
     """Where a rule is transposed; at zeros the user's code may take shortcuts."""
     return np.ones(spec.shape, spec.dtype)
+
+
+def gradients_of(
+    operation: Any,
+    bound: Bound,
+    outputs: OutputSpecs,
+    y: Any,
+    dys: Sequence[Any],
+    wanted: Sequence[int],
+) -> list[Any]:
+    """The gradients of the wanted arrays of a call, by the operation's rule."""
+    rule, application = _applied(operation, bound, outputs, y)
+    found = rule.gradients(application, dys, wanted)
+    specs = application.specs()
+    return [specs[i].zeros() if found[i] is None else found[i] for i in wanted]
+
+
+def tangents_of(
+    operation: Any, bound: Bound, outputs: OutputSpecs, y: Any, dxs: Sequence[Any]
+) -> list[Any]:
+    """The tangents of the outputs of a call, by the operation's rule."""
+    rule, application = _applied(operation, bound, outputs, y)
+    dys = rule.tangents(application, dxs)
+    pairs = zip(dys, outputs.flat, strict=True)
+    return [spec.zeros() if dy is None else dy for dy, spec in pairs]
+
+
+def _applied(
+    operation: Any, bound: Bound, outputs: OutputSpecs, y: Any
+) -> tuple[EngineRule, Application]:
+    bound = bound.with_leaves([readonly(x) for x in bound.leaves])
+    grad = None
+    if operation.closure:
+        made, grad = run_body(operation, bound)
+        _identify(made, y, bound.leaves)
+    specs = bound.with_leaves([spec_of(x) for x in bound.leaves])
+    rule = EngineRule(operation, len(bound.leaves), ())
+    return rule, Application(operation, specs, outputs, [], grad=grad, bound=bound, y=y)
+
+
+def _identify(made: Any, y: Any, leaves: Sequence[Any]) -> None:
+    """Let outputs that a body made again, and `grad` captured, count as those given.
+
+    Like in every framework: an output is differentiated by the rule, not by the body.
+    """
+    theirs = {id(x) for x in leaves}
+    for new, old in zip(trees.leaves(made), trees.leaves(y), strict=True):
+        if isinstance(new, Traced) and id(new) not in theirs:
+            new.marks = dict(marks_of(old)) if isinstance(old, Traced) else None

@@ -4,13 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper, wraps
+from itertools import count
 from typing import Any
+from weakref import WeakValueDictionary
 
 from ..core.arity import OPTIONS
-from ..core.arrays import QUICK, is_array, unwrapped
+from ..core.arrays import FRAMEWORKS, QUICK, common_framework, is_array, unwrapped
 from ..core.errors import GradsmithError
-from ..frameworks import _keras, adapter_of, load, registered
 from .parameters import Signature, method_of
+
+# The operations there are, by what a compiler's graph can name them by.
+OPERATIONS: WeakValueDictionary[str, Operation] = WeakValueDictionary()
+_numbers = count()
+
+
+def _registered(operation: Operation) -> str:
+    """Make a new operation known; the key that it is known by."""
+    key = str(next(_numbers))  # a compiler may take a number for a variable
+    OPERATIONS[key] = operation
+    return key
 
 
 class Operation:
@@ -59,7 +71,7 @@ class Operation:
         self.__signature__ = self.signature.full  # for those who don't follow wrappers
         if not closure:
             self._refuse_options_as_parameters()
-        self.key = registered(self)
+        self.key = _registered(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if kwargs and self.signature.is_simple:
@@ -74,7 +86,8 @@ class Operation:
         arrays = unwrapped(bound.leaves, f"operation {self.name!r}")
         if arrays is not bound.leaves:
             bound = bound.with_leaves(arrays)
-        return adapter_of(bound.leaves, self.name).call(self, bound)
+        name = common_framework(bound.leaves, f"operation {self.name!r}")
+        return FRAMEWORKS[name].call.call(self, bound)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else method_of(self, instance)
@@ -82,23 +95,9 @@ class Operation:
     def __repr__(self) -> str:
         return f"<operation {self.name}>"
 
-    def __tf_tracing_type__(self, context: Any) -> Any:
-        # What an argument of a tf.function is asked, which else would be unwrapped
-        adapter: Any = load("tensorflow")
-        return adapter.tracing_type(self)
-
     def __reduce__(self) -> str:
         # Found by its name, like the function that it was
         return getattr(self, "__qualname__", self.name)
-
-    def get_config(self) -> dict[str, Any]:
-        """What Keras saves of an activation or a loss."""
-        return _keras.config_of(self)
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> Operation:
-        """What Keras had saved: the operation of that name."""
-        return _keras.from_config(config)
 
     def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
         """Give the gradient: `rule(dy, y, *arguments)` returns one per array."""
@@ -162,9 +161,6 @@ class Operation:
                     f"{self.name!r} has a parameter called {name!r}: rename it, since "
                     f"a rule that takes {name}= asks for something else"
                 )
-
-
-_keras.save_by_name(Operation)
 
 
 def _with_grad(fn: Callable[..., Any], around: Callable[..., Any]) -> Any:

@@ -12,11 +12,11 @@ from ..core.arrays import described, same_shape
 from ..core.cotangent import Spec, spec_of
 from ..core.errors import GradientContractError, GradsmithError
 from ..core.tensor import unwrap
-from ..frameworks.numpy.call import gradients_of, tangents_of
 from .application import OutputSpecs, run_body
 from .callbacks import differentiable, hosted
 from .contract.causes import written
 from .derivatives import has_tangent
+from .engine_rule import gradients_of, tangents_of
 from .parameters import Bound, Signature
 from .trial import Trials, specs_by_trial, try_rule
 

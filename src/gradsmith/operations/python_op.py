@@ -11,7 +11,6 @@ from functools import wraps
 from typing import Any
 
 from ..core.arrays import framework_of
-from ..frameworks._keras import save_by_name
 from .operation import Operation
 from .python_callbacks import Callbacks
 
@@ -53,9 +52,6 @@ class PythonOperation(Operation):
         """Both follow from one."""
         self.callback.vjp(self._callbacks.vjp)
         self.callback.jvp(self._callbacks.jvp)
-
-
-save_by_name(PythonOperation)
 
 
 def python_op(

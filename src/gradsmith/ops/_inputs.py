@@ -9,8 +9,8 @@ import numpy as np
 from .. import numpy as gnp
 from ..core.arrays import framework_of
 from ..core.errors import GradsmithError
+from ..frameworks._dtypes import is_inexact, name_of
 from ..numpy._dispatch import NUMPY, kernels_of
-from ..numpy._dtypes import is_inexact, name_of
 
 _NARROW = ("float16", "bfloat16")
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith.frameworks import load
+from gradsmith.core.arrays import FRAMEWORKS
 
 X = jnp.linspace(0.1, 1, 4, dtype="float32")
 
@@ -79,7 +79,7 @@ def test_a_linear_callback_is_transposable():
 
 # --- host itself ---------------------------------------------------------------------
 
-host = load("jax").host
+host = FRAMEWORKS["jax"].call.host
 
 
 def test_one_callback_serves_a_batch():

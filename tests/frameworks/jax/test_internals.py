@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith.frameworks.jax import _eager, _internals
+from gradsmith.frameworks.jax import private
+from gradsmith.frameworks.jax.call import eager
 
 from .test_modes import OPERATIONS, derivative, reference
 
@@ -18,11 +19,11 @@ WORDS = [["reverse"], ["forward"], ["reverse", "forward"]]
 
 @pytest.fixture(autouse=True)
 def _published_alone(monkeypatch):
-    monkeypatch.setattr(_eager, "EAGER_TRACES", ())
-    monkeypatch.setattr(_internals, "trace_to_jaxpr_dynamic", None)
-    monkeypatch.setattr(_internals, "extend_axis_env_nd", None)
-    monkeypatch.setattr(_internals, "get_axis_env", None)
-    monkeypatch.setattr(_internals, "no_axis_name", None)
+    monkeypatch.setattr(eager, "EAGER_TRACES", ())
+    monkeypatch.setattr(private, "trace_to_jaxpr_dynamic", None)
+    monkeypatch.setattr(private, "extend_axis_env_nd", None)
+    monkeypatch.setattr(private, "get_axis_env", None)
+    monkeypatch.setattr(private, "no_axis_name", None)
 
 
 @pytest.mark.parametrize("operation", OPERATIONS)

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 import gradsmith as gs
 from gradsmith.core.cotangent import Spec
-from gradsmith.frameworks import load
+from gradsmith.core.arrays import FRAMEWORKS
 
 cpu = tf.config.list_physical_devices("CPU")[0]
 tf.config.set_logical_device_configuration(
@@ -52,7 +52,7 @@ for fn in (run, tf.function(run)):
                       for g in (dx, dw, dc)))
 
 def host(x):
-    return load("tensorflow").host(
+    return FRAMEWORKS["tensorflow"].call.host(
         lambda x: [x**2], [x], [Spec((2, 1), np.dtype("float32"))], "square"
     )[0]
 

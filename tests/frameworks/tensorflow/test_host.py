@@ -9,12 +9,12 @@ import pytest
 import tensorflow as tf
 
 import gradsmith as gs
+from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.core.cotangent import Spec
-from gradsmith.frameworks import load
 
 from .cases import gradients, jvp, orders, x3
 
-host = load("tensorflow").host
+host = FRAMEWORKS["tensorflow"].call.host
 
 
 def on_host(fn, *arrays):

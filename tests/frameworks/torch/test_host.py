@@ -8,8 +8,8 @@ import torch
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import gradsmith as gs
+from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.core.cotangent import Spec
-from gradsmith.frameworks import adapter_of
 
 from .operations import point
 
@@ -25,7 +25,7 @@ def host(fn, *xs):
     specs = [
         Spec(tuple(xs[0].shape), np.dtype(str(xs[0].dtype).removeprefix("torch.")))
     ]
-    (y,) = adapter_of(xs, "cube").host(lambda *a: [fn(*a)], xs, specs, "cube")
+    (y,) = FRAMEWORKS["torch"].call.host(lambda *a: [fn(*a)], xs, specs, "cube")
     return y
 
 
@@ -136,7 +136,7 @@ def test_an_empty_batch():
 
 def test_bfloat16_has_no_numpy():
     x = torch.ones(2, dtype=torch.bfloat16)
-    (adapter, spec) = adapter_of([x], "cube"), Spec((2,), np.dtype("float32"))
+    (adapter, spec) = FRAMEWORKS["torch"].call, Spec((2,), np.dtype("float32"))
     with pytest.raises(gs.UnsupportedOperationError, match=r"bfloat16\n.*x\.float"):
         adapter.host(lambda a: [a], [x], [spec], "cube")
 

@@ -1,6 +1,1 @@
-"""Operations on PyTorch's tensors."""
-
-from ._dispatch import call
-from ._host import host
-
-__all__ = ["call", "host"]
+"""PyTorch, part by part, as `frameworks/_protocol.py` describes them."""

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 from ...core import trees
-from ...core.arrays import NAMES, common_framework, is_array
+from ...core.arrays import FRAMEWORKS, common_framework, is_array, title_of
 from ...core.errors import GradsmithError
 from ...core.tensor import Tensor
 from .info import Subject, is_floating, of_function, of_operation
@@ -20,9 +20,9 @@ _INSTALL = {"tensorflow": "tensorflow-cpu", "jax": "jax", "torch": "torch"}
 def framework_for(op: Any, inputs: Any, asked: str | None, *, caller: str) -> str:
     """The framework in which an operation is to be run."""
     require_operation(op, caller)
-    if asked is not None and asked not in NAMES:
+    if asked is not None and asked not in FRAMEWORKS:
         raise GradsmithError(
-            f"framework={asked!r} is unknown: it is one of {', '.join(NAMES)}"
+            f"framework={asked!r} is unknown: it is one of {', '.join(FRAMEWORKS)}"
         )
     own = None if of_operation(op) else framework_of_native(op)
     arrays = [x for x in trees.leaves(inputs) if is_array(x)]
@@ -30,14 +30,14 @@ def framework_for(op: Any, inputs: Any, asked: str | None, *, caller: str) -> st
     name = asked or own or found
     if own not in (None, name):
         raise GradsmithError(
-            f"{op!r} is an operation of {NAMES[own]}, and framework={asked!r}: leave "
-            "framework= away"
+            f"{op!r} is an operation of {title_of(own)}, and framework={asked!r}: "
+            "omit framework="
         )
     if found not in ("numpy", name):
         raise GradsmithError(
-            f"the inputs are {NAMES[found]}'s arrays, and the operation is to run in "
-            f"{NAMES[name]}\n  what to do: give NumPy arrays, which are converted, or "
-            f"{NAMES[name]}'s"
+            f"the inputs are {title_of(found)}'s arrays, and the operation is to run "
+            f"in {title_of(name)}\n  what to do: give NumPy arrays, which are "
+            f"converted, or {title_of(name)}'s"
         )
     return name
 
@@ -84,7 +84,7 @@ def module_for(package: str, name: str) -> Any:
         if error.name != name:
             raise
         raise GradsmithError(
-            f"{NAMES[name]} is not installed: pip install {_INSTALL[name]}"
+            f"{title_of(name)} is not installed: pip install {_INSTALL[name]}"
         ) from None
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
-from ...core.arrays import NAMES
+from ...core.arrays import title_of
 from ..check.kits import kit_for
 from . import run
 from .formats import format_of
@@ -122,7 +122,7 @@ def _report(
         gradients = dict.fromkeys(gradients, NOTHING.accuracy())
     worst = max(gradients.values(), key=_badness)
     return Audit(
-        target.name, NAMES[target.framework], kit_for(target.framework).version,
+        target.name, title_of(target.framework), kit_for(target.framework).version,
         asked.form.name, asked.domain, target.arguments, exhaustive, n, value, worst,
         gradients, target.notes, asked.seed, perf_counter() - started,
     )  # fmt: skip

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ...core.arrays import NAMES
+from ...core.arrays import title_of
 from .formats import Format
 from .judged import Judged
 from .phrases import percent
@@ -37,7 +37,8 @@ def notes_of(
     )
     if run.flushes and small:
         found.append(
-            f"{NAMES[run.framework]} makes 0 of subnormal numbers: inputs and results "
+            f"{title_of(run.framework)} makes 0 of subnormal numbers: inputs and "
+            "results "
             f"below {least:.3g} are not judged"
         )
     if run.framework == "numpy" and large and not target.surrogate:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import NAMES
+from ...core.arrays import title_of
 from ...core.errors import GradsmithError, annotate
 from ...core.transforms import vjp
 from ...operations.info import module_for
@@ -75,7 +75,7 @@ class Run:
 
 def _kind(xs: Sequence[Any], form: Format, framework: str) -> str:
     shapes = " and ".join(str(x.shape) for x in xs)
-    return f"{form.name} arrays of {NAMES[framework]} of shape {shapes}"
+    return f"{form.name} arrays of {title_of(framework)} of shape {shapes}"
 
 
 def _require_elementwise(y: Any, shape: tuple[int, ...]) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import NAMES
+from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError
 from ...operations.info import (
     framework_for,
@@ -93,7 +93,7 @@ def _framework_used(fn: Any) -> str:
         return "numpy"
     values = {**getattr(fn, "__globals__", {}), **_nonlocals(fn)}
     roots = {_root(values.get(name)) for name in _names_in(code)}
-    used = [name for name in NAMES if name in roots and name in sys.modules]
+    used = [name for name in FRAMEWORKS if name in roots and name in sys.modules]
     return used[0] if len(used) == 1 else "numpy"
 
 
@@ -121,7 +121,7 @@ def _by_name(op: Any, name: str, framework: str, options: dict[str, Any]) -> Any
     reference = reference_for(name, framework, {**found, **options}) if theirs else None
     if reference is None:
         raise GradsmithError(
-            f"audit({_short(name)}): {NAMES[framework]} computes it, but which "
+            f"audit({_short(name)}): {title_of(framework)} computes it, but which "
             "function is it truly? It is not found by its name\n  what to do: give the "
             "true function in calls of NumPy or scipy.special, such as "
             "reference=lambda x: np.log1p(np.exp(x))"

@@ -8,7 +8,7 @@ from contextlib import ExitStack, nullcontext
 from numbers import Integral
 from typing import Any
 
-from ...core.arrays import NAMES
+from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError, annotate
 from ...operations.info import framework_for, of_operation, prepared, subject_of
 from .inputs import Given, given
@@ -94,7 +94,7 @@ def _check_one(
         run(session, thorough=thorough)
     return Report(
         subject.name,
-        NAMES[name],
+        title_of(name),
         kit.version,
         session.verdict,
         tuple(session.findings),
@@ -108,7 +108,7 @@ def _check_one(
 
 def _in_numpy() -> Any:
     """A function does not say whose arrays it wants."""
-    loaded = [each for each in NAMES if each != "numpy" and each in sys.modules]
+    loaded = [each for each in FRAMEWORKS if each != "numpy" and each in sys.modules]
     if not loaded:
         return nullcontext()
     others = " or ".join(f"framework={each!r}" for each in loaded)

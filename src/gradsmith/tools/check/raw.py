@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradientContractError
-from ...frameworks import load
 from ...operations.info import of_operation
 from .answers import StructureError, answers
 from .misfits import WHAT, matters, misfit_of, wrong_none
@@ -29,8 +29,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Each gradient against its argument, in the dtypes given and in the other one."""
     if problem.subject.altered is None:
         return
-    if problem.framework != "numpy":
-        load(problem.framework)  # it describes the framework's arrays
+    FRAMEWORKS[problem.framework].part("call")  # it describes the arrays
     for each in _in_two_dtypes(problem):
         found = _findings(session, each, scenario)
         for finding in found:

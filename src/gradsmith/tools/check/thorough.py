@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import NAMES
+from ...core.arrays import FRAMEWORKS, title_of
 from ...operations.info import of_operation, subject_of
 from ..survival import Verdict as Survived
 from ..survival import survives
@@ -42,7 +42,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
             _look_at_compiled(plain, modes)
             _look_at_mapped(plain, modes)
         if of_operation(problem.subject.call) is not None:
-            for name in NAMES:
+            for name in FRAMEWORKS:
                 _look_at_other(plain, name)
         _look_at_survival(session, problem, scenario)
 
@@ -150,7 +150,7 @@ def _look_at_other(plain: Plain, name: str) -> None:
     def run() -> np.ndarray:
         return plain.vector(other.linear(other.xs).pull(plain.dys))
 
-    plain.compare("frameworks", NAMES[name], run)
+    plain.compare("frameworks", title_of(name), run)
 
 
 def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None:
@@ -170,7 +170,8 @@ def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None
         # The rule itself may well be right: it is the framework that drops it.
         names = ", ".join(o.transformation for o in bad)
         session.note(
-            f"{NAMES[problem.framework]} drops the rule in silence under {names}; an "
+            f"{title_of(problem.framework)} drops the rule in silence under {names}; "
+            "an "
             "operation of gs.custom_gradient or gs.operation keeps it"
         )
         return

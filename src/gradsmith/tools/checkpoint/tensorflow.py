@@ -14,7 +14,7 @@ import tensorflow as tf
 
 from ...core import trees
 from ...core.arrays import unwrapped
-from ...frameworks.tensorflow._private import could_record, executing_eagerly
+from ...frameworks.tensorflow.private import could_record, executing_eagerly
 from ...operations.operation import Operation
 from .flat import Flat, name_of
 from .plan import Plan

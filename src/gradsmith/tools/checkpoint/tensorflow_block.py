@@ -9,8 +9,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from ...frameworks.tensorflow._cells import with_captured
-from ...frameworks.tensorflow._private import (
+from ...frameworks.tensorflow.call.cells import with_captured
+from ...frameworks.tensorflow.call.tensors import is_floating
+from ...frameworks.tensorflow.call.walk import captured_by, reads_of
+from ...frameworks.tensorflow.private import (
     SymbolicTensor,
     VariableWatcher,
     add_op_callback,
@@ -19,8 +21,6 @@ from ...frameworks.tensorflow._private import (
     orders_of,
     remove_op_callback,
 )
-from ...frameworks.tensorflow._tensors import is_floating
-from ...frameworks.tensorflow._walk import captured_by, reads_of
 from .flat import Flat
 from .randomness import Replay, Streams
 from .reach import reached

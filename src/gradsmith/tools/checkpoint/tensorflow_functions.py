@@ -24,7 +24,7 @@ from tensorflow.python.eager.polymorphic_function.concrete_function import (
 from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
 
 from ...core.errors import GradsmithError
-from ...frameworks.tensorflow._private import executing_eagerly
+from ...frameworks.tensorflow.private import executing_eagerly
 from .api import checkpoint
 from .tensorflow_replay import STATEFUL, is_repeated, is_running, unseen
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.errors import GradsmithError
-from ...frameworks.tensorflow._private import default_graph, executing_eagerly
+from ...frameworks.tensorflow.private import default_graph, executing_eagerly
 
 
 def _graph() -> Any:

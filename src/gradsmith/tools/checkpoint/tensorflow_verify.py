@@ -8,8 +8,8 @@ import numpy as np
 import tensorflow as tf
 
 from ...core.errors import GradsmithError
-from ...frameworks.tensorflow._private import executing_eagerly
-from ...frameworks.tensorflow._tensors import is_floating
+from ...frameworks.tensorflow.call.tensors import is_floating
+from ...frameworks.tensorflow.private import executing_eagerly
 from .compare import difference, disagreement
 from .tensorflow_block import Block
 from .tensorflow_log import Log

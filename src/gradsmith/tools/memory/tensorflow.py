@@ -15,8 +15,8 @@ from weakref import ref
 import tensorflow as tf
 
 from ...core import trees
-from ...frameworks.tensorflow._private import add_op_callback, remove_op_callback
-from ...frameworks.tensorflow._tensors import is_floating
+from ...frameworks.tensorflow.call.tensors import is_floating
+from ...frameworks.tensorflow.private import add_op_callback, remove_op_callback
 from ..checkpoint.randomness import Streams
 from ..checkpoint.reach import reached
 from ..checkpoint.tensorflow_losses import Losses

@@ -7,7 +7,7 @@ import sys
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from ...core.arrays import NAMES
+from ...core.arrays import title_of
 from ..checkpoint.budget import words as size
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ _HEADER = ("kept", "share", "arrays", "operation", "line", "")
 
 
 def headline(report: MemoryReport) -> str:
-    where = NAMES[report.framework]
+    where = title_of(report.framework)
     return (
         f"The gradient of {report.function} in {where} keeps {size(report.total)} alive"
     )

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
-from ...core.arrays import NAMES, is_array
+from ...core.arrays import is_array, title_of
 from ...operations.info import (
     Subject,
     framework_for,
@@ -53,7 +53,7 @@ def find_nan(
     named = _named(subject, args, kwargs)
     with np.errstate(all="ignore"):  # this is the one who says it
         watch, results, notes = module.look(subject.call, args, kwargs, named)
-    report = NanReport(subject.name, NAMES[name], module.version, notes=tuple(notes))
+    report = NanReport(subject.name, title_of(name), module.version, notes=tuple(notes))
     return judged(report, watch, results, module.WHERE)
 
 

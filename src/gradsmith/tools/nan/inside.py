@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.tensor import unwrap
 from ...frameworks.numpy import call as adapter
-from ...operations import python_callbacks
+from ...operations import engine_rule, python_callbacks
 from ...operations.application import Application
 from ...operations.info import replaced
 from .arrays import plain, telling, telling_class
@@ -54,6 +54,7 @@ def looking_inside(watch: Watch, phase: Callable[[], str]) -> Iterator[None]:
 
     with (
         replaced(adapter, run_body=body),
+        replaced(engine_rule, run_body=body),
         replaced(python_callbacks, run_body=body),
         replaced(Application, call_rule=rule),
     ):

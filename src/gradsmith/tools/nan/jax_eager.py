@@ -18,7 +18,7 @@ from jax.core import Tracer
 from jax.extend.core import Primitive
 
 from ...core import trees
-from ...frameworks import jax as adapter
+from ...frameworks.jax import call as adapter
 from ...operations.info import replaced
 from .jax_code import kind_of_name
 from .jax_walk import Walk

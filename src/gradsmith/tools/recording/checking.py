@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from typing import Any
 
 from ...core import trees as _tree
-from ...core.arrays import NAMES
+from ...core.arrays import title_of
 from ...core.errors import GradsmithError
 from ...operations.info import signature_of, subject_of
 from ..check import Report, check
@@ -34,7 +34,7 @@ def checked(
     for entry in recorder.operations.values():
         row: dict[str, Any] = {
             "operation": entry.place.name,
-            "framework": NAMES[entry.framework],
+            "framework": title_of(entry.framework),
             "module": entry.place.module,
             "file": entry.place.file,
             "line": entry.place.first_line,

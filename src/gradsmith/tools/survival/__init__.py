@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from ...core.arrays import NAMES
+from ...core.arrays import title_of
 from ...core.errors import GradsmithError
 from ...operations.info import framework_for, names_of, prepared, subject_of
 from .choice import scalar_of
@@ -64,7 +64,7 @@ def survives(
         rows = [row for row in rows if not row.keyword]
     scalar = scalar_of(kit, subject, args, kwargs)
     found = outcomes(subject, scalar, rows, plain=kit.ROWS[0])
-    return Survival(subject.name, NAMES[name], kit.version, found, subject.unaltered)
+    return Survival(subject.name, title_of(name), kit.version, found, subject.unaltered)
 
 
 def survival_table(survivals: Mapping[str, Survival] | Iterable[Survival]) -> Any:

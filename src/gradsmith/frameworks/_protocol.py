@@ -1,0 +1,157 @@
+"""What a framework is: names, arrays, and parts that say what can be done with them.
+
+A framework is one folder and one row in `frameworks/__init__.py`. The folder has a
+module (or a package, if it is long) for each part below, under the same name in every
+folder; it is imported when a tool first asks for it. A part that a framework can't
+offer is left out, and `Framework.cannot` says why; the tool that asks passes the words
+on. What a framework does not publish is touched in one file of its folder, `private`.
+
+Everywhere `fn` is a function from a list of the framework's arrays to another, `xs` are
+its arguments and `ys` its results, `dys` are cotangents of results, `dxs` gradients or
+tangents of arguments.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from operator import attrgetter
+from typing import Any, Protocol
+
+from ..core.cotangent import Spec
+from ..core.errors import GradsmithError, UnsupportedOperationError
+from ..operations.parameters import Bound
+
+
+class Calls(Protocol):
+    """`call`: operations of ours as operations of the framework."""
+
+    def call(self, operation: Any, bound: Bound) -> Any:
+        """Run an operation, so that the framework differentiates it by its rule."""
+        ...
+
+    def host(
+        self,
+        fn: Callable[..., Sequence[Any]],
+        arrays: Sequence[Any],
+        specs: Sequence[Spec],
+        name: str,
+    ) -> list[Any]:
+        """Run a function of NumPy arrays, also where the framework compiles.
+
+        It is given the arrays as NumPy's, and returns one for each spec. Nothing is
+        differentiated here.
+        """
+        ...
+
+
+class Framework:
+    """One framework: what it is called, which arrays are its own, and its parts.
+
+    Parameters
+    ----------
+    name : by which users give `framework=`; the name of its module, if `module` is none
+    title : how messages call it
+    arrays : the names of its array types, from its module on
+    example : how an array of another framework is converted into one of its own
+    package : the folder with its parts
+    roots : the packages whose classes its arrays are of, beside `module`
+    oldest : the oldest release whose interfaces the folder uses
+    install : what `pip install` is given
+    early : modules; once somebody imports one, the part `early` is loaded
+    cannot : for a part that is not there, the words that say so
+    """
+
+    call: Calls
+
+    def __init__(
+        self,
+        name: str,
+        title: str,
+        *,
+        arrays: str = "",
+        example: str,
+        package: str = "",
+        module: str = "",
+        roots: tuple[str, ...] = (),
+        oldest: tuple[int, ...] = (),
+        install: str = "",
+        early: tuple[str, ...] = (),
+        cannot: Mapping[str, str] | None = None,
+    ) -> None:
+        self.name = name
+        self.title = title
+        self.module = module or name
+        self.roots = (self.module, *roots)
+        self.example = example
+        self.package = package or f"{__package__}.{name}"
+        self.oldest = oldest
+        self.install = install or name
+        self.loads_with = early
+        self.cannot = dict(cannot or {})
+        self._arrays = arrays.split()
+
+    def __repr__(self) -> str:
+        return f"<framework {self.title}>"
+
+    @property
+    def is_imported(self) -> bool:
+        """Whether somebody has imported it, so that its arrays and operations exist."""
+        return self.module in sys.modules
+
+    def owns(self, x: Any) -> bool:
+        """Whether an object counts as one of its arrays."""
+        module = sys.modules[self.module]
+        return isinstance(x, tuple(attrgetter(name)(module) for name in self._arrays))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return self.part(name)
+
+    def part(self, name: str) -> Any:
+        """A part by its name, which is an attribute from then on."""
+        if name not in vars(self):
+            setattr(self, name, self._load(name))
+        return vars(self)[name]
+
+    def has(self, part: str) -> bool:
+        """Whether there is such a part, and the framework is installed."""
+        try:
+            self.part(part)
+        except UnsupportedOperationError:
+            return False
+        return True
+
+    def _load(self, part: str) -> Any:
+        self._require_recent()
+        name = f"{self.package}.{part}"
+        try:
+            return import_module(name)
+        except ModuleNotFoundError as error:
+            if error.name == name:
+                words = f": {self.cannot[part]}" if part in self.cannot else ""
+                raise UnsupportedOperationError(
+                    f"{self.title} has no {part.replace('_', ' ')} in Gradsmith{words}"
+                ) from None
+            if error.name != self.module:
+                raise
+            raise GradsmithError(
+                f"{self.title} is not installed: pip install {self.install}"
+            ) from None
+
+    def _require_recent(self) -> None:
+        if self.is_too_old():
+            oldest = ".".join(map(str, self.oldest))
+            raise UnsupportedOperationError(
+                f"this is {self.title} {sys.modules[self.module].__version__}, and "
+                f"operations run on {oldest} and later: pip install --upgrade "
+                f"{self.install}"
+            )
+
+    def is_too_old(self) -> bool:
+        if not self.oldest or not self.is_imported:
+            return False
+        version = sys.modules[self.module].__version__.partition("+")[0]
+        return tuple(map(int, version.split(".")[:2])) < self.oldest

@@ -1,0 +1,37 @@
+"""How an operation runs: at once, on concrete arrays, or staged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jax.core import Tracer
+
+from ....core.arrays import DESCRIBE
+from ....operations.application import HINTS, run_body
+from ....operations.parameters import Bound
+from . import eager
+from .bound_call import Call
+from .captures import CapturedError
+from .hints import hint
+from .specs import describe
+from .staged import Staged
+
+DESCRIBE["jax"] = describe
+HINTS.append(hint)
+
+
+def call(operation: Any, bound: Bound) -> Any:
+    """Run an operation, so that JAX differentiates it by its rule."""
+    leaves = bound.leaves
+    for x in leaves:
+        if isinstance(x, Tracer):
+            break
+    else:  # nothing to differentiate but what the body captures, which JAX does
+        return run_body(operation, bound)[0]
+    one = Call(operation, bound)
+    if eager.is_eager():
+        try:
+            return eager.call(one, leaves)
+        except CapturedError:
+            pass  # the body is staged, so that what it captures is known
+    return Staged(one, leaves)(leaves)

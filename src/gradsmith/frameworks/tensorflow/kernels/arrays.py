@@ -1,0 +1,161 @@
+"""TensorFlow's arrays: dtypes, constants, shapes that a graph may leave open."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import tensorflow as tf
+
+from ... import _dtypes
+from ..._dtypes import finfo as finfo
+
+_NAMES = (
+    "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
+    "bfloat16", "float16", "float32", "float64", "complex64", "complex128",
+)  # fmt: skip
+_DTYPES = {name: tf.as_dtype(name) for name in _NAMES}
+_FLOATS = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
+loop, result_type, fits = _dtypes.loop, _dtypes.result_type, _dtypes.fits
+
+
+def evaluated(fn: Any, *args: Any) -> Any:
+    return fn(*args)
+
+
+def is_float(x: Any) -> bool:
+    dtype = getattr(x, "dtype", None)
+    return isinstance(dtype, tf.DType) and dtype in _FLOATS  # NumPy's are equal to them
+
+
+def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
+    """Operands of one floating dtype as a kernel takes them; None for others."""
+    if type(x2) is float or type(x2) is int:
+        return (x1, tf.constant(x2, x1.dtype)) if is_float(x1) else None
+    if type(x1) is float or type(x1) is int:
+        return (tf.constant(x1, x2.dtype), x2) if is_float(x2) else None
+    if is_float(x1) and is_float(x2) and x1.dtype == x2.dtype:
+        return x1, x2
+    return None
+
+
+def kind(x: Any) -> str:
+    return x.dtype.name
+
+
+operand_kind = kind
+
+
+def dtype_of(name: str) -> tf.DType:
+    if name not in _DTYPES:
+        raise TypeError(f"TensorFlow has no dtype {name}")
+    return _DTYPES[name]
+
+
+def adopted(x: Any) -> tf.Tensor:
+    """A tensor of what becomes one."""
+    return tf.convert_to_tensor(x)
+
+
+def cast(x: Any, name: str) -> tf.Tensor:
+    x = tf.convert_to_tensor(x)
+    dtype = dtype_of(name)
+    if x.dtype == dtype:
+        return x
+    if x.dtype.is_complex and not dtype.is_complex and dtype != tf.bool:
+        x = tf.math.real(x)
+    return tf.cast(x, dtype)
+
+
+def constant(x: Any, name: str, like: Any) -> tf.Tensor:
+    dtype = dtype_of(name)
+    if isinstance(x, (bool, int, float, complex)) and name != "bfloat16":
+        return tf.constant(np.dtype(name).type(x), dtype)
+    return tf.cast(tf.constant(np.asarray(x)), dtype)
+
+
+stop_gradient = tf.stop_gradient
+
+
+def _static(x: Any) -> list[int | None]:
+    """The lengths that the graph knows."""
+    known = x.shape
+    if known.rank is None:
+        raise ValueError(
+            "the graph doesn't know how many axes this tensor has: say so with "
+            "tf.ensure_shape(x, [None, None])"
+        )
+    return known.as_list()
+
+
+def ndim(x: Any) -> int:
+    return len(_static(x))
+
+
+def shape(x: Any) -> tuple[Any, ...]:
+    """The lengths: whole numbers where the graph knows them, else scalar tensors."""
+    known = _static(x)
+    if None not in known:
+        return tuple(known)
+    lengths = tf.shape(x)
+    return tuple(lengths[i] if n is None else n for i, n in enumerate(known))
+
+
+def is_known(shape: Any) -> bool:
+    return all(isinstance(n, int) for n in shape)
+
+
+def known_values(x: Any) -> Any:
+    """What a tensor holds, if it is there to be read; None in a graph."""
+    return x.numpy() if tf.executing_eagerly() and hasattr(x, "numpy") else None
+
+
+def is_bool(x: Any) -> bool:
+    return getattr(x, "dtype", None) == tf.bool
+
+
+def is_empty(x: Any) -> bool:
+    """Whether the graph knows that there is no element."""
+    return x.shape.num_elements() == 0
+
+
+def broadcast_shape(shapes: Any) -> Any:
+    if all(map(is_known, shapes)):
+        return np.broadcast_shapes(*shapes)
+    total = lengths_of(shapes[0])
+    for each in shapes[1:]:
+        total = tf.broadcast_dynamic_shape(total, lengths_of(each))
+    return (total,)
+
+
+def lengths_of(shape: Any) -> tf.Tensor:
+    """A shape as one tensor."""
+    if len(shape) == 1 and tf.is_tensor(shape[0]) and shape[0].shape.rank == 1:
+        return shape[0]  # it was one
+    return tf.convert_to_tensor([tf.cast(n, tf.int32) for n in shape] or [], tf.int32)
+
+
+def degrees_of_freedom(x: Any, axes: Any, ddof: float) -> Any:
+    lengths = [shape(x)[i] for i in axes]
+    if is_known(lengths):
+        return max(int(np.prod(lengths)) - ddof, 0)
+    real = x.dtype.real_dtype
+    n = tf.reduce_prod([tf.cast(each, real) for each in lengths])
+    return tf.maximum(n - ddof, 0)
+
+
+zeros_like, ones_like = tf.zeros_like, tf.ones_like
+
+
+def arange(start: Any, stop: Any, step: Any, name: str, like: Any) -> tf.Tensor:
+    """By way of 32 or 64 bits, for TensorFlow counts in no others."""
+    wide = name if name in _COUNTED else "float64" if "float" in name else "int64"
+    bounds = [tf.cast(x, dtype_of(wide)) for x in (start, stop, step)]
+    return tf.cast(tf.range(*bounds), dtype_of(name))
+
+
+_COUNTED = ("int32", "int64", "float32", "float64")
+
+
+def if_any(wanted: Any, then: Any, otherwise: Any) -> Any:
+    return tf.cond(tf.reduce_any(wanted), then, otherwise)

@@ -1,0 +1,170 @@
+"""The usual case in eager mode, with nothing done that it does not need.
+
+Plain tensors and numbers by position, one floating output that depends on no captured
+tensor, first order, no autocast, nobody hooked into what is saved. All else goes the
+general way, also a rule that returned something not plainly right. exp of 1000 numbers,
+forward and gradient: 35 us; 57 in general, 30 written by hand.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from types import FunctionType
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+from ....core.arrays import QUICK
+from ....operations import contract
+from ....operations.application import add_notes
+from ..private import (
+    is_any_autocast,
+    is_scripting,
+    is_traced,
+    is_transformed,
+    next_node_number,
+    saved_tensors_hooks,
+)
+from . import eager
+from .hidden import PLAIN
+from .quick_node import apply
+
+_is_grad_enabled = torch.is_grad_enabled
+_Tensor, _Parameter, _strided = torch.Tensor, torch.nn.Parameter, torch.strided
+_TENSORS = {_Tensor, _Parameter}
+_STATIC = {int, float, bool, str, type(None), torch.dtype}
+_FLOATING = {torch.float16, torch.bfloat16, torch.float32, torch.float64}
+_STARRED = 0x04 | 0x08  # flags of a code that takes *args or **kwargs
+
+
+def quick(operation: Any, args: tuple[Any, ...]) -> Any:
+    """Run an operation if this is the usual case, else return NotImplemented."""
+    signature = operation.signature
+    if (
+        len(args) not in signature.complete_counts
+        or not _is_grad_enabled()
+        or is_transformed()
+        or forward_ad._current_level >= 0
+        or saved_tensors_hooks(True) is not None
+        or is_any_autocast()
+    ):
+        return NotImplemented
+    leaves, inner, varies, before = [], [], False, 0
+    for x in args:
+        cls = x.__class__
+        if cls is _Tensor or cls is _Parameter:
+            if x.layout is not _strided:
+                return NotImplemented
+            leaves.append(x)
+            if x.requires_grad:
+                x, varies = x.detach(), True
+                before += x._version
+            elif x.is_inference():
+                return NotImplemented
+        elif cls not in _STATIC and (inner or not signature.static):
+            return NotImplemented  # but the object of a method
+        inner.append(x)
+    if not varies or (signature.static and args[0].__class__ in _TENSORS):
+        return NotImplemented
+    start = next_node_number()
+    try:
+        returned = operation.fn(*inner)
+    except Exception as error:
+        add_notes(error, f"the body of operation {operation.name!r}")
+        raise
+    version = 0
+    for x in leaves:
+        version += x._version
+    if version != before:
+        version = eager.require_unchanged(operation, leaves, before)
+    grad = None
+    if operation.closure:
+        if returned.__class__ is tuple and len(returned) == 2:  # 0.3 us less
+            y, grad = returned
+            returned = y if grad.__class__ is FunctionType else returned
+        if grad.__class__ is not FunctionType:
+            returned, grad = contract.split_outputs(operation.name, returned)
+    if (
+        returned.__class__ is _Tensor
+        and not returned.requires_grad
+        and returned.dtype in _FLOATING
+    ):
+        if grad is None:
+            held, known = [returned], None
+            if len(args) == operation.signature.positional:
+                known = operation.vjp_rule
+        else:
+            held, known = None, None
+            if grad.__class__ is FunctionType:
+                held, known = _captured_by(grad, inner), grad.__code__
+        if held is not None and (
+            known is operation.plain_rule or _is_plain(operation, grad, len(args))
+        ):
+            for x in held:
+                version += x._version
+            is_ours = not held and getrefcount(returned) == _HELD_HERE
+            run = [operation, args, leaves, held, version, grad, is_ours, returned]
+            try:
+                return apply(run, *leaves)
+            except RuntimeError:
+                if is_scripting() is None:
+                    raise
+                return NotImplemented  # to be refused
+    bound = operation.signature.bind(tuple(inner), {})
+    return eager.attached(operation, leaves, bound, returned, grad, start)
+
+
+def _captured_by(grad: Any, inner: list[Any]) -> list[torch.Tensor] | None:
+    """What a gradient function captured beside arguments; None if not all is known."""
+    captured = []
+    for cell in grad.__closure__ or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:  # it is empty
+            return None
+        cls = content.__class__
+        if cls is _Tensor:
+            if content is not inner[0]:  # which is watched anyway
+                if content.is_inference():
+                    return None
+                captured.append(content)
+        elif cls not in PLAIN:
+            return None
+    return captured
+
+
+def _held_here() -> int:
+    """How many references `quick` has to a result that nobody else holds."""
+    returned: Any = (object(), None)
+    y, _ = returned
+    returned = y
+    return getrefcount(returned)
+
+
+_HELD_HERE = _held_here()
+
+
+def _is_plain(operation: Any, grad: Any, n: int) -> bool:
+    """Whether a rule is a function of dy, or of (dy, y, *args), and nothing else.
+
+    If so, that is remembered: 0.7 us less.
+    """
+    rule, n = (operation.vjp_rule, n + 2) if grad is None else (grad, 1)
+    if rule.__class__ is not FunctionType or hasattr(rule, "__wrapped__"):
+        return False
+    code = rule.__code__
+    if code.co_flags & _STARRED or code.co_kwonlyargcount or code.co_argcount != n:
+        return False
+    if grad is not None or n - 2 == operation.signature.positional:
+        operation.plain_rule = rule if grad is None else code
+    return True
+
+
+def register() -> None:
+    """Let operations go the quick way.
+
+    Not while Dynamo traces, which has looked already whether they do.
+    """
+    if not is_traced():
+        QUICK[_Tensor] = QUICK[_Parameter] = quick
