@@ -490,7 +490,7 @@ def test_interrupted(folder):
     words = ["check", "a.py", "b.py", "--quick", "--jobs", "2", "--resume", "done"]
     # A shell's background jobs, and what they start, don't hear Ctrl-C.
     hear = "signal.signal(signal.SIGINT, signal.default_int_handler)"
-    program = f"import signal; {hear}; from gradsmith.cli import main; main()"
+    program = f"import signal; {hear}; from gradsmith.command.main import main; main()"
     process = subprocess.Popen(
         [sys.executable, "-c", program, *words],
         stdout=subprocess.PIPE,
@@ -553,7 +553,8 @@ def test_a_bad_size_is_refused(folder):
 
 def test_without_click_the_extra_is_named():
     code = (
-        "import sys; sys.modules['click'] = None; import gradsmith.cli as c; c.main()"
+        "import sys; sys.modules['click'] = None;"
+        "import gradsmith.command.main as c; c.main()"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert found.returncode == 2

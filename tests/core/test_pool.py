@@ -133,7 +133,9 @@ def alone(test):
 
     @wraps(test)
     def run():
-        code = f"from tests import test_pool; test_pool.{test.__name__}.__wrapped__()"
+        code = (
+            f"from tests.core import test_pool; test_pool.{test.__name__}.__wrapped__()"
+        )
         subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)
 
     return run

@@ -37,7 +37,7 @@ def sources_of(target: str) -> list[Source]:
     """The files that a target names: path, path:name, module or module:name.
 
     >>> [source.module for source in sources_of("gradsmith.command.main:main")]
-    ['gradsmith.cli']
+    ['gradsmith.command.main']
     """
     where, name = _parted(target)
     path = Path(where)

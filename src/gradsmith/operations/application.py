@@ -10,6 +10,7 @@ import inspect
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from ..core import hooks
 from ..core import trees as _tree
 from ..core.arity import Takes, takes
 from ..core.cotangent import Spec
@@ -24,6 +25,12 @@ HINTS: list[Callable[[Exception], str]] = []
 
 def run_body(operation: Any, bound: Bound) -> tuple[Any, Any]:
     """Run an operation's body: its outputs and, in closure form, its gradient."""
+    if hooks.BODY.wrappers:
+        return hooks.BODY.run(_run_body, operation, bound)
+    return _run_body(operation, bound)
+
+
+def _run_body(operation: Any, bound: Bound) -> tuple[Any, Any]:
     try:
         returned = bound.run()
     except Exception as error:
@@ -169,6 +176,14 @@ class Application:
         return self.call_rule(what, rule, (d, self.y, *args), {**kwargs, **options})
 
     def call_rule(
+        self, what: str, rule: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        if hooks.RULE.wrappers:
+            run = type(self)._call_rule
+            return hooks.RULE.run(run, self, what, rule, args, kwargs)
+        return self._call_rule(what, rule, args, kwargs)
+
+    def _call_rule(
         self, what: str, rule: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         try:

@@ -8,6 +8,7 @@ from itertools import count
 from typing import Any
 from weakref import WeakValueDictionary
 
+from ..core import hooks
 from ..core.arity import OPTIONS
 from ..core.arrays import FRAMEWORKS, QUICK, common_framework, is_array, unwrapped
 from ..core.errors import GradsmithError
@@ -74,6 +75,11 @@ class Operation:
         self.key = _registered(self)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if hooks.CALL.wrappers:
+            return hooks.CALL.run(Operation._call, self, args, kwargs)
+        return self._call(args, kwargs)
+
+    def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if kwargs and self.signature.is_simple:
             args, kwargs = self.signature.by_position(args, kwargs)
         if not kwargs and len(args) > self.first:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
+from gradsmith.core import hooks
 
 
 def entropy(p):
@@ -183,10 +184,10 @@ def test_tensors_trees_and_keywords():
 
 
 def test_exceptions_pass_and_all_is_undone():
-    before = gs.frameworks.numpy.run_body
     with pytest.raises(ZeroDivisionError):
         gs.find_nan(lambda x: 1 / 0, np.array([1.0]))
-    assert gs.frameworks.numpy.run_body is before
+    assert not hooks.BODY.wrappers
+    assert not hooks.RULE.wrappers
     assert isinstance(root(np.array([4.0])), np.ndarray)
 
 

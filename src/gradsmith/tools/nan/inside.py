@@ -8,11 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core import hooks
+from ...core.arrays import NUMPY, common_framework
 from ...core.tensor import unwrap
-from ...frameworks.numpy import call as adapter
-from ...operations import engine_rule, python_callbacks
-from ...operations.application import Application
-from ...operations.info import replaced
 from .arrays import plain, telling, telling_class
 from .places import place_here
 from .steps import Call, seen
@@ -33,7 +31,6 @@ def looking_inside(watch: Watch, phase: Callable[[], str]) -> Iterator[None]:
 
     `phase` is that which is running.
     """
-    run_body, call_rule = adapter.run_body, Application.call_rule
 
     def told(name: str, xs: Sequence[Any], ys: Sequence[Any], each: bool) -> None:
         numbers = [x for x in xs if isinstance(x, (np.ndarray, np.generic, float))]
@@ -42,20 +39,19 @@ def looking_inside(watch: Watch, phase: Callable[[], str]) -> Iterator[None]:
 
     cls = telling_class(told)
 
-    def body(operation: Any, bound: Any) -> Any:
+    def body(proceed: Any, operation: Any, bound: Any) -> Any:
+        if common_framework(bound.leaves, operation.name) != NUMPY:
+            return proceed(operation, bound)
         watch.enter()
         leaves = [telling(x, cls) for x in bound.leaves]
-        outputs, grad = run_body(operation, bound.with_leaves(leaves))
+        outputs, grad = proceed(operation, bound.with_leaves(leaves))
         return plain(outputs), grad
 
-    def rule(self: Any, what: str, fn: Any, args: Any, kwargs: Any) -> Any:
+    def rule(
+        proceed: Any, call: Any, what: str, fn: Any, args: Any, kwargs: Any
+    ) -> Any:
         args = [telling(x, cls) for x in args]
-        return plain(call_rule(self, what, fn, args, telling(kwargs, cls)))
+        return plain(proceed(call, what, fn, args, telling(kwargs, cls)))
 
-    with (
-        replaced(adapter, run_body=body),
-        replaced(engine_rule, run_body=body),
-        replaced(python_callbacks, run_body=body),
-        replaced(Application, call_rule=rule),
-    ):
+    with hooks.BODY.wrapped(body), hooks.RULE.wrapped(rule):
         yield
