@@ -8,7 +8,6 @@ from .info import (
     names_of,
     of_operation,
     positional,
-    replaced,
     signature_of,
 )
 from .inputs import (
@@ -34,7 +33,6 @@ __all__ = [
     "of_operation",
     "positional",
     "prepared",
-    "replaced",
     "require_operation",
     "signature_of",
     "subject_of",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any
@@ -118,20 +118,3 @@ def is_floating(x: Any) -> bool:
         return isinstance(x, (float, complex))
     # Each framework has its own dtypes; float0 is JAX's for "no gradient".
     return re.search(r"float[1-9]|complex", str(dtype)) is not None
-
-
-@contextmanager
-def replaced(obj: Any, **attributes: Any) -> Any:
-    """Give an object other attributes for a while, also if an exception ends it."""
-    missing = object()
-    before = {name: vars(obj).get(name, missing) for name in attributes}
-    try:
-        for name, value in attributes.items():
-            setattr(obj, name, value)
-        yield
-    finally:
-        for name, value in before.items():
-            if value is missing:
-                delattr(obj, name)
-            else:
-                setattr(obj, name, value)

@@ -11,8 +11,9 @@ import torch
 from torch._library import custom_ops
 from torch.autograd import Function
 
+from ...core.patching import patched
 from . import torch_module
-from .info import Around, Subject, replaced, signature_of
+from .info import Around, Subject, signature_of
 
 # The methods of a Function that answer with gradients or tangents.
 _RULES = ("backward", "vjp", "jvp")
@@ -64,7 +65,7 @@ def _altered_function(cls: Any, around: Around) -> Iterator[Any]:
         namespace = {**rules, "__module__": cls.__module__}
         yield type(cls)(cls.__name__, (cls,), namespace).apply
         return
-    with replaced(cls, **rules):  # a vmap of its own applies the class by its name
+    with patched(cls, **rules):  # a vmap of its own applies the class by its name
         yield cls.apply
 
 
@@ -94,5 +95,5 @@ def _of_custom_op(op: Any) -> Subject:
 @contextmanager
 def _altered_custom_op(op: Any, around: Around) -> Iterator[Any]:
     # It is registered by its name for good, so there can be no copy.
-    with replaced(op, _backward_fn=around(op._backward_fn)):
+    with patched(op, _backward_fn=around(op._backward_fn)):
         yield op

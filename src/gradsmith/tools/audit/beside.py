@@ -16,7 +16,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core import trees
-from ..nan.places import is_users
+from ...core.places import is_users
 from .arb import each
 from .balls import Balls, call
 

@@ -9,8 +9,8 @@ from typing import Any
 from ...core import trees
 from ...core.arrays import framework_of
 from ...core.import_hooks import once_imported
+from ...core.reach import reached
 from ...core.tape import Traced
-from .reach import reached
 
 _MODULES = {
     "numpy": "on_engine",

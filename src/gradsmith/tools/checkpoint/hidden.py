@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from ...core.errors import GradsmithError
-from .reach import is_plain, reached
+from ...core.reach import is_plain, reached
 
 
 def require_open(

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .reach import reached
+from ...core.reach import reached
 
 
 class Stream(NamedTuple):

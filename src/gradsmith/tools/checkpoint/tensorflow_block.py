@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from ...core.reach import reached
 from ...frameworks.tensorflow.call.cells import with_captured
 from ...frameworks.tensorflow.call.tensors import is_floating
 from ...frameworks.tensorflow.call.walk import captured_by, reads_of
@@ -23,7 +24,6 @@ from ...frameworks.tensorflow.private import (
 )
 from .flat import Flat
 from .randomness import Replay, Streams
-from .reach import reached
 from .tensorflow_functions import autograph_status, call
 from .tensorflow_log import Log
 from .tensorflow_losses import Losses

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from .reach import reached
+from ...core.reach import reached
 
 
 class Losses:

@@ -10,7 +10,7 @@ import torch
 from torch._C._functorch import peek_interpreter_stack
 from torch.nn.parameter import is_lazy
 
-from .reach import reached
+from ...core.reach import reached
 
 
 def modules_in(*roots: Any) -> list[torch.nn.Module]:

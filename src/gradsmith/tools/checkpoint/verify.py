@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...core import trees
+from ...core.places import Place, place_here
 from ...core.tape import Node, Tape, Traced, only, state, walk_back
 from ...core.tensor import unwrap
-from ..nan.places import Place, place_here
 from .compare import difference, disagreement
 from .engine import Run, checkpointed
 from .randomness import Streams

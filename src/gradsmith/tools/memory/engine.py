@@ -11,11 +11,11 @@ import numpy as np
 
 from ...core import trees
 from ...core.gradient_tape import GradientTape
+from ...core.places import Place, place_here
+from ...core.reach import reached
 from ...core.tape import Node, Traced, state
 from ...core.tensor import Tensor, Variable
 from ..checkpoint.randomness import Streams
-from ..checkpoint.reach import reached
-from ..nan.places import Place, place_here
 from .held import arrays_in
 from .model import Kept
 

@@ -14,8 +14,8 @@ from jax.extend.core import Literal
 
 from ...core import trees
 from ...core.arrays import framework_of
+from ...core.places import Place, place_at
 from ..checkpoint.randomness import Streams
-from ..nan.places import Place, place_at
 from .model import Kept
 
 _LINE = re.compile(r"from (\S+?):(\d+)(?::\d+)? \((.*)\)")

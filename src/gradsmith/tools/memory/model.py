@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from ..nan.places import Place
+from ...core.places import Place
 from . import words
 
 

@@ -15,12 +15,12 @@ from weakref import ref
 import tensorflow as tf
 
 from ...core import trees
+from ...core.places import Place, place_here
+from ...core.reach import reached
 from ...frameworks.tensorflow.call.tensors import is_floating
 from ...frameworks.tensorflow.private import add_op_callback, remove_op_callback
 from ..checkpoint.randomness import Streams
-from ..checkpoint.reach import reached
 from ..checkpoint.tensorflow_losses import Losses
-from ..nan.places import Place, place_here
 from .model import Kept
 
 _NOTE = (

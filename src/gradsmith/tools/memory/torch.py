@@ -11,9 +11,9 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ...core import trees
+from ...core.places import Place, place_here
 from ..checkpoint.torch import here, streams_of
 from ..checkpoint.torch_modules import buffers_of, given, modules_in
-from ..nan.places import Place, place_here
 from .model import Kept
 
 

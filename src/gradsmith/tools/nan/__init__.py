@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core import trees
 from ...core.arrays import is_array, title_of
+from ...core.places import Place
 from ...operations.info import (
     Subject,
     framework_for,
@@ -20,7 +21,6 @@ from ...operations.info import (
 )
 from .judge import judged
 from .model import NanReport, Stop
-from .places import Place
 from .values import Value
 
 __all__ = ["NanReport", "Place", "Stop", "Value", "find_nan"]

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...core.gradient_tape import GradientTape
+from ...core.places import place_here
 from ...core.rule import Elementwise
 from ...core.tape import Node, Traced, state
 from .inside import key
-from .places import place_here
 from .steps import Call, Seen, seen
 from .watch import Watch
 

@@ -10,9 +10,9 @@ import numpy as np
 
 from ...core import hooks
 from ...core.arrays import NUMPY, common_framework
+from ...core.places import place_here
 from ...core.tensor import unwrap
 from .arrays import plain, telling, telling_class
-from .places import place_here
 from .steps import Call, seen
 from .watch import Watch
 

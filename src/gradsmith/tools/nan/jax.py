@@ -10,12 +10,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...core import trees
+from ...core.places import place_here
 from ...operations.info import is_floating
 from .inside import looking_inside
 from .jax_back import back
 from .jax_eager import noting
 from .jax_walk import Walk
-from .places import place_here
 from .watch import Watch
 
 version = jax.__version__

@@ -15,8 +15,8 @@ import jax
 from jax._src import source_info_util
 from jax.extend.core import ClosedJaxpr
 
-from ...operations.info import replaced
-from .places import Place, is_users, place_at
+from ...core.patching import patched
+from ...core.places import Place, is_users, place_at
 
 _CHOOSERS = {"select_n", "max", "min", "clamp"}
 _ELEMENTWISE = {
@@ -125,4 +125,4 @@ def own_lines() -> Any:
         known = _within(traceback) is not None
         return theirs(traceback, *args, **kwargs) if known else nullcontext()
 
-    return replaced(source_info_util, user_context=context)
+    return patched(source_info_util, user_context=context)

@@ -18,11 +18,11 @@ from jax.core import Tracer
 from jax.extend.core import Primitive
 
 from ...core import trees
+from ...core.patching import patched
+from ...core.places import place_here
 from ...frameworks.jax import call as adapter
-from ...operations.info import replaced
 from .jax_code import kind_of_name
 from .jax_walk import Walk
-from .places import place_here
 
 
 @contextmanager
@@ -66,8 +66,8 @@ def noting(walk: Walk) -> Iterator[None]:
 
     with (
         jax.disable_jit(),
-        replaced(Primitive, bind=bind),
-        replaced(adapter, call=call),
+        patched(Primitive, bind=bind),
+        patched(adapter, call=call),
     ):
         yield
 

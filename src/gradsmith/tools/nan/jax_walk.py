@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
+from ...core.places import Place
 from ...operations.info import is_floating
 from .jax_code import (
     Kind,
@@ -21,7 +22,6 @@ from .jax_code import (
     place_within,
     run_of,
 )
-from .places import Place
 from .steps import Call, seen
 from .watch import Watch
 

@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from .places import Place
+from ...core.places import Place
 from .values import Value
 
 

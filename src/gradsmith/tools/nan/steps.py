@@ -6,7 +6,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
-from .places import Place
+from ...core.places import Place
 from .values import Value
 
 SUM = "the sum of the gradients of a value that is used more than once"

@@ -15,7 +15,7 @@ from tensorflow.python import pywrap_tfe
 from tensorflow.python.eager import backprop
 from tensorflow.python.framework import op_callbacks
 
-from .places import Place, place_here
+from ...core.places import Place, place_here
 from .steps import SUM, Call, seen
 from .watch import Watch
 

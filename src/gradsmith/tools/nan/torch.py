@@ -12,8 +12,8 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from ...core import trees
+from ...core.places import Place, place_here, place_in
 from .inside import looking_inside
-from .places import Place, place_here, place_in
 from .steps import Call, Seen, seen
 from .torch_nodes import call_of, nodes_behind, sources_of
 from .watch import Watch

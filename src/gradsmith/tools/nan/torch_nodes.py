@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from .places import Place
+from ...core.places import Place
 from .steps import Call, Seen
 
 # Their gradient is 0 for what was not taken.

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...core import calls, operators, trees
+from ...core.patching import patched as attributes
 from ...core.rule import name_of
 from ...core.tape import Traced
 from ...core.tensor import Tensor
-from ...operations.info import replaced as attributes
 from ...operations.operation import Operation
 from ...rules import find_rule
 from .replacement import replaced

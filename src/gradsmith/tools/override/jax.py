@@ -26,8 +26,8 @@ from jax._src.interpreters import ad, batching
 from jax.extend.core import Primitive
 
 from ...core.errors import GradsmithError
+from ...core.patching import patched as attributes
 from ...operations.info import name_of
-from ...operations.info import replaced as attributes
 from . import functions
 from .replacement import replaced
 from .scope import Scope, Target, is_due, opened_with, ruled_by, saw

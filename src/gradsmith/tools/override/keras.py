@@ -12,7 +12,7 @@ import keras
 import numpy as np
 
 from ...core import trees
-from ...operations.info import replaced as attributes
+from ...core.patching import patched as attributes
 from ...operations.info import signature_of
 from .replacement import replaced
 from .scope import Target, inside, is_due, saw

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
-from ..nan.places import Place
+from ...core.places import Place
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from ..nan.places import place_here
+from ...core.places import place_here
 from .record import Record
 
 Context = Callable[[], AbstractContextManager[Any]]

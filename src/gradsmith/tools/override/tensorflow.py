@@ -19,7 +19,7 @@ from tensorflow.python.framework import op_def_library, op_def_registry
 from tensorflow.python.ops import gradients_util
 
 from ...core import trees
-from ...operations.info import replaced as attributes
+from ...core.patching import patched as attributes
 from .replacement import replaced
 from .scope import Target, is_due, saw
 from .targets import refused

@@ -20,7 +20,7 @@ from tensorflow.python.eager.polymorphic_function import (
 from tensorflow.python.ops import resource_variable_ops
 
 from ...core.errors import GradsmithError
-from ...operations.info import replaced as attributes
+from ...core.patching import patched as attributes
 from .scope import is_due, numbers, saw
 from .tensorflow_nodes import has_gradient_in, kinds_in, run
 

@@ -15,7 +15,7 @@ from tensorflow.python.autograph.impl import conversion
 from tensorflow.python.autograph.impl.api import tf_convert
 from tensorflow.python.eager.polymorphic_function import polymorphic_function
 
-from ...operations.info import replaced as attributes
+from ...core.patching import patched as attributes
 from . import functions
 
 

@@ -12,7 +12,7 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from ...core.errors import GradsmithError
-from ...operations.info import replaced as attributes
+from ...core.patching import patched as attributes
 from .replacement import replaced
 from .scope import Target, inside, is_due, saw
 from .targets import refused

@@ -86,7 +86,7 @@ def is_users(file: str) -> bool:
     return not path.startswith((_OURS, *_PYTHONS))
 
 
-_OURS = os.path.abspath(os.path.join(__file__, "..", "..", "..")) + os.sep
+_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 _PYTHONS = tuple(
     os.path.abspath(sysconfig.get_path(name)) + os.sep
     for name in ("stdlib", "platstdlib")

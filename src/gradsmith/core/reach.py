@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.tape import Traced
+from .tape import Traced
 
 _PLAIN = (
     str, bytes, int, float, complex, type(None), type, ModuleType, BuiltinFunctionType,
