@@ -15,13 +15,76 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from importlib import import_module
 from operator import attrgetter
 from typing import Any, Protocol
 
+import numpy as np
+
 from ..core.cotangent import Spec
 from ..core.errors import GradsmithError, UnsupportedOperationError
 from ..operations.parameters import Bound
+
+
+class Arrays(Protocol):
+    """`arrays`: making arrays, reading them, and where they are computed."""
+
+    version: str  # of the framework
+    numbers_differentiable: bool  # a Python number among outputs may have a gradient
+
+    def array(self, x: Any, dtype: str | None = None) -> Any:
+        """A new array with the values of NumPy's, of one of its own, or of a number.
+
+        `dtype` is a NumPy name, or "bfloat16". Nothing records where it came from.
+        """
+        ...
+
+    def as_array(self, x: Any) -> Any:
+        """Its own arrays as they are, also recorded ones; anything else converted."""
+        ...
+
+    def numpy(self, x: Any) -> np.ndarray:
+        """A copy as a dense NumPy array; bfloat16 as float32."""
+        ...
+
+    def floats(self, x: Any) -> np.ndarray | None:
+        """The floating numbers in an array or number; None for all that has none.
+
+        Not copied where that can be avoided: for reading at once. Of a gradient that
+        is spread over some rows only these rows, where the framework keeps them apart.
+        """
+        ...
+
+    def dtype_name(self, x: Any) -> str:
+        """The NumPy name of the dtype of an array, or "bfloat16"."""
+        ...
+
+    def precision(self, dtype: str) -> AbstractContextManager[Any]:
+        """The context in which arrays of a dtype exist: JAX's 64 bits are an option."""
+        ...
+
+    def single_threaded(self) -> AbstractContextManager[Any]:
+        """The context in which small arrays are computed without waiting for threads.
+
+        Nothing changes where threads cost nothing.
+        """
+        ...
+
+    def stack(self, arrays: Sequence[Any]) -> Any:
+        """Arrays of one shape along a new first axis."""
+        ...
+
+    # By name, functions that give the same values in another layout in memory. Empty
+    # where a user can't choose one.
+    LAYOUTS: Mapping[str, Callable[[Any], Any]]
+
+    def repeated(self, x: Any) -> Any:
+        """The first element of x everywhere, with strides of 0 where there are any.
+
+        Where there are no layouts, x.
+        """
+        ...
 
 
 class Calls(Protocol):
@@ -63,6 +126,7 @@ class Framework:
     cannot : for a part that is not there, the words that say so
     """
 
+    arrays: Arrays
     call: Calls
 
     def __init__(
