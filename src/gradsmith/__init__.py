@@ -6,8 +6,8 @@ behind it may change.
 
 from typing import TYPE_CHECKING
 
-from . import frameworks, optimizers  # noqa: F401  (frameworks register themselves)
-from .core import operators, scipy_hook  # noqa: F401  (tensors get theirs)
+from . import frameworks, optimizers, rules  # noqa: F401  (they register)
+from .core import operators  # noqa: F401  (tensors get theirs, from the rules)
 from .core.errors import (
     GradientContractError,
     GradsmithError,
@@ -37,8 +37,6 @@ from .operations.portable import stop_gradient, unbroadcast
 from .operations.spec import spec
 
 __version__ = "0.1.0"
-
-scipy_hook.install()
 
 if TYPE_CHECKING:
     from . import ops

@@ -9,10 +9,9 @@ import pytest
 
 import gradsmith as gs
 from gradsmith import rules
-from gradsmith.core import calls
-from gradsmith.core.rule import RULES, Nondifferentiable
+from gradsmith.core import calls, rule
+from gradsmith.core.rule import NOT_YET, RULES, Nondifferentiable
 from gradsmith.rules.nondifferentiable import IN_PLACE
-from gradsmith.rules.not_yet import NOT_YET
 from tests.rules import cases, harness
 
 DISPATCHED = type(np.sum)  # every function that takes part in __array_function__
@@ -102,7 +101,7 @@ def called_by(wrappers):
 
     def find_rule(fn):
         called.add(fn)
-        return rules.find_rule(fn)
+        return rule.find_rule(fn)
 
     with (
         patch.object(calls, "RULES", Spy(RULES)),

@@ -13,20 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from ..rules import find_rule, reduction_of
-from ..rules.not_yet import NOT_YET
-from ..rules.shaping import convert
 from .elementwise import call_elementwise, call_unary, refuse_foreign, tell
 from .errors import UnsupportedOperationError
 from .escapes import is_followed, tell_lost, traced_in
 from .rule import (
+    NOT_YET,
     RULES,
     Composite,
     Elementwise,
     Function,
     Nondifferentiable,
     Rule,
+    convert,
+    find_rule,
     name_of,
+    reduction_of,
 )
 from .tape import Traced, state
 from .tensor import Tensor, unwrap, wrap

@@ -32,7 +32,12 @@ from .cotangent import Spec, cast, project, spec_of
 from .errors import UnsupportedOperationError
 from .pool import SMALLEST, large_product
 
+# What `gradsmith.rules` fills
 RULES: dict[Any, Rule] = {}
+REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {}  # what `ufunc.reduce` stands for
+NOT_YET: dict[Any, str] = {}  # why a function has no rule yet
+LATE: list[Callable[[], bool]] = []  # they read more rules, and say if any was new
+
 _REAL = np.dtype(float)
 ONE = 1  # compared by identity: a product with it is not computed
 
@@ -79,6 +84,29 @@ def name_of(fn: Any) -> str:
         module = "numpy" if getattr(np, fn.__name__, None) is fn else "scipy.special"
     name = getattr(fn, "__name__", repr(fn))
     return f"{module}.{name}".replace("numpy.", "np.", 1).lstrip(".")
+
+
+def find_rule(fn: Any) -> Rule | None:
+    """Return the rule of a function, or None."""
+    rule = RULES.get(fn)
+    if rule is None and _read_late():
+        rule = RULES.get(fn)
+    return rule
+
+
+def reduction_of(ufunc: np.ufunc, method: str) -> Any:
+    """The function that `ufunc.reduce` or `ufunc.accumulate` stands for."""
+    _read_late()
+    if (ufunc, method) not in REDUCTIONS:
+        raise UnsupportedOperationError(
+            f"{name_of(ufunc)}.{method} has no gradient rule; those that have: "
+            + ", ".join(f"{name_of(u)}.{m}" for u, m in REDUCTIONS)
+        )
+    return REDUCTIONS[ufunc, method]
+
+
+def _read_late() -> bool:
+    return sum(read() for read in LATE) > 0  # each of them
 
 
 # --- elementwise ---------------------------------------------------------------------
@@ -434,6 +462,14 @@ def nondifferentiable(why: str, *fns: Any) -> None:
         RULES[fn] = Nondifferentiable(fn, why)
 
 
+def not_yet(why: str, *fns: Any) -> None:
+    """Declare why these functions have no rule: with a followed tensor they raise."""
+    NOT_YET.update(dict.fromkeys(fns, why))
+
+
+# --- functions of ours ---------------------------------------------------------------
+
+
 def primitive(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function of ours dispatch on its arguments as NumPy's own functions do."""
 
@@ -446,3 +482,18 @@ def primitive(fn: Callable[..., Any]) -> Callable[..., Any]:
         return fn(*args, **kwargs)
 
     return dispatched
+
+
+# The two that tensors need and NumPy has no function for (np.astype wants an array)
+
+
+@primitive
+def index(x: Any, key: Any) -> Any:
+    """Return `x[key]`."""
+    return x[key]
+
+
+@primitive
+def convert(x: Any, dtype: Any, **options: Any) -> Any:
+    """Return x in another dtype; to an integer one, it is a constant."""
+    return np.asarray(x).astype(dtype, **options)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..rules.indexing import index
 from .errors import GradsmithError
 from .escapes import LEFT, refuse_scipy, tell_lost, traced_in
+from .rule import index
 from .tape import Traced, forget_the_dead, marks_of, state
 
 _new = object.__new__

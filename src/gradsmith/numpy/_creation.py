@@ -12,9 +12,9 @@ import numpy as np
 
 from ..core.arrays import common_framework, framework_of
 from ..frameworks._dtypes import is_inexact, name_of
+from ..operations.portable import shape_of
 from ._dispatch import NUMPY, foreign_kernels, native, portable
 from ._operands import converted, first_array, kind_of
-from ._shaping import shape_of
 
 _Float = np.float64
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..operations.portable import shape_of
 from ._axes import axes_of, one_axis
 from ._dispatch import portable
 from ._operands import first_array, is_array, operand
-from ._shaping import shape_of
 
 
 @portable(np.flip)

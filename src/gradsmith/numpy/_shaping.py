@@ -6,18 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..operations.portable import shape_of
 from ._axes import axes_of, one_axis
 from ._dispatch import portable
 from ._operands import first_array, operand
-
-
-def shape_of(shape: Any) -> Any:
-    """A shape as a tuple; a framework's own shape object becomes one too."""
-    if isinstance(shape, tuple):
-        return shape
-    if hasattr(shape, "as_list"):
-        return tuple(shape.as_list())
-    return tuple(shape) if isinstance(shape, list) else (shape,)
 
 
 @portable(np.shape)

@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from ..core import cotangent, transforms, trees
-from ..core.errors import GradsmithError
+from ..operations.portable import unbroadcast_by
 from ._dispatch import NUMPY, kernels_of, portable
 from ._operands import is_array
-from ._shaping import shape_of
 
 
 def stop_gradient(x: Any, /) -> Any:
@@ -49,16 +48,4 @@ def unbroadcast(K: Any, dy: Any, /, shape: Any) -> Any:
     >>> unbroadcast(np.ones((4, 3)), (3,))
     array([4., 4., 4.])
     """
-    shape = shape_of(shape)
-    if any(n is None for n in shape):
-        raise GradsmithError(
-            f"unbroadcast was given the shape {shape}, whose open lengths don't say "
-            "what was broadcast: give gnp.shape(x) instead of x.shape"
-        )
-    given = K.shape(dy)
-    if not all(isinstance(n, int) for n in (*given, *shape)):
-        return K.unbroadcast(dy, shape)
-    if given == shape:
-        return dy
-    axes = cotangent.broadcast_axes(given, shape)
-    return K.reshape(K.sum(dy, axes, False) if axes else dy, shape)
+    return unbroadcast_by(K, dy, shape)

@@ -1,15 +1,12 @@
-"""`gs.unbroadcast` and `gs.stop_gradient`, for the arrays of every framework.
-
-NumPy's arrays and tensors go the engine's way; the portable namespace is loaded when a
-framework's array is first seen.
-"""
+"""`gs.unbroadcast` and `gs.stop_gradient`, for the arrays of every framework."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from ..core import cotangent, transforms, trees
-from ..core.arrays import framework_of
+from ..core.arrays import FRAMEWORKS, NUMPY, framework_of, unwrapped
+from ..core.errors import GradsmithError
 
 
 def unbroadcast(dy: Any, shape: Any) -> Any:
@@ -21,11 +18,37 @@ def unbroadcast(dy: Any, shape: Any) -> Any:
 
     In a TensorFlow graph that leaves lengths open, give `gradsmith.numpy.shape(x)`.
     """
-    if framework_of(dy) in (None, "numpy"):
+    name = framework_of(dy)
+    if name is None or name == NUMPY:
         return cotangent.unbroadcast(dy, tuple(shape))
-    from ..numpy import unbroadcast
+    dy = unwrapped([dy], "gs.unbroadcast")[0]
+    return unbroadcast_by(FRAMEWORKS[name].kernels, dy, shape)
 
-    return unbroadcast(dy, shape)
+
+def unbroadcast_by(K: Any, dy: Any, shape: Any) -> Any:
+    """`unbroadcast` by the kernels of a framework."""
+    shape = shape_of(shape)
+    if any(n is None for n in shape):
+        raise GradsmithError(
+            f"unbroadcast was given the shape {shape}, whose open lengths don't say "
+            "what was broadcast: give gnp.shape(x) instead of x.shape"
+        )
+    given = K.shape(dy)
+    if not all(isinstance(n, int) for n in (*given, *shape)):
+        return K.unbroadcast(dy, shape)
+    if given == shape:
+        return dy
+    axes = cotangent.broadcast_axes(given, shape)
+    return K.reshape(K.sum(dy, axes, False) if axes else dy, shape)
+
+
+def shape_of(shape: Any) -> tuple[Any, ...]:
+    """A shape as a tuple; a framework's own shape object becomes one too."""
+    if isinstance(shape, tuple):
+        return shape
+    if hasattr(shape, "as_list"):
+        return tuple(shape.as_list())
+    return tuple(shape) if isinstance(shape, list) else (shape,)
 
 
 def stop_gradient(x: Any) -> Any:
@@ -33,12 +56,15 @@ def stop_gradient(x: Any) -> Any:
 
     x is an array of any framework, or a tree of them.
     """
-    if framework_of(x) == "numpy" or not any(map(_is_foreign, trees.leaves(x))):
-        return transforms.stop_gradient(x)
-    from ..numpy import stop_gradient
+    name = framework_of(x)
+    if name is None:
+        return trees.map(_stopped, x)
+    return _stopped(x)
 
-    return stop_gradient(x)
 
-
-def _is_foreign(x: Any) -> bool:
-    return framework_of(x) not in (None, "numpy")
+def _stopped(leaf: Any) -> Any:
+    name = framework_of(leaf)
+    if name is None or name == NUMPY:
+        return transforms.stop_gradient(leaf)
+    leaf = unwrapped([leaf], "gs.stop_gradient")[0]
+    return FRAMEWORKS[name].kernels.stop_gradient(leaf)

@@ -2,23 +2,20 @@
 
 The families that nearly every program meets are read at once, the others when a
 function without a rule is first met: half of the import time. Those of `np.fft` and of
-SciPy wait for their libraries.
+SciPy wait for their libraries; some of SciPy's functions are made to see tensors.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import Any
 
-import numpy as np
-
-from ..core.errors import UnsupportedOperationError
-from ..core.rule import RULES, Rule, name_of
+from ..core.rule import LATE
 from . import (  # noqa: F401  (they register)
     arithmetic,
     elementwise,
     indexing,
+    scipy_hook,
     shaping,
     trigonometry,
 )
@@ -34,14 +31,6 @@ _LATE = {
     "scipy.special": ["special"],
 }  # fmt: skip
 _loaded: set[str] = set()
-
-
-def find_rule(fn: Any) -> Rule | None:
-    """Return the rule of a function, or None."""
-    rule = RULES.get(fn)
-    if rule is None and load_present():
-        rule = RULES.get(fn)
-    return rule
 
 
 def load_present() -> bool:
@@ -64,14 +53,5 @@ def load(family: str) -> None:
     import_module(f"{__name__}.{family}")
 
 
-def reduction_of(ufunc: np.ufunc, method: str) -> Any:
-    """The function that `ufunc.reduce` or `ufunc.accumulate` stands for."""
-    from . import ordering, reductions
-
-    methods = {**reductions.METHODS, **ordering.METHODS}
-    if (ufunc, method) not in methods:
-        raise UnsupportedOperationError(
-            f"{name_of(ufunc)}.{method} has no gradient rule; those that have: "
-            + ", ".join(f"{name_of(u)}.{m}" for u, m in methods)
-        )
-    return methods[ufunc, method]
+LATE.append(load_present)
+scipy_hook.install()

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..core.cotangent import Spec, unbroadcast
-from ..core.rule import composite, differentiable, linear
-from .indexing import index, scatter
-from .shaping import convert
+from ..core.rule import composite, convert, differentiable, index, linear
+from .indexing import scatter
 
 
 # y = x1 where c, else x2

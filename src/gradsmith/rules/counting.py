@@ -7,8 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.rule import composite, differentiable, nondifferentiable, primitive
-from .indexing import index
+from ..core.rule import (
+    composite,
+    differentiable,
+    index,
+    nondifferentiable,
+    primitive,
+)
 
 _COUNTS = "it counts, and takes the edges of its bins as constants"
 nondifferentiable(_COUNTS, np.histogram_bin_edges)

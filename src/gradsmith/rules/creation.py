@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.rule import composite, differentiable, fit
-from .shaping import convert
+from ..core.rule import composite, convert, differentiable, fit
 
 # y[k] = (1 - t[k]) * start + t[k] * stop, with t from 0 to 1
 

@@ -10,17 +10,11 @@ from numpy.lib.array_utils import normalize_axis_tuple
 from numpy.lib.stride_tricks import sliding_window_view
 
 from ..core.cotangent import Scattered
-from ..core.rule import composite, linear, nondifferentiable, primitive
+from ..core.rule import composite, index, linear, nondifferentiable, primitive
 
 # NumPy adds at a flat position in 2 ns, at any other key in 7 to 15; finding the flat
 # positions pays from so many elements on.
 FEW = 2000
-
-
-@primitive
-def index(x: Any, key: Any) -> Any:
-    """Return `x[key]`."""
-    return x[key]
 
 
 @primitive

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..core.cotangent import Spec
-from ..core.rule import composite, linear, nondifferentiable, primitive
-from .indexing import along, index, scatter
-from .shaping import convert
+from ..core.rule import composite, convert, index, linear, nondifferentiable, primitive
+from .indexing import along, scatter
 
 # Joining: each argument gets its piece of dy. The arguments are a list, or one array
 # whose first axis is the list.

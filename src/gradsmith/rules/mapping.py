@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
-from ..core.rule import composite
-from .shaping import convert
+from ..core.rule import composite, convert
 
 
 def apply_along_axis(

@@ -1,4 +1,4 @@
-"""Functions whose results carry no gradient, each with its reason."""
+"""Functions whose results carry no gradient, or have no rule yet: each its reason."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from ..core.rule import (
     elementwise,
     name_of,
     nondifferentiable,
+    not_yet,
     primitive,
 )
 from .arithmetic import over
@@ -135,3 +136,10 @@ def refusal(fn: Any) -> Any:
 
 for _fn in IN_PLACE:
     composite(_fn, refusal(_fn))
+
+not_yet(
+    "its result is real or complex depending on the values; call the function of that "
+    "name in np on x + 0j",
+    np.emath.arccos, np.emath.arcsin, np.emath.arctanh, np.emath.log, np.emath.log10,
+    np.emath.log2, np.emath.logn, np.emath.power, np.emath.sqrt,
+)  # fmt: skip

@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.cotangent import Scattered, broadcast_axes
 from ..core.pool import compared
-from ..core.rule import composite, differentiable, primitive
+from ..core.rule import REDUCTIONS, composite, differentiable, primitive
 from .axes import (
     NoValue,
     as_type,
@@ -262,11 +262,13 @@ def sort_complex(a: Any) -> Any:
 
 composite(np.sort_complex, sort_complex, note="the tied share equally")
 
-METHODS = {
-    (np.maximum, "reduce"): by_method(np.max),
-    (np.minimum, "reduce"): by_method(np.min),
-    (np.fmax, "reduce"): fmax_reduce,
-    (np.fmin, "reduce"): fmin_reduce,
-    (np.maximum, "accumulate"): maximum_accumulate,
-    (np.minimum, "accumulate"): minimum_accumulate,
-}
+REDUCTIONS.update(
+    {
+        (np.maximum, "reduce"): by_method(np.max),
+        (np.minimum, "reduce"): by_method(np.min),
+        (np.fmax, "reduce"): fmax_reduce,
+        (np.fmin, "reduce"): fmin_reduce,
+        (np.maximum, "accumulate"): maximum_accumulate,
+        (np.minimum, "accumulate"): minimum_accumulate,
+    }
+)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.rule import composite, differentiable, linear, primitive
+from ..core.rule import REDUCTIONS, composite, differentiable, linear, primitive
 from .arithmetic import guard, over
 from .axes import (
     NoValue,
@@ -202,12 +202,14 @@ def by_method(fn: Any) -> Any:
     return method
 
 
-METHODS = {
-    (np.add, "reduce"): by_method(np.sum),
-    (np.multiply, "reduce"): by_method(np.prod),
-    (np.add, "accumulate"): by_method(np.cumsum),
-    (np.multiply, "accumulate"): by_method(np.cumprod),
-    (np.logaddexp, "reduce"): logaddexp_reduce,
-    (np.logaddexp2, "reduce"): logaddexp2_reduce,
-    (np.hypot, "reduce"): hypot_reduce,
-}
+REDUCTIONS.update(
+    {
+        (np.add, "reduce"): by_method(np.sum),
+        (np.multiply, "reduce"): by_method(np.prod),
+        (np.add, "accumulate"): by_method(np.cumsum),
+        (np.multiply, "accumulate"): by_method(np.cumprod),
+        (np.logaddexp, "reduce"): logaddexp_reduce,
+        (np.logaddexp2, "reduce"): logaddexp2_reduce,
+        (np.hypot, "reduce"): hypot_reduce,
+    }
+)

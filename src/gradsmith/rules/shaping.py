@@ -9,7 +9,7 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..core.cotangent import unbroadcast
 from ..core.errors import UnsupportedOperationError
-from ..core.rule import composite, differentiable, linear, primitive
+from ..core.rule import composite, convert, differentiable, linear
 from .indexing import scatter
 
 # Shapes. Elements must be read in an order that does not depend on the memory layout,
@@ -178,12 +178,6 @@ linear(np.triu, lambda dy, y, m, k=0: np.triu(dy, k))
 
 # The parts of a complex number, and other dtypes. The engine brings a cotangent to its
 # argument's dtype, and takes the real part if that is real.
-
-
-@primitive
-def convert(x: Any, dtype: Any, **options: Any) -> Any:
-    """Return x in another dtype; to an integer one, it is a constant."""
-    return np.asarray(x).astype(dtype, **options)
 
 
 differentiable(

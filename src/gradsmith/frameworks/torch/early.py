@@ -6,3 +6,4 @@ It can't trace an import, so what it will need is loaded before.
 from ...core.arrays import FRAMEWORKS
 
 FRAMEWORKS["torch"].part("call")
+FRAMEWORKS["torch"].part("kernels")

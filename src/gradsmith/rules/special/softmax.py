@@ -1,4 +1,4 @@
-"""logsumexp, softmax and log_softmax: Python functions of SciPy (see `_scipy_hook`)."""
+"""logsumexp, softmax and log_softmax: Python functions of SciPy (see `scipy_hook`)."""
 
 from __future__ import annotations
 

@@ -14,11 +14,17 @@ from typing import Any
 import numpy as np
 
 from ...core.import_hooks import once_imported
-from ...core.rule import Bilinear, Composite, Function, Linear
-from ...core.scipy_hook import KINDS
-from ...rules import find_rule, reduction_of
+from ...core.rule import (
+    Bilinear,
+    Composite,
+    Function,
+    Linear,
+    find_rule,
+    index,
+    reduction_of,
+)
 from ...rules.axes import counted, kept_shape
-from ...rules.indexing import index
+from ...rules.scipy_hook import KINDS
 from .arb import arb, balls_of, each, ones, zeros
 from .balls import CALLS, OTHERS, Balls, call, constant, made, value_of
 

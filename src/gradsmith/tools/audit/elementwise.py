@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core.cotangent import unbroadcast
-from ...core.rule import Elementwise
-from ...rules import find_rule
+from ...core.rule import Elementwise, find_rule
 from . import formulas as f
 from .arb import arb, balls_of, each
 from .balls import CALLS, Balls, made, times, value_of

@@ -11,11 +11,10 @@ import numpy as np
 
 from ...core import calls, operators, trees
 from ...core.patching import patched as attributes
-from ...core.rule import name_of
+from ...core.rule import find_rule, name_of
 from ...core.tape import Traced
 from ...core.tensor import Tensor
 from ...operations.operation import Operation
-from ...rules import find_rule
 from .replacement import replaced
 from .scope import Target, is_due, ruled_by, saw
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ....core.import_hooks import once_imported
-from ....rules import find_rule
+from ....core.rule import find_rule
 from .. import formulas as f
 from ..arb import arb
 from .huge import Huge, exp

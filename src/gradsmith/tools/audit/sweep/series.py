@@ -17,8 +17,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ....core.errors import UnsupportedOperationError
-from ....core.rule import Composite, name_of
-from ....rules import find_rule
+from ....core.rule import Composite, find_rule, name_of
 from .. import state as ties
 from ..arb import arb, balls_of, ctx, precision
 from ..decisions import Decisions

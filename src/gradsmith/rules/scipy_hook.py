@@ -15,8 +15,8 @@ from __future__ import annotations
 from types import FunctionType, ModuleType
 from typing import Any
 
-from .import_hooks import once_imported
-from .tape import Traced
+from ..core.import_hooks import once_imported
+from ..core.tape import Traced
 
 # What else is computed as tensors are: by its own `__array_function__`
 KINDS: list[type] = [Traced]
