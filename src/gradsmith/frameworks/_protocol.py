@@ -18,13 +18,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..core.cotangent import Spec
 from ..core.errors import GradsmithError, UnsupportedOperationError
 from ..operations.parameters import Bound
+
+if TYPE_CHECKING:
+    from ._observe import Observer, Operand
 
 
 class Arrays(Protocol):
@@ -109,6 +112,37 @@ class Calls(Protocol):
         ...
 
 
+class Observe(Protocol):
+    """`observe`: seeing every operation of a function and of its backward pass."""
+
+    WHERE: str  # how users write `where`
+
+    def observe(
+        self,
+        fn: Callable[..., Any],
+        args: Sequence[Any],
+        kwargs: Mapping[str, Any],
+        named: Sequence[tuple[str, Any]],
+        observer: Observer,
+    ) -> list[Operand] | None:
+        """Run `fn(*args, **kwargs)` and its backward pass; report each operation.
+
+        `named` are the arrays among the arguments to differentiate by, with their
+        names; they are replaced by arrays that are recorded. Compiled functions, loops
+        and branches are run operation by operation. The backward pass computes the
+        gradient of the sum of all outputs, if the observer wants it. An operation with
+        a rule of its own is one event that encloses those of its body, and one that
+        encloses the lines of its rule. The place of an event of the backward pass is
+        the line of the forward pass that it differentiates.
+
+        Returns the gradients by name, also those of variables and parameters that `fn`
+        reads, where the framework knows them; the array is None if there is no
+        gradient. None altogether if no output depends on the arguments, and an empty
+        list if the observer did not want gradients.
+        """
+        ...
+
+
 class Framework:
     """One framework: what it is called, which arrays are its own, and its parts.
 
@@ -128,6 +162,7 @@ class Framework:
 
     arrays: Arrays
     call: Calls
+    observe: Observe
 
     def __init__(
         self,

@@ -127,15 +127,14 @@ def test_scan():
 
 
 def _gradient(f, x):
-    from gradsmith.tools.nan.jax import numpy
-    from gradsmith.tools.nan.jax_back import back
-    from gradsmith.tools.nan.jax_walk import Walk
-    from gradsmith.tools.nan.watch import Watch
+    from gradsmith.frameworks.jax.arrays import floats
+    from gradsmith.frameworks.jax.observe.walk import Walk, gradients
+    from gradsmith.tools.nan.origins import Origins
 
     code = jax.make_jaxpr(f)(x)
-    walk = Walk(Watch(numpy), active=[x])
+    walk = Walk(Origins(floats), active=[x])
     ys = walk.run(code.jaxpr, code.consts, [x], None)
-    return back(walk, ys, [x])[0]
+    return gradients(walk, ys, [x])[0]
 
 
 def test_branches_and_loops():

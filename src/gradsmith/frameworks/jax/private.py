@@ -17,6 +17,8 @@ from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive
 from jax.extend.linear_util import wrap_init
 from jax.interpreters import ad
 
+from ...core.patching import patched
+
 # Eager differentiation without staging. Without it all operations are staged.
 try:
     from jax._src.interpreters.ad import LinearizeTrace, primitive_linearizations
@@ -47,6 +49,12 @@ try:
     from jax._src.core import extend_axis_env_nd, get_axis_env, no_axis_name
 except ImportError:
     extend_axis_env_nd = get_axis_env = no_axis_name = None
+
+# The lines that equations come from. Without it nothing is known of them.
+try:
+    from jax._src import source_info_util
+except ImportError:
+    source_info_util = None
 
 # Checks in a body. Without it checkify says that it does not know our primitive.
 try:
@@ -140,3 +148,29 @@ def check_inside(primitive: Primitive, body_of: Callable[..., Any]) -> None:
         return follow(*args[:before], code, enabled, error, *inputs)
 
     error_checks[primitive] = checked
+
+
+def frames_of(traceback: Any) -> Iterator[tuple[str, int, str]]:
+    """File, line and function of frames outside of JAX, the innermost first."""
+    if source_info_util is not None and traceback is not None:
+        for frame in source_info_util.user_frames(traceback):
+            yield frame.file_name, frame.start_line, frame.function_name
+
+
+def from_line(traceback: Any) -> AbstractContextManager[None]:
+    """The context in which all that is traced comes from a given line."""
+    if source_info_util is None:
+        return nullcontext()
+    return source_info_util.user_context(traceback)
+
+
+def traced_back(keep: Callable[[Any], bool]) -> AbstractContextManager[None]:
+    """Let JAX give equations the line of another only if `keep` says so of it."""
+    if source_info_util is None:
+        return nullcontext()
+    theirs = source_info_util.user_context
+
+    def context(traceback: Any, *args: Any, **kwargs: Any) -> Any:
+        return theirs(traceback, *args, **kwargs) if keep(traceback) else nullcontext()
+
+    return patched(source_info_util, user_context=context)

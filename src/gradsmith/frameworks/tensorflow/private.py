@@ -5,7 +5,8 @@
 - `forwardprop_util`: tapes in what computes a tangent.
 - `pywrap_tfe`: a tape without the 10 us of `tf.GradientTape`, and the question whether
   a value is followed, and by how many.
-- `op_callbacks`: which tensors are used by the operations that run.
+- `op_callbacks`: which operations run, and which tensors they use.
+- `_gradient_function`: what a tape calls for the gradient of each operation.
 - `ops`: eager mode, the graph, the registry of gradients and the tensor classes.
 - `_GradientsHelper`: `tf.gradients` through a graph that is not the current one.
 - `GraphOrParentsInXlaContext`: whether XLA will compile what is being traced.
@@ -20,14 +21,17 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from typing import Any
 from weakref import ref
 
+import tensorflow as tf
 from tensorflow.core.function.trace_type.default_types import Weakref
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.autograph.core import config as autograph
-from tensorflow.python.eager import context, forwardprop_util, record
+from tensorflow.python.eager import backprop, context, forwardprop_util, record
 from tensorflow.python.framework import op_callbacks, ops
 from tensorflow.python.framework.registry import _TYPE_TAG
 from tensorflow.python.ops import control_flow_util, gen_array_ops, gradients_util
@@ -44,6 +48,43 @@ VariableWatcher: Any = record.VariableWatcher
 # Called after each operation, with what it was given and what it returned
 add_op_callback: Any = op_callbacks.add_op_callback
 remove_op_callback: Any = op_callbacks.remove_op_callback
+
+
+@contextmanager
+def after_operations(see: Callable[[str, Any, Any, Any], None]) -> Iterator[None]:
+    """Call `see(name, inputs, attributes, outputs)` after each eager operation."""
+
+    def callback(kind: Any, xs: Any, attrs: Any, ys: Any, *_: Any, **__: Any) -> None:
+        see(kind.decode() if isinstance(kind, bytes) else str(kind), xs, attrs, ys)
+
+    add_op_callback(callback)
+    try:
+        yield
+    finally:
+        remove_op_callback(callback)
+
+
+@contextmanager
+def around_gradients(wrapper: Callable[..., Any]) -> Iterator[None]:
+    """Let tapes call `wrapper(compute, name, attributes, ...)` for each gradient."""
+    register = pywrap_tfe.TFE_Py_RegisterGradientFunction
+    register(partial(wrapper, backprop._gradient_function))
+    try:
+        yield
+    finally:
+        register(backprop._gradient_function)
+
+
+@contextmanager
+def functions_run_eagerly() -> Iterator[None]:
+    """Run each `tf.function` operation by operation."""
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(True)
+    try:
+        yield
+    finally:
+        tf.config.run_functions_eagerly(before)
+
 
 # Where an accumulator works out a tangent, it hides what is computed from the tapes
 # that were opened later, those in a user's rule among them. This shows it to them, and

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch._guards import TracingContext
 from torch.autograd import forward_ad
+from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
 
 _C: Any = torch._C
 _autograd: Any = torch.autograd

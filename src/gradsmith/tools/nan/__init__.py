@@ -8,22 +8,24 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
-from ...core.arrays import is_array, title_of
+from ...core.arrays import FRAMEWORKS, is_array
 from ...core.places import Place
 from ...operations.info import (
     Subject,
     framework_for,
     is_floating,
-    module_for,
     prepared,
     signature_of,
     subject_of,
 )
 from .judge import judged
 from .model import NanReport, Stop
+from .origins import Origins
 from .values import Value
 
 __all__ = ["NanReport", "Place", "Stop", "Value", "find_nan"]
+
+_NO_GRADIENT = "the value does not depend on the inputs: no gradient to look at"
 
 
 def find_nan(
@@ -47,14 +49,20 @@ def find_nan(
     """
     given = (inputs, keywords)
     name = framework_for(fn, given, framework, caller="find_nan()")
-    module = module_for(__name__, {"numpy": "engine"}.get(name, name))
+    chosen = FRAMEWORKS[name]
     subject = subject_of(fn, name)
-    args, kwargs = prepared(given, module.array, caller=f"find_nan({subject.name})")
+    args, kwargs = prepared(
+        given, chosen.arrays.as_array, caller=f"find_nan({subject.name})"
+    )
     named = _named(subject, args, kwargs)
-    with np.errstate(all="ignore"):  # this is the one who says it
-        watch, results, notes = module.look(subject.call, args, kwargs, named)
-    report = NanReport(subject.name, title_of(name), module.version, notes=tuple(notes))
-    return judged(report, watch, results, module.WHERE)
+    origins = Origins(chosen.arrays.floats)
+    with np.errstate(all="ignore"):  # the report says it
+        observe = chosen.observe.observe
+        gradients = observe(subject.call, args, kwargs, named, origins)
+    origins.gradients(gradients or ())
+    notes = (_NO_GRADIENT,) if gradients is None else ()
+    report = NanReport(subject.name, chosen.title, chosen.arrays.version, notes=notes)
+    return judged(report, origins, chosen.observe.WHERE)
 
 
 def _named(subject: Subject, args: Sequence[Any], kwargs: Any) -> list[tuple[str, Any]]:

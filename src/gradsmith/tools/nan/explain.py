@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from .steps import SUM, Step
+from ...frameworks._observe import SUM
+from .origins import Step
 
 NAMES = {"nan": "NaN", "inf": "inf"}
 # By the operation's name, in any framework: what goes wrong, and the repair.

@@ -7,23 +7,21 @@ from dataclasses import replace
 
 from .explain import explained
 from .model import NanReport, Stop
-from .steps import Result, Step
-from .watch import Watch
+from .origins import Origins, Step
 
 GIVEN = ("argument", "constant")
 
 
-def judged(
-    report: NanReport, watch: Watch, results: Sequence[Result], where: str
-) -> NanReport:
+def judged(report: NanReport, origins: Origins, where: str) -> NanReport:
     """The report with what was found; `where` is how the framework calls `where`."""
+    results = origins.results
     if not results:
-        return replace(report, notes=(*report.notes, *harmless(watch)))
+        return replace(report, notes=(*report.notes, *harmless(origins)))
     reaches = tuple(result.name for result in results)
     first = min(results, key=lambda result: result.kind != "nan")
     kind = first.kind
     known = [r.step for r in results if r.step is not None and r.kind == kind]
-    made = [s for s in watch.steps if s.phase not in GIVEN]
+    made = [s for s in origins.steps if s.phase not in GIVEN]
     if not known and not made:
         why = "no operation that we can see made it"
         return replace(report, found=True, kind=kind, reaches=reaches, explanation=why)
@@ -47,13 +45,13 @@ def judged(
         repair=repair,
         trail=tuple(Stop(s.operation, s.phase, s.kind, s.place) for s in chain),
         reaches=reaches,
-        notes=(*report.notes, *notes, *_given(watch, birth)),
+        notes=(*report.notes, *notes, *_given(origins, birth)),
     )
 
 
-def _given(watch: Watch, birth: Step) -> list[str]:
+def _given(origins: Origins, birth: Step) -> list[str]:
     """The arguments that are not finite, beside the one that is to blame."""
-    steps = [s for s in watch.steps if s.phase == "argument" and s is not birth]
+    steps = [s for s in origins.steps if s.phase == "argument" and s is not birth]
     return [f"{step.inputs[0]} was given" for step in steps]
 
 
@@ -73,14 +71,16 @@ def _birth(chain: Sequence[Step]) -> Step:
     return root
 
 
-def harmless(watch: Watch) -> list[str]:
+def harmless(origins: Origins) -> list[str]:
     """What is to be known of NaN and inf that did not reach any result."""
-    arguments = [step for step in watch.steps if step.phase == "argument"]
+    arguments = [step for step in origins.steps if step.phase == "argument"]
     notes = [
         f"{step.inputs[0]} was given, and does not reach the results"
         for step in arguments
     ]
-    made = [step for step in watch.steps if step.phase not in GIVEN and not step.parent]
+    made = [
+        step for step in origins.steps if step.phase not in GIVEN and not step.parent
+    ]
     if made:
         step = made[0]
         at = f" ({step.place})" if step.place else ""

@@ -8,11 +8,11 @@ from typing import Any
 
 import torch
 
-from ...core.places import Place
-from .steps import Call, Seen
+from ....core.places import Place
+from ..._observe import Event, Operand
 
 # Their gradient is 0 for what was not taken.
-_CHOOSERS = {
+_SELECTS = {
     "where", "maskedfill", "maskedscatter", "maximum", "minimum", "clamp", "clampmin",
     "clampmax", "indexput",
 }  # fmt: skip
@@ -43,7 +43,7 @@ def _leaf_node(x: Any) -> Any:
     return torch.autograd.graph.get_gradient_edge(x).node
 
 
-def name_of(node: Any) -> str:
+def _name_of(node: Any) -> str:
     """The operation whose gradient a node computes.
 
     PyTorch's own are called SqrtBackward0, those of a Function by its name.
@@ -52,42 +52,42 @@ def name_of(node: Any) -> str:
     return re.sub(r"Backward\d*$", "", name)
 
 
-def is_users(node: Any) -> bool:
+def _is_users(node: Any) -> bool:
     return isinstance(node, torch.autograd.function.BackwardCFunction)
 
 
-def call_of(
+def event_of(
     node: Any,
     dxs: Sequence[Any],
     dys: Sequence[Any],
     place: Place | None,
     key: Callable[[Any], Any],
-) -> Call:
-    """A node as a call: gradients are known by the nodes that they go to."""
-    name = name_of(node)
+) -> Event:
+    """A node as an event: the key of a gradient is the node that it goes to."""
+    name = _name_of(node)
     plain = name.lower()
-    ins = [Seen("dy", dy, (id(node), i)) for i, dy in enumerate(dys)]
-    ins += [Seen(label, x, key(x)) for label, x in _saved(node)]
+    ins = [Operand("dy", dy, (id(node), i)) for i, dy in enumerate(dys)]
+    ins += [Operand(label, x, key(x)) for label, x in _saved(node)]
     pairs = zip(node.next_functions, dxs, strict=False)
     outs = [
-        Seen("dx", dx, (id(parent), i))
+        Operand("dx", dx, (id(parent), i))
         for (parent, i), dx in pairs
         if parent is not None and dx is not None
     ]
-    return Call(
-        name if is_users(node) else re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(),
+    return Event(
+        name if _is_users(node) else re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower(),
         "backward",
         place,
         ins,
         outs,
         elementwise=plain in _ELEMENTWISE,
-        selects=plain in _CHOOSERS,
-        whole=True,
+        selects=plain in _SELECTS,
+        encloses=True,
     )
 
 
 def _saved(node: Any) -> list[tuple[str, Any]]:
-    if is_users(node):
+    if _is_users(node):
         found = [x for x in node.saved_tensors if x is not None]
         names = [f"saved {i + 1}" for i in range(len(found))]
         return list(zip(names, found, strict=True))

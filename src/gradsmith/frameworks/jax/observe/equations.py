@@ -1,24 +1,19 @@
 """What JAX's equations are: their names, their lines, and the code inside of them."""
 
-# pyright: reportAttributeAccessIssue=false
-# (where these names come from is not there when the code is checked)
-
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
 import jax
-from jax._src import source_info_util
 from jax.extend.core import ClosedJaxpr
 
-from ...core.patching import patched
-from ...core.places import Place, is_users, place_at
+from ....core.places import Place, is_users, place_at
+from ..private import frames_of, traced_back
 
-_CHOOSERS = {"select_n", "max", "min", "clamp"}
+_SELECTS = {"select_n", "max", "min", "clamp"}
 _ELEMENTWISE = {
     "acos", "acosh", "add", "asin", "asinh", "atan", "atan2", "atanh", "cbrt",
     "convert_element_type", "cos", "cosh", "div", "erf", "erf_inv", "erfc", "exp",
@@ -47,7 +42,7 @@ class Kind:
 
 def kind_of_name(name: str) -> Kind:
     custom = name in _CUSTOM or name in _OURS
-    return Kind(name in _ELEMENTWISE, name in _CHOOSERS, custom)
+    return Kind(name in _ELEMENTWISE, name in _SELECTS, custom)
 
 
 def name_of(eqn: Any) -> str:
@@ -107,22 +102,14 @@ def _within(traceback: Any) -> Place | None:
 
 
 def _frames(traceback: Any) -> Iterator[tuple[str, Place | None]]:
-    for frame in source_info_util.user_frames(traceback) if traceback else ():
-        file, line = frame.file_name, frame.start_line
-        users = is_users(file)
-        yield file, place_at(file, line, frame.function_name) if users else None
+    for file, line, function in frames_of(traceback):
+        yield file, place_at(file, line, function) if is_users(file) else None
 
 
-def own_lines() -> Any:
+def lines_of_rules() -> Any:
     """A context in which equations of a rule are known by the lines of the rule.
 
     JAX says of all that is computed on the way back that it is from the line forward,
     which we called.
     """
-    theirs = source_info_util.user_context
-
-    def context(traceback: Any, *args: Any, **kwargs: Any) -> Any:
-        known = _within(traceback) is not None
-        return theirs(traceback, *args, **kwargs) if known else nullcontext()
-
-    return patched(source_info_util, user_context=context)
+    return traced_back(lambda traceback: _within(traceback) is not None)

@@ -1,4 +1,4 @@
-"""The equations of JAX's code, run one by one.
+"""The equations of JAX's code, run one by one, and their gradients back.
 
 Values are known by their identity, so that code inside of code (a compiled function, a
 branch, a loop) needs nothing special: its equations are on the same list.
@@ -9,21 +9,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
-from ...core.places import Place
-from ...operations.info import is_floating
-from .jax_code import (
+from ....core.places import Place
+from ....operations.info import is_floating
+from ..._observe import SUM, Event, Observer, Operand, operands
+from .equations import (
     Kind,
     inner_code,
     kind_of_name,
+    lines_of_rules,
     name_of,
     place_of,
     place_within,
     run_of,
 )
-from .steps import Call, seen
-from .watch import Watch
 
 
 class Entry(NamedTuple):
@@ -32,21 +33,21 @@ class Entry(NamedTuple):
     fn: Callable[..., Sequence[Any]]
     ins: Sequence[Any]
     outs: Sequence[Any]
-    call: Call
+    event: Event
     custom: bool
 
 
 class Walk:
-    """Runs equations, and tells a watch of each.
+    """Runs equations, and reports each.
 
     `active` are the arrays to differentiate by; without them nothing is kept for the
     way back.
     """
 
     def __init__(
-        self, watch: Watch, active: Sequence[Any] = (), phase: str = "forward"
+        self, observer: Observer, active: Sequence[Any] = (), phase: str = "forward"
     ) -> None:
-        self.watch = watch
+        self.observer = observer
         self.phase = phase
         self.entries: list[Entry] = []
         self.active = {id(x) for x in active}
@@ -81,7 +82,7 @@ class Walk:
         """Run a function and take note of it."""
         kind = kind or Kind()
         if kind.custom:
-            self.watch.enter()
+            self.observer.enter()
         return self._note(fn, ins, list(fn(*ins)), name, place, kind)
 
     # --- one equation
@@ -98,7 +99,7 @@ class Walk:
         if inner is None:
             return self.apply(fn, ins, name_of(eqn), place, kind)
         # It has a rule of its own, by which it goes back as a whole.
-        self.watch.enter()
+        self.observer.enter()
         recording, self.recording = self.recording, False
         outs = self.run(inner.jaxpr, inner.consts, ins, place)
         self.recording = recording
@@ -107,15 +108,14 @@ class Walk:
     def _note(
         self, fn: Any, ins: Any, outs: Any, name: str, place: Any, kind: Kind
     ) -> list[Any]:
-        ins_seen, outs_seen = seen(ins, id, "x"), seen(outs, id, "y")
-        call = Call(
-            name, self.phase, place, ins_seen, outs_seen,
-            kind.elementwise, kind.selects, whole=kind.custom,
+        event = Event(
+            name, self.phase, place, operands(ins, id, "x"), operands(outs, id, "y"),
+            kind.elementwise, kind.selects, encloses=kind.custom,
         )  # fmt: skip
-        self.watch.saw(call)
+        self.observer.event(event)
         if self.recording and any(map(self.is_active, ins)):
             self.active.update(map(id, outs))
-            self.entries.append(Entry(fn, ins, outs, call, kind.custom))
+            self.entries.append(Entry(fn, ins, outs, event, kind.custom))
         return outs
 
     def _cond(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
@@ -152,3 +152,61 @@ class Walk:
             outs = body.out_avals[p["num_carry"] :]
             stacked = [jnp.zeros((0, *out.shape), out.dtype) for out in outs]
         return [*carry, *stacked]
+
+
+def gradients(walk: Walk, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+    """The gradients of the sum of ys by xs, None where there is none."""
+    cotangents: dict[int, Any] = {}
+    for y in filter(walk.is_active, ys):
+        _receive(walk, cotangents, y, jnp.ones_like(y), None)
+    for entry in reversed(walk.entries):
+        outs = [y for y in entry.outs if is_floating(y)]
+        if any(id(y) in cotangents for y in outs):
+            dys = [
+                cotangents[id(y)] if id(y) in cotangents else jnp.zeros_like(y)
+                for y in outs
+            ]
+            moved = [x for x in entry.ins if walk.is_active(x)]
+            for x, dx in zip(moved, _pulled(walk, entry, dys), strict=True):
+                _receive(walk, cotangents, x, dx, entry.event)
+    return [cotangents.get(id(x)) for x in xs]
+
+
+def _pulled(walk: Walk, entry: Entry, dys: list[Any]) -> list[Any]:
+    """The gradients of the active inputs of what was run."""
+    at = [i for i, x in enumerate(entry.ins) if walk.is_active(x)]
+
+    def pulled(xs: Sequence[Any], dys: list[Any]) -> Sequence[Any]:
+        def outputs(*xs: Any) -> list[Any]:
+            places = dict(zip(at, xs, strict=True))
+            ins = [places.get(i, x) for i, x in enumerate(entry.ins)]
+            return [y for y in entry.fn(*ins) if is_floating(y)]
+
+        return jax.vjp(outputs, *xs)[1](dys)
+
+    xs = [entry.ins[i] for i in at]
+    walk.observer.enter()
+    if entry.custom:  # its own rule is the user's: each line of it is seen
+        with lines_of_rules():
+            code = jax.make_jaxpr(pulled)(xs, dys)
+        inside = Walk(walk.observer, phase="backward")
+        dxs = inside.run(code.jaxpr, code.consts, [*xs, *dys], None)
+    else:
+        dxs = pulled(xs, dys)
+    ins = [*operands(dys, id, "dy"), *entry.event.inputs]
+    walk.observer.event(entry.event.backward(ins, operands(dxs, id, "dx")))
+    return list(dxs)
+
+
+def _receive(
+    walk: Walk, cotangents: dict[int, Any], x: Any, dx: Any, event: Event | None
+) -> None:
+    before = cotangents.get(id(x))
+    if before is not None:
+        ins = operands([before, dx], id, "dy")
+        dx = before + dx
+        place = event and event.place
+        outs = [Operand("dy", dx, id(dx))]
+        total = Event(SUM, "backward", place, ins, outs, elementwise=True)
+        walk.observer.event(total)
+    cotangents[id(x)] = dx
