@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 import gradsmith as gs
+from gradsmith.command.details.parts import looks
 from gradsmith.command.results import plain
-from gradsmith.report.closer import looks
 from gradsmith.tools.check.inputs import given
 
 EVIL = (
@@ -87,7 +87,16 @@ def result(op: Any, *args: Any, **more: Any) -> dict[str, Any]:
 
 def evil() -> dict[str, Any]:
     finding = dict.fromkeys(
-        ("what", "message", "argument", "output", "elements", "scenario", "repair"),
+        (
+            "title",
+            "what",
+            "message",
+            "argument",
+            "output",
+            "elements",
+            "scenario",
+            "repair",
+        ),
         EVIL,
     )
     look = {"what": EVIL, "scenario": EVIL, "verdict": "wrong", "resolution": None}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gradsmith.report import page_of, write
+from gradsmith.report.page import page_of, write
 from tests.report.browser import CONTRAST, chromium, preferring, resized, why_not
 from tests.report.sample import EVIL, evil, results
 

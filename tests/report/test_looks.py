@@ -7,10 +7,10 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.report.closer import looks, problem_for
-from gradsmith.report.plain import body_of
-from gradsmith.report.samples import samples
-from gradsmith.report.timing import timing
+from gradsmith.command.details.bodies import body_of
+from gradsmith.command.details.parts import looks, problem_for
+from gradsmith.command.details.samples import samples
+from gradsmith.command.details.timing import timing
 from gradsmith.tools.check.inputs import given
 from tests.report.sample import cube, product, twice_too_much
 
@@ -146,7 +146,7 @@ def test_one_part_that_fails_is_left_out_with_its_reason(monkeypatch):
     def fails(*_):
         raise ValueError("no luck\nat all")
 
-    monkeypatch.setattr("gradsmith.report.closer.timing", fails)
+    monkeypatch.setattr("gradsmith.command.details.parts.timing", fails)
     todo = looks(
         cube, given(cube, (X,), {}, seed=0)[0], framework=None, seed=0, thorough=False
     )
@@ -164,7 +164,7 @@ def test_the_audit_is_of_numbers_within_the_bounds_of_the_example():
 
     examples = gs.spec("n", low=0.0, high=1.0)
     found = looked(logit, examples)["audit"]()
-    assert found["domain"] == (0.0, 1.0)
+    assert found["domain"] == [0.0, 1.0]
     assert found["arguments"] == ("p",)
     assert found["value"]["max_ulp"] > 1000  # at 1/2
     assert len(found["value"]["curve"]["x"]) > 100

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from gradsmith.report import page_of, page_of_audits, render, write
+from gradsmith.report.page import page_of, page_of_audits, render, write
 from tests.report.sample import EVIL, Tree, audit, evil, failed, results
 
 
@@ -50,7 +50,7 @@ def test_everything_there_is_stands_in_the_details(tree):
         "Gradient against differences",
         "they agree at all",
         "value and gradient, eager; median of at least",
-        "What was looked at",
+        "Checks run",
         "Survival: 2 honoured",
         "The audit was left out: for a reason",
         "It was here:",

@@ -8,9 +8,14 @@ import re
 import numpy as np
 import pytest
 
-from gradsmith.report.plots import deviation_plot, gradient_plot, time_plot, ulp_plot
-from gradsmith.report.scales import MINUS, Linear, Log, Symlog, log_for, symlog_for
-from gradsmith.report.svg import HEIGHT, WIDTH
+from gradsmith.report.page.plots import (
+    deviation_plot,
+    gradient_plot,
+    time_plot,
+    ulp_plot,
+)
+from gradsmith.report.page.scales import MINUS, Linear, Log, Symlog, log_for, symlog_for
+from gradsmith.report.page.svg import HEIGHT, WIDTH
 from tests.report.sample import accuracy, audit, curve
 
 

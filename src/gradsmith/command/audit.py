@@ -151,7 +151,7 @@ def _write(
 
 
 def _write_page(file: str, auditing: Auditing, targets: str) -> None:
-    from ..report import page_of_audits, write
+    from ..report.page import page_of_audits, write
 
     audits = [result.report for result in auditing.results if result.report is not None]
     say_where(write(file, page_of_audits(audits, title=f"Accuracy of {targets}")))

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import GradsmithError
+from ..report.result import plain
 from .discovery import operations_in
 from .loading import load, named, own_traceback
-from .results import plain
 from .sources import sources_of
 
 

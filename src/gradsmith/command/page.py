@@ -19,7 +19,7 @@ def ready_for(option: str, file: str | None) -> None:
     folder = Path(file).resolve().parent
     if not folder.is_dir():
         raise click.UsageError(f"{option} {file}: there is no folder {folder}")
-    from ..report.render import require_jinja2
+    from ..report.page.render import require_jinja2
 
     try:
         require_jinja2()
@@ -29,7 +29,7 @@ def ready_for(option: str, file: str | None) -> None:
 
 def write_page(file: str, run: Run, seconds: float) -> None:
     """Write the page, and say where it is."""
-    from ..report import page_of, write
+    from ..report.page import page_of, write
 
     page = page_of(
         (result.as_dict() for result in run.results),

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from ..report.result import plain
 from ..tools.check.model import Verdict
 
 
@@ -53,17 +53,6 @@ class Result:
 
     def as_dict(self) -> dict[str, Any]:
         return plain(asdict(self))
-
-
-def plain(tree: Any) -> Any:
-    """Only what JSON knows: it has no infinities, and no numbers of NumPy's."""
-    if isinstance(tree, dict):
-        return {str(key): plain(value) for key, value in tree.items()}
-    if isinstance(tree, list | tuple):
-        return [plain(value) for value in tree]
-    if isinstance(tree, float):
-        return float(tree) if math.isfinite(tree) else str(tree)
-    return tree if tree is None or type(tree) in (bool, int, str) else str(tree)
 
 
 def exit_status(results: Iterable[Result], *, allow_inconclusive: bool) -> int:

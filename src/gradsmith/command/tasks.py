@@ -134,7 +134,7 @@ def _closely(
     task: Task, module: Any, checked: Result, tell: Callable[[str | Sofar], None]
 ) -> Result:
     """A result with more to it, on the inputs of the check (its first example)."""
-    from ..report.closer import looks
+    from .details.parts import looks
 
     op = named(module, task.name)
     args = () if examples_of(op) else _guessed(task, module).args

@@ -1,9 +1,4 @@
-"""The page: results of checks, survival and audits in one file, readable offline.
+"""How results are shown: one model, and one renderer each for terminal, notebook, page.
 
-write("report.html", page_of(results))            results of a run, as dicts
-write("report.html", page_of_audits(audits))      of audits alone
+What a result is made of is in `result`; JSON is its `to_json`.
 """
-
-from .render import page_of, page_of_audits, render, write
-
-__all__ = ["page_of", "page_of_audits", "render", "write"]

@@ -84,7 +84,7 @@ def test_json():
 
 def test_html_is_escaped():
     html = FOUND._repr_html_()
-    assert html.startswith("<table>")
+    assert "<table>" in html
     assert "&lt;no&gt; jvp" in html
 
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from dataclasses import dataclass, field
 
+from ...report.result import Document, Result
 from . import words
 
 Domain = tuple[float, float]
@@ -76,7 +75,7 @@ class Accuracy:
 
 
 @dataclass(frozen=True)
-class Audit:
+class Audit(Result):
     """The result of an audit. `gradient` is the worst of `gradients`, by arguments."""
 
     operation: str
@@ -107,24 +106,5 @@ class Audit:
         """
         return self.value.ok and (self.gradient.ok or not self.gradient.judged)
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it in dicts, lists, strings and numbers."""
-        return asdict(self)
-
-    def to_json(self) -> str:
-        """`as_dict` as a JSON text; what is infinite is null."""
-        return json.dumps(_finite(self.as_dict()), indent=2, ensure_ascii=False)
-
-    def __str__(self) -> str:
-        return words.text(self)
-
-    def _repr_html_(self) -> str:
-        return words.html(self)
-
-
-def _finite(x: Any) -> Any:
-    if isinstance(x, dict):
-        return {name: _finite(part) for name, part in x.items()}
-    if isinstance(x, (tuple, list)):
-        return [_finite(part) for part in x]
-    return None if isinstance(x, float) and x - x != 0 else x
+    def document(self) -> Document:
+        return words.document(self)

@@ -1,30 +1,25 @@
-"""An audit in words: as text for terminals, and as HTML for a notebook."""
+"""An audit in words."""
 
 from __future__ import annotations
 
-from html import escape
-from textwrap import wrap
 from typing import TYPE_CHECKING
+
+from ...report.result import BAD, GOOD, Document, Item, Table
 
 if TYPE_CHECKING:
     from .model import Accuracy, Audit
 
-WIDTH = 88
 LONG = 32  # of an input that is shown in the table
 COLUMNS = ("", "max ULP", "mean ULP", "mean bits", "> 4 ULP", "worst input")
 
 
-def text(report: Audit) -> str:
+def document(report: Audit) -> Document:
     """A headline, a row each for the value and the gradients, and what fails where."""
-    rows = table(report)
-    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
-    lines = [headline(report)]
-    for name, *numbers, worst in rows:
-        cells = [f"{x:>{w}}" for x, w in zip(numbers, widths[1:-1], strict=True)]
-        lines.append(f"  {name:<{widths[0]}}  {'  '.join(cells)}  {worst}".rstrip())
-    for mark, line in findings(report):
-        lines += _wrapped(f"{mark} {line}", 2)
-    return "\n".join(lines)
+    header, *rows = table(report)
+    numbers = tuple(range(1, len(COLUMNS) - 1))
+    items = [Item(mark, line) for mark, line in findings(report)]
+    blocks = (Table(header, tuple(rows), numbers), *items)
+    return Document(headline(report), blocks, GOOD if report.ok else BAD)
 
 
 def headline(report: Audit) -> str:
@@ -89,29 +84,3 @@ def findings(report: Audit) -> list[tuple[str, str]]:
 
 
 _UNDECIDED = "whose true values are not known: not judged"
-
-
-def _wrapped(line: str, indent: int) -> list[str]:
-    return wrap(
-        line, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * (indent + 2),
-        break_long_words=False, break_on_hyphens=False,
-    )  # fmt: skip
-
-
-def html(report: Audit) -> str:
-    """A heading, the figures, and what fails where."""
-    colour = "#1a7f37" if report.ok else "#cf222e"
-    head, *rows = table(report)
-    heads = "".join(f"<th scope='col'>{escape(cell)}</th>" for cell in head)
-    body = "".join(
-        f"<tr><th scope='row'>{escape(row[0])}</th>"
-        + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:])
-        + "</tr>"
-        for row in rows
-    )
-    items = "".join(f"<li>{m} {escape(line)}</li>" for m, line in findings(report))
-    return (
-        f"<div><b style='color:{colour}'>{escape(headline(report))}</b>"
-        f"<table><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-        f"{f'<ul>{items}</ul>' if items else ''}</div>"
-    )

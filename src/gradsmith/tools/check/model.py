@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from ...report.result import BAD, GOOD, OPEN, Block, Document, Fact, Item, Result
 
 
 class Verdict(StrEnum):
@@ -18,6 +19,10 @@ class Verdict(StrEnum):
     @property
     def symbol(self) -> str:
         return {"right": "✓", "wrong": "✗", "inconclusive": "?"}[self.value]
+
+    @property
+    def tone(self) -> str:
+        return {"right": GOOD, "wrong": BAD, "inconclusive": OPEN}[self.value]
 
 
 @dataclass(frozen=True)
@@ -41,6 +46,32 @@ class Finding:
     diagnosis: str | None = None
     repair: str | None = None
 
+    @property
+    def title(self) -> str:
+        """What is wrong, with which argument, on which inputs."""
+        places = [f"the gradient of {self.argument}" if self.argument else ""]
+        places.append(f"for {self.output}" if self.output else "")
+        places.append(f"with {self.scenario}" if self.scenario else "")
+        where = " ".join(filter(None, places))
+        if not where:
+            return self.what
+        return f"{self.what}{':' if self.argument else ''} {where}"
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """How it is wrong, where, by how much, and what to do."""
+        lines = self.message.splitlines()
+        if self.elements:
+            lines.append(f"where: {self.elements}")
+        if self.error is not None and self.noise is not None:
+            lines.append(
+                f"off by {self.error:.2g} of its size along random directions; "
+                f"rounding would explain {self.noise:.1g}"
+            )
+        if self.repair:
+            lines.append(f"repair: {self.repair}")
+        return tuple(lines)
+
 
 @dataclass(frozen=True)
 class Look:
@@ -57,7 +88,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Report:
+class Report(Result):
     """The result of `check`."""
 
     operation: str
@@ -76,20 +107,40 @@ class Report:
         """Whether the gradient is right; neither wrong nor inconclusive."""
         return self.verdict is Verdict.RIGHT
 
+    @property
+    def headline(self) -> str:
+        """The verdict in a line."""
+        seen = ""
+        if self.resolution is not None:
+            seen = f" (a relative error of {self.resolution:.0e} would have been seen)"
+        words = {
+            Verdict.RIGHT: f"the gradient is right{seen}",
+            Verdict.WRONG: "the gradient is wrong",
+            Verdict.INCONCLUSIVE: "inconclusive",
+        }
+        where = f"{self.operation} in {self.framework} {self.version}"
+        return f"{self.verdict.symbol} {where}: {words[self.verdict]}"
+
+    def document(self) -> Document:
+        blocks: list[Block] = [Item("✗", f.title, f.lines) for f in self.findings]
+        blocks += [Item("-", note) for note in self.notes]
+        blocks.append(Fact("checks run", f"{self._checks_run()}; seed {self.seed}"))
+        return Document(self.headline, tuple(blocks), self.verdict.tone)
+
+    def _checks_run(self) -> str:
+        """What was checked, each with the number of inputs."""
+        scenarios: dict[str, set[str]] = {}
+        for look in self.looks:
+            scenarios.setdefault(look.what, set()).add(look.scenario)
+        named = [
+            f"{what} on {len(each)} inputs" if len(each) > 1 else what
+            for what, each in scenarios.items()
+        ]
+        return ", ".join(named) or "none"
+
     def as_dict(self) -> dict[str, Any]:
-        """All of it in dicts, lists, strings and numbers."""
-        return {"ok": self.ok, **asdict(self)}
-
-    def to_json(self) -> str:
-        """`as_dict` as a JSON text."""
-        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False)
-
-    def __str__(self) -> str:
-        from .words import text
-
-        return text(self)
-
-    def _repr_html_(self) -> str:
-        from .words import html
-
-        return html(self)
+        """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
+        found = super().as_dict()
+        for finding, each in zip(self.findings, found["findings"], strict=True):
+            each |= {"title": finding.title, "lines": list(finding.lines)}
+        return found

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
+from html import escape
 from typing import NamedTuple
 
+from ...core.arrays import title_of
 from ...core.places import Place
-from . import words
+from ...report.notebook import html
+from ...report.result import Block, Document, Figure, Line, Result, Table
+from ..checkpoint.budget import words as size
+
+_MOST = 20  # lines that are shown
+_HEADER = ("kept", "share", "arrays", "operation", "line", "")
 
 
 class Kept(NamedTuple):
@@ -30,7 +38,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class MemoryReport:
+class MemoryReport(Result):
     """What a gradient keeps alive; `checkpointed` is what gs.checkpoint(fn) would."""
 
     function: str
@@ -55,19 +63,82 @@ class MemoryReport:
             found[(row.place and row.place.function) or "?"] += row.nbytes
         return dict(found.most_common())
 
-    def __str__(self) -> str:
-        return words.text(self)
+    @property
+    def ok(self) -> bool:
+        """True: nothing is wrong with keeping arrays."""
+        return True
 
-    def show(self) -> None:
-        """Print the table; with colours, if rich is installed."""
-        words.show(self)
+    def document(self) -> Document:
+        blocks: list[Block] = []
+        if self.rows:
+            blocks.append(
+                Table(_HEADER, tuple(map(self._cells, self.rows[:_MOST])), (0, 1, 2))
+            )
+        hidden = len(self.rows) - _MOST
+        blocks += [Line(f"... and {hidden} more lines")] if hidden > 0 else []
+        blocks += [Line(line, indent=0) for line in self._advice()]
+        return Document(self._headline(), tuple(blocks))
+
+    def _headline(self) -> str:
+        where = title_of(self.framework)
+        return (
+            f"The gradient of {self.function} in {where} keeps {size(self.total)} alive"
+        )
+
+    def _cells(self, row: Row) -> tuple[str, ...]:
+        share = row.nbytes / max(self.total, 1)
+        place = (
+            f"{os.path.relpath(row.place.file)}:{row.place.line}" if row.place else "?"
+        )
+        source = row.place.source if row.place else ""
+        return (
+            size(row.nbytes), f"{share:.0%}", str(row.arrays), row.operation, place,
+            source if len(source) < 50 else f"{source[:47]}...",
+        )  # fmt: skip
+
+    def _advice(self) -> list[str]:
+        """What checkpointing would save, as a whole and by function."""
+        lines = []
+        if self.saved > 0:
+            lines.append(
+                f"gs.checkpoint({self.function}) would keep {size(self.checkpointed)}: "
+                f"{size(self.saved)} less, for running it once more"
+            )
+        parts = self.by_function()
+        if len(parts) > 1:
+            told = ", ".join(f"{name} {size(n)}" for name, n in [*parts.items()][:5])
+            lines.append(f"by function: {told}")
+        return [*lines, *self.notes]
+
+    def _repr_html_(self) -> str:
+        document = self.document()
+        lines = [block for block in document.blocks if isinstance(block, Line)]
+        picture = Figure(self.svg())
+        return html(Document(document.headline, (picture, *lines)))
 
     def svg(self) -> str:
         """A plot of the lines that keep most, as the text of an SVG file."""
-        return words.svg(self)
-
-    def _repr_html_(self) -> str:
-        return words.html(self)
+        rows = self.rows[:_MOST]
+        largest = max((row.nbytes for row in rows), default=1) or 1
+        height = 34 + 24 * len(rows)
+        parts = [
+            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {height}" '
+            'font-family="sans-serif" font-size="12" fill="currentColor">',
+            f'<text x="4" y="18" font-weight="bold">{escape(self._headline())}</text>',
+        ]
+        for i, row in enumerate(rows):
+            y, width = 30 + 24 * i, 300 * row.nbytes / largest
+            place = ""
+            if row.place:
+                place = f"{os.path.basename(row.place.file)}:{row.place.line}"
+            label = f"{row.operation}  {place}"
+            parts += [
+                f'<rect x="4" y="{y}" width="{max(width, 1):.1f}" height="18" '
+                'fill="#4c78a8"/>',
+                f'<text x="{width + 10:.1f}" y="{y + 13}">{escape(size(row.nbytes))}  '
+                f"{escape(label)}</text>",
+            ]
+        return "\n".join([*parts, "</svg>"])
 
 
 def gathered(kept: Iterable[Kept]) -> tuple[Row, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 from ...core.places import Place
+from ...report.result import BAD, GOOD, Block, Code, Document, Fact, Item, Result
 from .values import Value
 
 
@@ -21,7 +20,7 @@ class Stop:
 
 
 @dataclass(frozen=True)
-class NanReport:
+class NanReport(Result):
     """The result of `find_nan`.
 
     `phase` says in which pass the NaN or inf was born: "forward" or "backward"; it is
@@ -54,30 +53,42 @@ class NanReport:
         """Whether the value and all gradients are finite."""
         return not self.found
 
-    def as_dict(self) -> dict[str, Any]:
-        """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
-        return {"ok": self.ok, **_written({**asdict(self)})}
+    def document(self) -> Document:
+        blocks: list[Block] = []
+        if self.where is not None:
+            within = f", in {self.where.function}" if self.where.function else ""
+            blocks.append(Code(f"{self.where}{within}", self.where.source))
+        blocks += [Fact(label, text) for label, text in self._facts() if text]
+        blocks += [Item("-", note) for note in self.notes]
+        start = f"{self.function} in {self.framework} {self.version}:"
+        if self.ok:
+            fine = f"✓ {start} the value and the gradients are finite"
+            return Document(fine, tuple(blocks), GOOD)
+        return Document(f"✗ {start} {self._birth()}", tuple(blocks), BAD)
 
-    def to_json(self) -> str:
-        """`as_dict` as a JSON text."""
-        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+    def _birth(self) -> str:
+        """What was born where, in a few words."""
+        kind = {"nan": "NaN", "inf": "inf"}[self.kind or "nan"]
+        if self.phase == "argument":
+            return f"{kind} was given, in {self.operation}"
+        if self.phase == "constant":
+            return f"{kind} came in as a constant, in {self.operation}"
+        if self.operation is None:
+            return f"{kind} in {', '.join(self.reaches)}"
+        of = "in"
+        if self.phase == "backward":
+            sums = self.operation.startswith("the sum")
+            of = "in the backward pass, in" if sums else "in the backward pass of"
+        return f"{kind} is born {of} {self.operation}"
 
-    def __str__(self) -> str:
-        from .words import text
-
-        return text(self)
-
-    def _repr_html_(self) -> str:
-        from .words import html
-
-        return html(self)
-
-
-def _written(x: Any) -> Any:
-    """JSON has no NaN, no inf and no complex numbers."""
-    if isinstance(x, dict):
-        return {key: _written(part) for key, part in x.items()}
-    if isinstance(x, (list, tuple)):
-        return [_written(part) for part in x]
-    odd = isinstance(x, complex) or (isinstance(x, float) and x - x != 0)
-    return str(x) if odd else x
+    def _facts(self) -> list[tuple[str, str]]:
+        """What there is to say, each with its label."""
+        given = self.phase in ("argument", "constant")
+        out = "; ".join(str(y) for y in self.outputs if y.indices)
+        return [
+            ("went in", "; ".join(str(x) for x in self.inputs if x.indices)),
+            ("came out", "" if given else out),
+            ("why", self.explanation),
+            ("repair", self.repair),
+            ("it reaches", ", ".join(self.reaches)),
+        ]

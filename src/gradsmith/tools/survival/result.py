@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
+from collections import Counter
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from . import table
+from ...report.result import BAD, GOOD, Block, Document, Fact, Line, Result, Table
+from ...report.terminal import aligned, text
 
 
 class Verdict(StrEnum):
@@ -49,7 +50,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Survival:
+class Survival(Result):
     """Where the rule of one operation is honoured, dropped or refused.
 
     `note` says what limits the findings, if anything does.
@@ -77,27 +78,29 @@ class Survival:
         """How many transformations had a verdict."""
         return sum(outcome.verdict == verdict for outcome in self.outcomes)
 
+    def document(self, *, width: int = 100) -> Document:
+        rows = [
+            (o.transformation, f"{o.verdict.symbol} {o.verdict}", o.detail)
+            for o in self.outcomes
+        ]
+        header = ("transformation", "verdict", "detail")
+        blocks: list[Block] = []
+        if rows:
+            blocks.append(Table(header, tuple(rows), width=width, titled=False))
+        blocks += [Fact("note", self.note)] if self.note else []
+        counts = Counter(outcome.verdict for outcome in self.outcomes)
+        words = [f"{n} {verdict}" for verdict, n in counts.items()]
+        blocks.append(Line(", ".join(words) or "nothing run"))
+        title = f"{self.operation} in {self.framework} {self.version}"
+        return Document(title, tuple(blocks), GOOD if self.ok else BAD)
+
     def table(self, *, width: int = 100) -> str:
         """The outcomes as aligned text; details are cut to the width."""
-        return table.text(self, width)
-
-    def as_dict(self) -> dict[str, Any]:
-        """All of it in dicts, lists and strings."""
-        return {"ok": self.ok, **asdict(self)}
-
-    def to_json(self) -> str:
-        """`as_dict` as a JSON text."""
-        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False)
-
-    def __str__(self) -> str:
-        return self.table()
-
-    def _repr_html_(self) -> str:
-        return table.html(self)
+        return text(self.document(width=width))
 
 
 @dataclass(frozen=True)
-class SurvivalTable:
+class SurvivalTable(Result):
     """Several operations side by side: a row for each transformation."""
 
     columns: tuple[tuple[str, Survival], ...]
@@ -116,20 +119,30 @@ class SurvivalTable:
         names = dict.fromkeys(name for column in found for name in column)
         return [(name, [column.get(name) for column in found]) for name in names]
 
+    def document(self) -> Document:
+        return Document("", (Table(*self._cells()),), GOOD if self.ok else BAD)
+
+    def __str__(self) -> str:
+        header, rows = self._cells()
+        lines = [*aligned([header, *rows])]
+        widths = [max(map(len, column)) for column in zip(header, *rows, strict=True)]
+        return "\n".join([lines[0], "  ".join("-" * w for w in widths), *lines[1:]])
+
     def markdown(self) -> str:
         """A Markdown table."""
-        return table.markdown(self)
+        header, rows = self._cells()
+        lines = [header, ("---",) * len(header), *rows]
+        escaped = [[cell.replace("|", r"\|") for cell in line] for line in lines]
+        return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
+
+    def _cells(self) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+        header = ("transformation", *(label for label, _ in self.columns))
+        rows = [
+            (name, *("" if v is None else f"{v.symbol} {v}" for v in verdicts))
+            for name, verdicts in self.rows()
+        ]
+        return header, tuple(rows)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in dicts, lists and strings, by column."""
         return {label: survival.as_dict() for label, survival in self.columns}
-
-    def to_json(self) -> str:
-        """`as_dict` as a JSON text."""
-        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False)
-
-    def __str__(self) -> str:
-        return table.beside(self)
-
-    def _repr_html_(self) -> str:
-        return table.beside_html(self)

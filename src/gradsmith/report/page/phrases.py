@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
-from .model import SYMBOLS, Entry, is_off
+from .entries import SYMBOLS, Entry, is_off
+from .figures import scientific
 from .scales import number
-from .words import scientific
 
 __all__ = ["is_off"]  # for the template, with all below
 
@@ -37,17 +37,6 @@ _KINDS = {
 def kind(word: str) -> str:
     """How a verdict is coloured."""
     return _KINDS.get(word, "plain")
-
-
-def title(finding: Mapping[str, Any]) -> str:
-    """What is wrong, with which argument, on which inputs."""
-    argument, output, scenario = (
-        finding[name] for name in ("argument", "output", "scenario")
-    )
-    parts = [f"the gradient of {argument}" if argument else ""]
-    parts += [f"for {output}" if output else "", f"with {scenario}" if scenario else ""]
-    where = " ".join(filter(None, parts))
-    return f"{finding['what']}: {where}" if where else finding["what"]
 
 
 def verdict(entry: Entry) -> str:

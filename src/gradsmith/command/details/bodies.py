@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import MethodType, SimpleNamespace
 from typing import Any
 
-from ..operations.info import of_operation
+from ...operations.info import of_operation
 
 Body = Callable[..., Any]
 

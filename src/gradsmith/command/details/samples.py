@@ -11,15 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from ..tools.check.beginning import smaller
-from ..tools.check.differences import Slope
-from ..tools.check.first import MANY, Ground
-from ..tools.check.flat import flat
-from ..tools.check.problem import Problem
-from ..tools.check.ready import ready
-from ..tools.check.session import Session
-from ..tools.check.triangles import mirrored
-from ..tools.survival.quiet import quiet
+from ...tools.check.beginning import smaller
+from ...tools.check.differences import Slope
+from ...tools.check.first import MANY, Ground
+from ...tools.check.flat import flat
+from ...tools.check.problem import Problem
+from ...tools.check.ready import ready
+from ...tools.check.session import Session
+from ...tools.check.triangles import mirrored
+from ...tools.survival.quiet import quiet
 
 CURVE = 72  # points of a curve beside the inputs themselves
 OWN = 48  # inputs that are shown at most

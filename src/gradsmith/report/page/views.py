@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from .model import LIMIT, Entry, Page, is_off
+from .entries import LIMIT, Entry, Page, is_off
+from .figures import NONE, plural, scientific, times, ulps
 from .scales import number
-from .words import NONE, plural, scientific, times, ulps
 
 FEW = 2  # inaccurate operations
 

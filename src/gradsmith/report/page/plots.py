@@ -6,9 +6,9 @@ import math
 from textwrap import shorten
 from typing import Any
 
+from .figures import seconds, ulps
 from .scales import linear_for, log_for, number, symlog_for
 from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, image, tag, words
-from .words import seconds, ulps
 
 LIMIT = 4.0  # ULP
 ROOM = 50  # letters beside which there is no room in a drawing

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from ..core import trees
-from ..tools.check.body import floating
-from ..tools.check.problem import Problem
-from ..tools.check.sizes import resized
-from ..tools.survival.quiet import quiet
-from .plain import body_of
+from ...core import trees
+from ...tools.check.body import floating
+from ...tools.check.problem import Problem
+from ...tools.check.sizes import resized
+from ...tools.survival.quiet import quiet
+from .bodies import body_of
 
 BUDGET = 0.4  # seconds for each size
 LEAST, MOST = 5, 300  # runs of each
@@ -128,7 +128,7 @@ def _direct(problem: Problem, call: Any) -> Any:
     args, kwargs = problem.inputs
     arrays = [x for x in trees.leaves(problem.inputs) if isinstance(x, np.ndarray)]
     if kwargs or len(arrays) != len(args) or len(args) != len(problem.moved):
-        from ..tools.check.body import Body
+        from ...tools.check.body import Body
 
         typed = list(zip(problem.names, problem.dtypes, strict=True))
         return Body(call, problem.kit, problem.inputs, typed, problem.held)

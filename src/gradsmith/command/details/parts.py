@@ -6,12 +6,12 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from ..core.errors import GradsmithError
-from ..operations.info import framework_for, prepared, subject_of
-from ..tools.check.inputs import Given
-from ..tools.check.kits import kit_for
-from ..tools.check.making import as_array, is_moved, problem_of
-from ..tools.check.problem import Problem
+from ...core.errors import GradsmithError
+from ...operations.info import framework_for, prepared, subject_of
+from ...tools.check.inputs import Given
+from ...tools.check.kits import kit_for
+from ...tools.check.making import as_array, is_moved, problem_of
+from ...tools.check.problem import Problem
 from .samples import is_elementwise, samples
 from .timing import timing
 
@@ -64,7 +64,7 @@ def problem_for(op: Any, given: Given, framework: str | None) -> Problem:
 
 
 def survived(op: Any, given: Given, framework: str | None) -> dict[str, Any]:
-    from ..tools.survival import survives
+    from ...tools.survival import survives
 
     return survives(op, *given.args, framework=framework, **given.kwargs).as_dict()
 
@@ -74,7 +74,7 @@ def audited(op: Any, given: Given, problem: Problem, seed: int) -> dict[str, Any
 
     An elementwise operation is one of numbers, whatever the shape of its example.
     """
-    from ..tools.audit.api import audit
+    from ...tools.audit.api import audit
 
     if given.kwargs:
         return {"skipped": "its inputs are given by name, which an audit does not take"}

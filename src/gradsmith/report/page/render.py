@@ -16,12 +16,12 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from .. import __version__
-from ..core.errors import GradsmithError
-from . import phrases, plots, views, words
-from .model import Page, entries_of, entries_of_audits
+from ... import __version__
+from ...core.errors import GradsmithError
+from . import figures, phrases, plots, views
+from .entries import Page, entries_of, entries_of_audits
 
-FOLDER = "page"
+FOLDER = "templates"
 
 
 def page_of(
@@ -86,7 +86,7 @@ def _environment() -> Any:
     environment.filters["coded"] = lambda text: coded(text, safe)
     for plot in ("ulp_plot", "gradient_plot", "deviation_plot", "time_plot"):
         environment.globals[plot] = _marked(getattr(plots, plot), safe)
-    environment.globals.update(views=views, phrases=phrases, words=words)
+    environment.globals.update(views=views, phrases=phrases, words=figures)
     return environment
 
 
@@ -120,7 +120,7 @@ def _marked(plot: Any, safe: Any) -> Any:
 
 
 def _text(name: str) -> str:
-    return files("gradsmith.report").joinpath(FOLDER, name).read_text(encoding="utf-8")
+    return files(__package__ or "").joinpath(FOLDER, name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

@@ -1,0 +1,1 @@
+"""What the page shows of an operation beside its check."""

@@ -1,0 +1,136 @@
+"""The one model of a result: a verdict, what there is to say, and the data behind it.
+
+Each tool's result derives from `Result` and says, by `document()`, what it has to say:
+a headline with its tone, then blocks. The renderers (`terminal`, `notebook`) know the
+blocks and none of the tools.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+GOOD, BAD, OPEN = "good", "bad", "open"  # tones; "" is none of them
+
+
+@dataclass(frozen=True)
+class Item:
+    """A line with a mark before it ("✗", "-", or a word), and lines that belong to it.
+
+    Lines that start with spaces are laid out by their author and stay as they are.
+    """
+
+    mark: str
+    text: str
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something to know, with its label."""
+
+    label: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Code:
+    """A line of the user's code, and where it is."""
+
+    place: str
+    source: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells in columns; `right` are those of numbers. Lines are cut to `width`."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    right: tuple[int, ...] = ()
+    width: int | None = None
+    titled: bool = True  # whether the header is shown as text
+
+
+@dataclass(frozen=True)
+class Line:
+    """A sentence; at the margin, or indented like the other blocks."""
+
+    text: str
+    indent: int = 2
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture, as the text of an SVG file, for renderers that show pictures."""
+
+    svg: str
+
+
+Block = Item | Fact | Code | Table | Line | Figure
+
+
+@dataclass(frozen=True)
+class Document:
+    """What a result says."""
+
+    headline: str
+    blocks: tuple[Block, ...] = ()
+    tone: str = ""
+
+
+class Result:
+    """What every result can do: `ok`, as data, as text, in a notebook."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether all is well."""
+        raise NotImplementedError
+
+    def document(self) -> Document:
+        """What the result says, for every renderer."""
+        raise NotImplementedError
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
+        fields: Any = self
+        return {"ok": self.ok, **plain(asdict(fields))}
+
+    def to_json(self) -> str:
+        """`as_dict` as a JSON text."""
+        return json.dumps(self.as_dict(), indent=2, ensure_ascii=False, allow_nan=False)
+
+    def show(self) -> None:
+        """Print the result; with colours, if rich is installed."""
+        from .terminal import show
+
+        show(self.document())
+
+    def __str__(self) -> str:
+        from .terminal import text
+
+        return text(self.document())
+
+    def _repr_html_(self) -> str:
+        from .notebook import html
+
+        return html(self.document())
+
+
+def plain(tree: Any) -> Any:
+    """Only what JSON knows: it has no infinities, and no numbers of NumPy's.
+
+    >>> plain({"x": (1.5, float("inf")), 2: None})
+    {'x': [1.5, 'inf'], '2': None}
+    """
+    if isinstance(tree, dict):
+        return {str(key): plain(value) for key, value in tree.items()}
+    if isinstance(tree, list | tuple):
+        return [plain(value) for value in tree]
+    if isinstance(tree, float):
+        return float(tree) if math.isfinite(tree) else str(float(tree))
+    if isinstance(tree, str):
+        return str(tree)
+    return tree if tree is None or type(tree) in (bool, int) else str(tree)
