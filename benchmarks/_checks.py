@@ -13,7 +13,7 @@ import numpy as np
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from benchmarks._peers import load
-from gradsmith.operations.info import subject_of
+from gradsmith.tools._inputs import info_of
 from gradsmith.tools.check.kits import kit_for
 
 # --- operations ----------------------------------------------------------------------
@@ -99,7 +99,7 @@ def _import(framework: str) -> None:
         load(framework)
     gs.check  # noqa: B018
     kit_for(framework)
-    subject_of(elementwise(), framework)
+    info_of(elementwise(), framework)
 
 
 def _seconds(call: Callable[[], None]) -> float:

@@ -7,10 +7,10 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.command.details.bodies import body_of
 from gradsmith.command.details.parts import looks, problem_for
 from gradsmith.command.details.samples import samples
 from gradsmith.command.details.timing import timing
+from gradsmith.tools._inputs import info_of
 from gradsmith.tools.check.inputs import given
 from tests.report.sample import cube, product, twice_too_much
 
@@ -135,11 +135,11 @@ def test_bodies_of_native_operations():
     def triple(x):
         return 3 * x, lambda dy: 3 * dy
 
-    assert body_of(Cube.apply)(2.0) == 8.0
-    assert body_of(Square.apply)(3.0) == 9.0
-    assert body_of(double)(2.0) == 4.0
-    assert float(body_of(triple)(2.0)) == 6.0
-    assert body_of(np.sin) is None
+    assert info_of(Cube.apply, "torch").body(2.0) == 8.0
+    assert info_of(Square.apply, "torch").body(3.0) == 9.0
+    assert info_of(double, "jax").body(2.0) == 4.0
+    assert float(info_of(triple, "tensorflow").body(2.0)) == 6.0
+    assert info_of(np.sin, "numpy").body is None
 
 
 def test_one_part_that_fails_is_left_out_with_its_reason(monkeypatch):

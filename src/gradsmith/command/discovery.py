@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Iterator
 from types import ModuleType
 from typing import Any
 
-from ..operations.info import Subject, framework_of_native, subject_of
+from ..operations.info import OperationInfo
 from ..operations.operation import Operation
-
-_NATIVES = ("tensorflow", "jax", "torch")
+from ..tools._inputs import framework_of_native, info_of
 
 
 def operations_in(module: ModuleType) -> dict[str, Any]:
@@ -46,28 +44,19 @@ def is_defined_in(value: Any, module: str) -> bool:
         return any(_module_of(part) == module for part in parts)
     if isinstance(value, ModuleType) or not callable(value):
         return False
-    if inspect.isclass(value) and not _has_forward(value):
-        return False
-    subject = _native(value)
-    # One without a rule of its own (a forward-only custom_op) has nothing to check.
-    return subject is not None and bool(subject.altered) and subject.module == module
-
-
-def _has_forward(cls: type) -> bool:
-    """Whether a class may be a Function of PyTorch's that is not merely a base."""
-    home = _module_of(getattr(cls, "forward", None))
-    return home is not None and not home.startswith("torch.")
+    info = _native(value)
+    # One without a rule of its own (an operation without backward, a mere base class)
+    # has nothing to check.
+    return info is not None and bool(info.altered) and info.module == module
 
 
 def _module_of(value: Any) -> str | None:
     return None if value is None else getattr(value, "__module__", None)
 
 
-def _native(value: Any) -> Subject | None:
+def _native(value: Any) -> OperationInfo | None:
     """What is known of a framework's own operation."""
     if inspect.ismethod(value) and value.__name__ == "apply":
         return None  # of a class that is found itself
-    if not any(name in sys.modules for name in _NATIVES):
-        return None
     name = framework_of_native(value)
-    return None if name is None else subject_of(value, name)
+    return None if name is None else info_of(value, name)

@@ -10,14 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import GradsmithError
-from ..operations.info import (
-    Subject,
-    framework_for,
-    is_floating,
-    of_operation,
-    subject_of,
-)
+from ..operations.info import OperationInfo, is_floating, of_operation
 from ..operations.spec import spec
+from ..tools._inputs import framework_for, info_of
 from ..tools.check.inputs import from_specs
 from ..tools.check.kits import kit_for
 from ..tools.check.making import problem_of
@@ -66,11 +61,11 @@ def guess(op: Any, framework: str | None, seed: int, owner: Any = None) -> Guess
     `owner` is the class of a method.
     """
     name = framework_for(op, (), framework, caller="check()")
-    subject, kit = subject_of(op, name), kit_for(name)
+    info, kit = info_of(op, name), kit_for(name)
     first: BaseException | None = None
     ranked: list[tuple[int, Guess]] = []
-    for each in _candidates(op, subject, seed, owner):
-        problem = problem_of(subject, kit, name, each.args, {})
+    for each in _candidates(op, info, seed, owner):
+        problem = problem_of(info, kit, name, each.args, {})
         try:
             rank = _rank(problem)
         except Exception as error:
@@ -81,7 +76,7 @@ def guess(op: Any, framework: str | None, seed: int, owner: Any = None) -> Guess
         ranked.append((rank, each))
     if not ranked:
         assert first is not None
-        raise NoGuessError(op, subject.name, first) from first
+        raise NoGuessError(op, info.name, first) from first
     return min(ranked, key=lambda pair: pair[0])[1]
 
 
@@ -98,16 +93,16 @@ def _rank(problem: Problem) -> int:
     return 0
 
 
-def _candidates(op: Any, subject: Subject, seed: int, owner: Any) -> Iterator[Guess]:
-    parameters = _required(subject.signature)
+def _candidates(op: Any, info: OperationInfo, seed: int, owner: Any) -> Iterator[Guess]:
+    parameters = _required(info.signature)
     fixed = [_NUMBERS.get(_annotation(p)) for p in parameters]
     if owner is not None and parameters and parameters[0].name == "self":
-        fixed[0] = _instance(op, owner, subject.name)
+        fixed[0] = _instance(op, owner, info.name)
     places = [i for i, x in enumerate(fixed) if x is None]
     places = places or [i for i, x in enumerate(fixed) if isinstance(x, float)]
     if not places:
         raise GradsmithError(
-            f"{subject.name!r} takes no floating numbers, as far as its signature says "
+            f"{info.name!r} takes no floating numbers, as far as its signature says "
             "it, so that there is nothing to differentiate by"
         )
     for shapes in _SHAPES:

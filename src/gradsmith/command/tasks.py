@@ -9,7 +9,8 @@ from typing import Any
 from ..core.arrays import FRAMEWORKS, title_of
 from ..core.errors import GradientContractError, GradsmithError
 from ..operations.examples import examples_of
-from ..operations.info import framework_of_native, of_operation
+from ..operations.info import of_operation
+from ..tools._inputs import framework_of_native
 from ..tools.check import check
 from ..tools.check.inputs import given
 from ..tools.check.model import Report

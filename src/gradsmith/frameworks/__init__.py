@@ -28,6 +28,7 @@ ROWS = (
         example="tf.convert_to_tensor(x)",
         oldest=(2, 18),
         install="tensorflow-cpu",
+        custom_gradients=("tf.custom_gradient",),
         early=("tensorflow",),
     ),
     Framework(
@@ -37,6 +38,7 @@ ROWS = (
         example="jnp.asarray(x)",
         roots=("jaxlib",),
         oldest=(0, 10),
+        custom_gradients=("jax.custom_vjp", "jax.custom_jvp"),
         early=("jax",),
     ),
     Framework(
@@ -45,6 +47,10 @@ ROWS = (
         arrays="Tensor fx.Proxy",
         example="torch.as_tensor(x)",
         oldest=(2, 7),
+        custom_gradients=(
+            "a torch.autograd.Function (the class, or its apply)",
+            "a torch.library.custom_op",
+        ),
         early=("torch._dynamo",),
     ),
 )

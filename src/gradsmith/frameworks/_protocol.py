@@ -14,7 +14,7 @@ tangents of arguments.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from operator import attrgetter
@@ -24,6 +24,7 @@ import numpy as np
 
 from ..core.cotangent import Spec
 from ..core.errors import GradsmithError, UnsupportedOperationError
+from ..operations.info import OperationInfo
 from ..operations.parameters import Bound
 
 if TYPE_CHECKING:
@@ -86,6 +87,31 @@ class Arrays(Protocol):
         """The first element of x everywhere, with strides of 0 where there are any.
 
         Where there are no layouts, x.
+        """
+        ...
+
+
+class Natives(Protocol):
+    """`natives`: the framework's own functions and custom gradients."""
+
+    axis: str  # how its functions call NumPy's `axis`
+    # By name, the options of its functions that are not what they usually are.
+    defaults: Mapping[str, Mapping[str, Any]]
+    sums_gradients: bool  # it sums a gradient that was not summed where x was broadcast
+
+    def info_of(self, op: Any) -> OperationInfo | None:
+        """What is known of a custom gradient of its own; None for anything else.
+
+        Also of a callable object that holds parameters: as a function of these, too.
+        """
+        ...
+
+    def gradients_in(
+        self, info: OperationInfo, args: Any, kwargs: Any, returned: Any
+    ) -> Iterable[tuple[str, Any]]:
+        """Each gradient in what a rule returned, by the name of its argument.
+
+        Raises `_natives.StructureError` if there are too many or too few.
         """
         ...
 
@@ -156,11 +182,13 @@ class Framework:
     roots : the packages whose classes its arrays are of, beside `module`
     oldest : the oldest release whose interfaces the folder uses
     install : what `pip install` is given
+    custom_gradients : how messages call its own means of custom gradients
     early : modules; once somebody imports one, the part `early` is loaded
     cannot : for a part that is not there, the words that say so
     """
 
     arrays: Arrays
+    natives: Natives
     call: Calls
     observe: Observe
 
@@ -176,6 +204,7 @@ class Framework:
         roots: tuple[str, ...] = (),
         oldest: tuple[int, ...] = (),
         install: str = "",
+        custom_gradients: tuple[str, ...] = (),
         early: tuple[str, ...] = (),
         cannot: Mapping[str, str] | None = None,
     ) -> None:
@@ -187,6 +216,7 @@ class Framework:
         self.package = package or f"{__package__}.{name}"
         self.oldest = oldest
         self.install = install or name
+        self.custom_gradients = custom_gradients
         self.loads_with = early
         self.cannot = dict(cannot or {})
         self._arrays = arrays.split()

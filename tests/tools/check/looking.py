@@ -8,7 +8,7 @@ import numpy as np
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.operations.info import framework_for, prepared, subject_of
+from gradsmith.tools._inputs import framework_for, info_of, prepared
 from gradsmith.tools.check.kits import kit_for
 from gradsmith.tools.check.making import as_array, problem_of
 from gradsmith.tools.check.session import Session
@@ -22,9 +22,9 @@ def looked(
 ) -> Session:
     """The session after one look at an operation in float64."""
     name = framework_for(op, (inputs, {}), framework, caller="check()")
-    subject = subject_of(op, name)
+    info = info_of(op, name)
     args, kwargs = prepared((inputs, {}), as_array, caller="check()")
-    problem = problem_of(subject, kit_for(name), name, args, kwargs)
+    problem = problem_of(info, kit_for(name), name, args, kwargs)
     session = Session(problem, seed)
     look(session, problem.in_dtype("float64"))
     return session

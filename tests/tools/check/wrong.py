@@ -9,7 +9,7 @@ import numpy as np
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.operations.info import subject_of
+from gradsmith.tools._inputs import info_of
 from gradsmith.tools.check.comparison import Test
 from gradsmith.tools.check.diagnosis import Explanation, explain
 from gradsmith.tools.check.first import Ground
@@ -48,7 +48,7 @@ def compared(
 ) -> tuple[Ground, Test, Session]:
     """A comparison that comes out wrong, with all that explaining it takes."""
     kit = kit_for(framework)
-    problem = problem_of(subject_of(op, framework), kit, framework, xs, {})
+    problem = problem_of(info_of(op, framework), kit, framework, xs, {})
     session = Session(problem.in_dtype("float64"), seed)
     ground = Ground(flat(session.problem), session.random("given"))
     return ground, first_wrong(ground, argument), session

@@ -7,7 +7,7 @@ from math import inf
 from typing import Any
 
 from ...core.errors import GradsmithError
-from ...operations.info import framework_for, prepared, subject_of
+from ...tools._inputs import framework_for, info_of, prepared
 from ...tools.check.inputs import Given
 from ...tools.check.kits import kit_for
 from ...tools.check.making import as_array, is_moved, problem_of
@@ -57,10 +57,10 @@ def problem_for(op: Any, given: Given, framework: str | None) -> Problem:
     """The operation on the arrays that it is looked at with."""
     inputs = given.args, given.kwargs
     name = framework_for(op, inputs, framework, caller="report")
-    kit, subject = kit_for(name), subject_of(op, name)
-    inputs = given.args, {**(subject.captured or {}), **given.kwargs}
-    args, kwargs = prepared(inputs, as_array, caller=f"report on {subject.name}")
-    return problem_of(subject, kit, name, args, kwargs, bounds=given.bounds)
+    kit, info = kit_for(name), info_of(op, name)
+    inputs = given.args, {**(info.captured or {}), **given.kwargs}
+    args, kwargs = prepared(inputs, as_array, caller=f"report on {info.name}")
+    return problem_of(info, kit, name, args, kwargs, bounds=given.bounds)
 
 
 def survived(op: Any, given: Given, framework: str | None) -> dict[str, Any]:

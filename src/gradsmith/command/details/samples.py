@@ -46,9 +46,9 @@ def samples(given: Problem, seed: int) -> dict[str, Any]:
 
 
 def _note(problem: Problem) -> str:
-    if problem.subject.surrogate is not None:
+    if problem.info.surrogate is not None:
         return "a surrogate on purpose: the two are not meant to agree"
-    if not problem.subject.linear:
+    if not problem.info.linear:
         return "not linear in dy, so that it is no derivative"
     return ""
 

@@ -14,7 +14,6 @@ from ...tools.check.body import floating
 from ...tools.check.problem import Problem
 from ...tools.check.sizes import resized
 from ...tools.survival.quiet import quiet
-from .bodies import body_of
 
 BUDGET = 0.4  # seconds for each size
 LEAST, MOST = 5, 300  # runs of each
@@ -41,7 +40,7 @@ def timing(problem: Problem) -> dict[str, Any]:
 
 def _body(problem: Problem) -> tuple[Any, str]:
     """The body if autodiff differentiates it, else why not."""
-    body = body_of(problem.subject.call)
+    body = problem.info.body
     if body is None:
         return None, "its body is not known, or is not traced: no autodiff beside it"
     try:
@@ -69,14 +68,14 @@ def _sizes(problem: Problem) -> Iterator[Problem]:
 
 def _runs(problem: Problem) -> bool:
     try:
-        _run(problem, problem.subject.call)()
+        _run(problem, problem.info.call)()
     except Exception:
         return False
     return True
 
 
 def _measured(problem: Problem, body: Any) -> dict[str, Any]:
-    runs = [_run(problem, problem.subject.call)]
+    runs = [_run(problem, problem.info.call)]
     if body is not None:
         runs.append(_run(problem, body))
     times = _in_turns(runs)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 from torch._guards import TracingContext
+from torch._library.custom_ops import OPDEFS, CustomOpDef
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
 
@@ -65,3 +66,13 @@ def vjp(fn: Any, *xs: Any) -> tuple[Any, Any]:
     """The value of a function and its pullback."""
     found: Any = torch.func.vjp(fn, *xs)
     return found
+
+
+def is_operator(op: Any) -> bool:
+    """Whether it is of `torch.ops`."""
+    return isinstance(op, torch._ops.OpOverload | torch._ops.OpOverloadPacket)
+
+
+def custom_op_of(op: Any) -> CustomOpDef | None:
+    """The custom_op behind `torch.ops.library.name`, if there is one."""
+    return OPDEFS.get(getattr(op, "_qualified_op_name", None) or op.name())

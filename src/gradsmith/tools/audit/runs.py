@@ -14,7 +14,7 @@ import numpy as np
 from ...core.arrays import title_of
 from ...core.errors import GradsmithError, annotate
 from ...core.transforms import vjp
-from ...operations.info import module_for
+from .._inputs import module_for
 from ..check.kits import kit_for
 from .formats import Format
 from .judged import declared

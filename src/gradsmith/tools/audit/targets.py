@@ -13,13 +13,8 @@ import numpy as np
 
 from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError
-from ...operations.info import (
-    framework_for,
-    name_of,
-    of_operation,
-    signature_of,
-    subject_of,
-)
+from ...operations.info import name_of, of_operation, signature_of
+from .._inputs import framework_for, info_of
 from .names import described, reference_for
 from .references import Special
 
@@ -55,11 +50,11 @@ def target_of(
         own = _framework_used(plain)
     if reference is not None and not callable(reference):
         raise GradsmithError(f"reference={reference!r} is no function")
-    subject = subject_of(plain, own)
-    target = Target(op, _call(op, plain, subject), own, _short(subject.name), (), op)
-    target = target.having(surrogate=subject.surrogate)
+    info = info_of(plain, own)
+    target = Target(op, _call(op, plain, info), own, _short(info.name), (), op)
+    target = target.having(surrogate=info.surrogate)
     if reference is None and own != "numpy" and of_operation(plain) is None:
-        reference = _by_name(plain, subject.name, own, options)
+        reference = _by_name(plain, info.name, own, options)
         note = f"the true function is found by its name: {described(reference)}"
         target = target.having(notes=(note,), native=True)
     true = op if reference is None else reference
@@ -69,8 +64,8 @@ def target_of(
     return target.having(reference=true, arguments=arguments)
 
 
-def _call(op: Any, plain: Any, subject: Any) -> Any:
-    return subject.call if op is plain else op
+def _call(op: Any, plain: Any, info: Any) -> Any:
+    return info.call if op is plain else op
 
 
 def _without_options(op: Any) -> tuple[Any, dict[str, Any]]:

@@ -10,7 +10,8 @@ from typing import Any
 
 from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError, annotate
-from ...operations.info import framework_for, of_operation, prepared, subject_of
+from ...operations.info import of_operation
+from .._inputs import framework_for, info_of, prepared
 from .inputs import Given, given
 from .kits import kit_for
 from .making import as_array, problem_of
@@ -81,10 +82,10 @@ def _check_one(
     inputs = given.args, given.kwargs
     name = framework_for(op, inputs, framework, caller="check()")
     kit = kit_for(name)
-    subject = subject_of(op, name)
-    inputs = given.args, {**(subject.captured or {}), **given.kwargs}
-    args, kwargs = prepared(inputs, as_array, caller=f"check({subject.name})")
-    problem = problem_of(subject, kit, name, args, kwargs, bounds=given.bounds)
+    info = info_of(op, name)
+    inputs = given.args, {**(info.captured or {}), **given.kwargs}
+    args, kwargs = prepared(inputs, as_array, caller=f"check({info.name})")
+    problem = problem_of(info, kit, name, args, kwargs, bounds=given.bounds)
     session = Session(problem, seed)
     with ExitStack() as stack:
         if given.name:
@@ -93,7 +94,7 @@ def _check_one(
             stack.enter_context(_in_numpy())
         run(session, thorough=thorough)
     return Report(
-        subject.name,
+        info.name,
         title_of(name),
         kit.version,
         session.verdict,

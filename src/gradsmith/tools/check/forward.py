@@ -25,7 +25,7 @@ LOST = 4096.0  # units that one mode loses: 1000 of PyTorch's logcumsumexp
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Do the two modes agree? A mode that is refused is noted."""
-    if not problem.subject.linear:
+    if not problem.info.linear:
         return
     probe = Probe(flat(problem), session.random(f"forward {scenario}"))
     if not (probe.x.size and probe.y.size and np.all(np.isfinite(probe.g))):
@@ -54,8 +54,8 @@ def _has_rule(problem: Problem) -> bool:
 
     PyTorch's custom_op has not, and gives no tangent without a word.
     """
-    subject = problem.subject
-    return subject.own_forward or hasattr(subject.call, "defjvp")
+    info = problem.info
+    return info.own_forward or not info.reverse
 
 
 class Probe:

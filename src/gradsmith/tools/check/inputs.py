@@ -18,7 +18,8 @@ from ...core.arrays import is_array
 from ...core.cotangent import Spec
 from ...core.errors import GradsmithError, annotate
 from ...operations.examples import Example, examples_of
-from ...operations.info import is_floating, name_of, require_operation
+from ...operations.info import is_floating, name_of
+from .._inputs import require_operation
 from .bounds import Bounds
 
 EDGE = 1 / 8  # how far from a bound values stay, so that differences stay inside

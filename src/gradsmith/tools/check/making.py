@@ -9,13 +9,13 @@ import numpy as np
 
 from ...core import trees
 from ...core.arrays import is_array
-from ...operations.info import Subject, is_floating, positional
+from ...operations.info import OperationInfo, is_floating, positional
 from .bounds import Bounds
 from .problem import Problem
 
 
 def problem_of(
-    subject: Subject,
+    info: OperationInfo,
     kit: Any,
     framework: str,
     args: Any,
@@ -23,7 +23,7 @@ def problem_of(
     bounds: tuple[Bounds, ...] = (),
 ) -> Problem:
     """The problem of an operation, called with these arrays of its framework."""
-    named = [(name, x) for name, x in _named(subject, args, kwargs) if is_moved(x)]
+    named = [(name, x) for name, x in _named(info, args, kwargs) if is_moved(x)]
 
     def leaf(x: Any) -> Any:
         if not _holds_numbers(x):
@@ -31,10 +31,10 @@ def problem_of(
         return np.array(x) if isinstance(x, np.ndarray) else kit.numpy(x)
 
     return Problem(
-        subject,
+        info,
         kit,
         framework,
-        subject.call,
+        info.call,
         trees.map(leaf, (tuple(args), dict(kwargs))),
         tuple(name for name, _ in named),
         tuple(_dtype_name(x, kit) for _, x in named),
@@ -42,8 +42,8 @@ def problem_of(
     )
 
 
-def _named(subject: Subject, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
-    names = positional(subject, args)
+def _named(info: OperationInfo, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+    names = positional(info, args)
     pairs = [*zip(names, args, strict=False), *kwargs.items()]
     return [leaf for name, x in pairs for leaf in trees.leaves_with_names(x, name)]
 

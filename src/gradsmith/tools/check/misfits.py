@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.arrays import FRAMEWORKS
 from ...operations.contract.leaves import MisfitError, checked
 from .answers import Answer
 from .first import Ground
@@ -40,8 +41,12 @@ def _is_missing_sum(answer: Answer) -> bool:
 def _missing_sum(problem: Problem, answer: Answer, scenario: str) -> Finding:
     name, got = answer.name, tuple(answer.gradient.shape)
     hidden = ""
-    if problem.framework == "torch":
-        hidden = "\nPyTorch sums it for you, which hides that the formula is wrong"
+    framework = FRAMEWORKS[problem.framework]
+    if framework.natives.sums_gradients:
+        hidden = (
+            f"\n{framework.title} sums it for you, which hides that the formula is "
+        )
+        hidden += "wrong"
     return Finding(
         "shape",
         f"the gradient was not summed over the axes along which {name} was broadcast: "
@@ -55,7 +60,7 @@ def _missing_sum(problem: Problem, answer: Answer, scenario: str) -> Finding:
 
 def matters(session: Session, problem: Problem, name: str) -> bool:
     """Whether the outputs change with an argument, by differences, twice."""
-    if problem.subject.surrogate is not None:
+    if problem.info.surrogate is not None:
         return False
     ground = Ground(flat(problem.in_dtype("float64")), session.random("none"))
     part = next(p for p in ground.flat.arguments.parts if p.name == name)

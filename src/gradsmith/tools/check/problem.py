@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
-from ...operations.info import Subject, is_floating
+from ...operations.info import OperationInfo, is_floating
 from .body import Body
 from .bounds import Bounds, within
 from .linear import Arrays, Gradients, Linear, wide
@@ -26,7 +26,7 @@ from .linear import Arrays, Gradients, Linear, wide
 class Problem:
     """An operation, with all that doesn't change while it is checked."""
 
-    subject: Subject
+    info: OperationInfo
     kit: Any
     framework: str
     call: Callable[..., Any]  # the operation, or an altered copy of it
@@ -166,8 +166,8 @@ class Problem:
     @contextmanager
     def altered(self, around: Any) -> Any:
         """The problem of a copy whose rule is the one that `around` gives."""
-        assert self.subject.altered is not None
-        with self.subject.altered(around) as call:
+        assert self.info.altered is not None
+        with self.info.altered(around) as call:
             yield replace(self, call=call)
 
 

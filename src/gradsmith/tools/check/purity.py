@@ -96,7 +96,7 @@ def _look_again(
     again = second.numpy(second.ys)
     if not all(map(_same, again, ys)):
         raise RandomOperationError(
-            f"{first.problem.subject.name} gives another value each time it is called "
+            f"{first.problem.info.name} gives another value each time it is called "
             "with the same arguments: it is random. Give it a seed or a generator (as "
             "an argument, or fixed inside) so that its gradient can be checked"
         )

@@ -1,7 +1,7 @@
 """The raw backward: what the rule itself returns, before the framework repairs it.
 
-PyTorch sums a gradient that was not summed and casts one of another dtype, TensorFlow
-takes any shape, JAX any dtype. A recorder in the place of the rule sees what it gave.
+Frameworks sum a gradient that was not summed, cast one of another dtype, or take any
+shape. A recorder in the place of the rule sees what it gave.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import numpy as np
 
 from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradientContractError
+from ...frameworks._natives import StructureError
 from ...operations.info import of_operation
-from .answers import StructureError, answers
+from .answers import answers
 from .misfits import WHAT, matters, misfit_of, wrong_none
 from .model import Finding, Verdict
 from .native import context, evaluated, given
@@ -27,7 +28,7 @@ from .session import Session
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Each gradient against its argument, in the dtypes given and in the other one."""
-    if problem.subject.altered is None:
+    if problem.info.altered is None:
         return
     FRAMEWORKS[problem.framework].part("call")  # it describes the arrays
     for each in _in_two_dtypes(problem):
@@ -133,5 +134,4 @@ def _misfits(
 
 def _is_reverse(problem: Problem) -> bool:
     """Whether the rule is a framework's own, and gives gradients, not tangents."""
-    call = problem.subject.call
-    return of_operation(call) is None and not hasattr(call, "defjvp")
+    return of_operation(problem.info.call) is None and problem.info.reverse

@@ -25,7 +25,7 @@ def ready(session: Session) -> Problem | None:
     operation or its rule raises on the inputs given passes through.
     """
     given = session.problem
-    name = given.subject.name
+    name = given.info.name
     with annotate(f"raised by {name} itself, called with the given inputs"):
         ys, computed = given.computed()
         again = given.value(given.xs)
@@ -125,7 +125,7 @@ def _differentiable(session: Session, problem: Problem) -> Problem | None:
 
 
 def _pull(problem: Problem) -> None:
-    with annotate(f"raised when {problem.subject.name} was differentiated"):
+    with annotate(f"raised when {problem.info.name} was differentiated"):
         linear = problem.linear(problem.xs)
         linear.pull([np.ones_like(y) for y in linear.ys])
 

@@ -28,7 +28,7 @@ from .sizes import emptied
 
 def run(session: Session, *, thorough: bool) -> None:
     """Look at everything, on the inputs given and on others like them."""
-    progress = Progress("check", session.problem.subject.name)
+    progress = Progress("check", session.problem.info.name)
     try:
         with quiet(), np.errstate(all="ignore"):
             with _threads(session.problem):
@@ -58,9 +58,9 @@ def _look(session: Session, given: Problem, progress: Progress, thorough: bool) 
             what.look(session, problem, where)
             if session.has_found("contract", "shape"):
                 return  # there is no gradient to look at
-    if problem.subject.surrogate is not None:
-        session.note(f"a surrogate on purpose: {problem.subject.surrogate}")
-    elif not problem.subject.linear:
+    if problem.info.surrogate is not None:
+        session.note(f"a surrogate on purpose: {problem.info.surrogate}")
+    elif not problem.info.linear:
         session.note("what is not linear in dy is no derivative: not compared with it")
     elif not session.findings:
         _look_at_values(session, given, problem, progress)
@@ -83,7 +83,7 @@ def _look_at_values(
     session: Session, given: Problem, problem: Problem, progress: Progress
 ) -> None:
     """First order, on the inputs given and on others like them."""
-    constants = constants_of(problem.subject.call)
+    constants = constants_of(problem.info.call)
     random = session.random("scenarios")
     for scenario in scenarios(given, problem, constants, random):
         progress(scenario.name)

@@ -31,7 +31,7 @@ _CAUSES = ("first order", "linearity", "purity", "determinism", "contract", "pre
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """By the arguments, then by the upstream gradient; nothing if it is refused."""
-    if problem.subject.surrogate is not None or not problem.subject.linear:
+    if problem.info.surrogate is not None or not problem.info.linear:
         return
     if session.has_found(*_CAUSES):
         return

@@ -14,7 +14,8 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import FRAMEWORKS, title_of
-from ...operations.info import of_operation, subject_of
+from ...operations.info import of_operation
+from .._inputs import info_of
 from ..survival import Verdict as Survived
 from ..survival import survives
 from ..survival.quiet import quiet
@@ -41,7 +42,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
         if modes is not None:
             _look_at_compiled(plain, modes)
             _look_at_mapped(plain, modes)
-        if of_operation(problem.subject.call) is not None:
+        if of_operation(problem.info.call) is not None:
             for name in FRAMEWORKS:
                 _look_at_other(plain, name)
         _look_at_survival(session, problem, scenario)
@@ -144,7 +145,7 @@ def _look_at_other(plain: Plain, name: str) -> None:
         problem,
         framework=name,
         kit=kit_for(name),
-        subject=subject_of(problem.subject.call, name),
+        info=info_of(problem.info.call, name),
     )
 
     def run() -> np.ndarray:

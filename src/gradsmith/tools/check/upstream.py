@@ -29,7 +29,7 @@ GROWN = 2.0**-33  # and a large one another way to compute (matrix_exp: 1e-12)
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Linear, unless declared not to be."""
-    if not problem.subject.linear:
+    if not problem.info.linear:
         session.note("the rule is declared not to be linear in the upstream gradient")
         return
     if session.has_found("purity", "determinism"):

@@ -10,14 +10,8 @@ import numpy as np
 from ...core import trees
 from ...core.arrays import FRAMEWORKS, is_array
 from ...core.places import Place
-from ...operations.info import (
-    Subject,
-    framework_for,
-    is_floating,
-    prepared,
-    signature_of,
-    subject_of,
-)
+from ...operations.info import OperationInfo, is_floating, signature_of
+from .._inputs import framework_for, info_of, prepared
 from .judge import judged
 from .model import NanReport, Stop
 from .origins import Origins
@@ -50,32 +44,34 @@ def find_nan(
     given = (inputs, keywords)
     name = framework_for(fn, given, framework, caller="find_nan()")
     chosen = FRAMEWORKS[name]
-    subject = subject_of(fn, name)
+    info = info_of(fn, name)
     args, kwargs = prepared(
-        given, chosen.arrays.as_array, caller=f"find_nan({subject.name})"
+        given, chosen.arrays.as_array, caller=f"find_nan({info.name})"
     )
-    named = _named(subject, args, kwargs)
+    named = _named(info, args, kwargs)
     origins = Origins(chosen.arrays.floats)
     with np.errstate(all="ignore"):  # the report says it
         observe = chosen.observe.observe
-        gradients = observe(subject.call, args, kwargs, named, origins)
+        gradients = observe(info.call, args, kwargs, named, origins)
     origins.gradients(gradients or ())
     notes = (_NO_GRADIENT,) if gradients is None else ()
-    report = NanReport(subject.name, chosen.title, chosen.arrays.version, notes=notes)
+    report = NanReport(info.name, chosen.title, chosen.arrays.version, notes=notes)
     return judged(report, origins, chosen.observe.WHERE)
 
 
-def _named(subject: Subject, args: Sequence[Any], kwargs: Any) -> list[tuple[str, Any]]:
+def _named(
+    info: OperationInfo, args: Sequence[Any], kwargs: Any
+) -> list[tuple[str, Any]]:
     """The floating arrays among the arguments, each with its name."""
-    pairs = [*zip(_names(subject, len(args)), args, strict=True), *kwargs.items()]
+    pairs = [*zip(_names(info, len(args)), args, strict=True), *kwargs.items()]
     leaves = [leaf for name, x in pairs for leaf in trees.leaves_with_names(x, name)]
     return [(name, x) for name, x in leaves if is_array(x) and is_floating(x)]
 
 
-def _names(subject: Subject, n: int) -> list[str]:
+def _names(info: OperationInfo, n: int) -> list[str]:
     """How messages call positional arguments; a layer's are those of its method."""
-    method = getattr(subject.call, "forward", getattr(subject.call, "call", None))
-    own = subject.signature if method is None else signature_of(method)
+    method = getattr(info.call, "forward", getattr(info.call, "call", None))
+    own = info.signature if method is None else signature_of(method)
     parameters = own.parameters.values() if own is not None else ()
     names = [
         p.name for p in parameters if p.kind not in (p.VAR_KEYWORD, p.KEYWORD_ONLY)

@@ -14,8 +14,8 @@ from ...core.arity import takes
 from ...core.arrays import framework_of
 from ...core.errors import GradsmithError, NotDifferentiableError
 from ...core.places import place_here
-from ...operations.info import framework_of_native, framework_with_rule
 from ...operations.operation import Operation
+from .._inputs import framework_of_native, framework_with_rule
 from .calls import Call
 from .scope import found, off, without
 

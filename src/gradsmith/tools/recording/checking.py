@@ -14,7 +14,8 @@ from typing import Any
 from ...core import trees as _tree
 from ...core.arrays import title_of
 from ...core.errors import GradsmithError
-from ...operations.info import signature_of, subject_of
+from ...operations.info import signature_of
+from .._inputs import info_of
 from ..check import Report, check
 from .inputs import InputsError, given
 from .recorder import Recorded, Recorder
@@ -116,7 +117,7 @@ def _checked(entry: Recorded, case: Case, seed: int) -> dict[str, Any]:
         args, kwargs = signature.bind(*args, **kwargs).args, {}
     report = check(op, *args, framework=entry.framework, seed=seed, **kwargs)
     verdict, text = str(report.verdict), str(report)
-    unasked = _unasked(entry, case, subject_of(op, entry.framework).signature)
+    unasked = _unasked(entry, case, info_of(op, entry.framework).signature)
     if report.findings and all(f.argument in unasked for f in report.findings):
         names = ", ".join(sorted({str(f.argument) for f in report.findings}))
         verdict = "inconclusive"

@@ -10,7 +10,7 @@ import jax.core
 import jax.numpy as jnp
 import numpy as np
 
-from ...operations.info import jax as subjects
+from ...frameworks.jax.natives import function_of
 from .hooks import Hooks
 from .place import Place, captured_values, place_of
 from .recorder import Recorder
@@ -26,7 +26,7 @@ def _recording(recorder: Recorder, call: Any) -> Any:
     @wraps(call)
     def recording(self: Any, *args: Any, **kwargs: Any) -> Any:
         __tracebackhide__ = True
-        body = subjects.body_of(self)
+        body = function_of(self)
         place, inputs = partial(_place_of, body), (args, kwargs)
         op = None if _is_bound_to_a_trace(self) else self
         recorder.record("jax", op, place, inputs, read, body)

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...core.arrays import title_of
 from ...core.errors import GradsmithError
-from ...operations.info import framework_for, names_of, prepared, subject_of
+from ...operations.info import names_of
+from .._inputs import framework_for, info_of, prepared
 from .choice import scalar_of
 from .choose import chosen, kit_for
 from .result import Outcome, Survival, SurvivalTable, Verdict
@@ -55,7 +56,7 @@ def survives(
     """
     name = framework_for(op, (inputs, keywords), framework, caller="survives()")
     kit = kit_for(name)
-    subject = subject_of(op, name)
+    subject = info_of(op, name)
     args, kwargs = prepared(
         (inputs, keywords), kit.array, caller=f"survives({subject.name})"
     )

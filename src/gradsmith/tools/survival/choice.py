@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import GradsmithError, annotate
-from ...operations.info import Subject
+from ...operations.info import OperationInfo
 from .arithmetic import alike, number
 from .scalar import DIRECTION, POINTS, Scalar, floating, outputs
 
 
 def scalar_of(
-    kit: Any, subject: Subject, args: tuple[Any, ...], kwargs: dict[str, Any]
+    kit: Any, subject: OperationInfo, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Scalar:
     """Choose directions and weights; runs the operation once."""
     random = np.random.default_rng(0)

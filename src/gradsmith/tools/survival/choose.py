@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...core.errors import GradsmithError
-from ...operations.info import module_for
+from .._inputs import module_for
 from .row import Row
 
 

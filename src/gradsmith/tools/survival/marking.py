@@ -13,11 +13,11 @@ from functools import wraps
 from typing import Any
 
 from ...core import trees
-from ...operations.info import Subject, is_floating, signature_of
+from ...operations.info import OperationInfo, is_floating, signature_of
 
 
 def marked(
-    subject: Subject, factor: float
+    subject: OperationInfo, factor: float
 ) -> AbstractContextManager[Callable[..., Any]]:
     """The context in which a marked copy of an operation may be called."""
     assert subject.altered is not None

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import GradsmithError
-from ...operations.info import Subject, names_of
+from ...operations.info import OperationInfo, names_of
 from .judge import Judge, Reference
 from .marking import marked
 from .result import Outcome, Verdict
@@ -23,7 +23,7 @@ FULL = 2**16  # elements of a matrix that is computed as a whole
 class Probe:
     """One operation on its way through the transformations of a framework."""
 
-    def __init__(self, subject: Subject, scalar: Scalar, plain: Row) -> None:
+    def __init__(self, subject: OperationInfo, scalar: Scalar, plain: Row) -> None:
         self.subject = subject
         self.scalar = scalar
         self.plain = plain  # the eager gradient: what the others should give

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...core.errors import NotDifferentiableError
-from ...operations.info import Subject
+from ...operations.info import OperationInfo
 from .probe import Probe
 from .quiet import Progress, quiet
 from .result import Outcome, Verdict
@@ -40,7 +40,7 @@ def worse(inside: Outcome, itself: Outcome) -> Outcome:
 
 
 def outcomes(
-    subject: Subject, scalar: Scalar, rows: Sequence[Row], plain: Row
+    subject: OperationInfo, scalar: Scalar, rows: Sequence[Row], plain: Row
 ) -> tuple[Outcome, ...]:
     """Run the rows; `plain` is the one that gives the eager gradient."""
     progress = Progress("survives", subject.name, len(rows))

@@ -21,7 +21,7 @@
 
 from typing import Any
 
-from ....operations.info import module_for
+from ..._inputs import module_for
 
 
 def kit_for(framework: str) -> Any:

@@ -7,7 +7,7 @@ gradient(fn, xs, dys)     vjp and pull in one, of what may be compiled or mapped
 
 from typing import Any
 
-from ....operations.info import module_for
+from ..._inputs import module_for
 
 
 def modes_of(framework: str) -> Any:

@@ -1,6 +1,7 @@
-"""An operation that is looked at from outside: how to call it, how to alter its rule.
+"""What is known of an operation: how to call it, how to alter its rule.
 
-It is one of ours, a framework's own, or any function.
+It is one of ours, a framework's own (the part `natives` of a framework recognises it),
+or any function.
 """
 
 from __future__ import annotations
@@ -13,18 +14,19 @@ from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
-from ..operation import Operation
+from .operation import Operation
 
-# From a rule (what answers with gradients or tangents) to the one in its place.
+# From a rule (what returns gradients or tangents) to the one in its place.
 Around = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 @dataclass(frozen=True)
-class Subject:
+class OperationInfo:
     """What is known of an operation.
 
     `altered(around)` is the context in which a copy with other rules, which it gives,
-    may be called; without it `unaltered` says why there is none.
+    may be called; without it `unaltered` says why there is none. `body` computes the
+    outputs without the rule, so that autodiff differentiates it; None if it is unknown.
     """
 
     name: str
@@ -37,9 +39,11 @@ class Subject:
     linear: bool = True  # the rule is linear in the upstream gradient
     module: str | None = None  # where a framework's own operation is defined
     captured: dict[str, Any] | None = None  # arrays inside, which it takes by name
+    reverse: bool = True  # the rule returns gradients, not tangents
+    body: Callable[..., Any] | None = None
 
 
-def of_operation(op: Any) -> Subject | None:
+def of_operation(op: Any) -> OperationInfo | None:
     """An operation of ours, or a method that is one."""
     operation = op.__func__ if isinstance(op, MethodType) else op
     if not isinstance(operation, Operation):
@@ -51,7 +55,7 @@ def of_operation(op: Any) -> Subject | None:
         return nullcontext(MethodType(copy, op.__self__) if method else copy)
 
     both = operation.closure or operation.vjp_rule is not None
-    return Subject(
+    return OperationInfo(
         operation.name,
         op,
         signature_of(op),
@@ -59,12 +63,30 @@ def of_operation(op: Any) -> Subject | None:
         own_forward=both and operation.jvp_rule is not None,
         surrogate=operation.surrogate,
         linear=operation.linear,
+        body=_body_of(op, operation.original or operation),
     )
 
 
-def of_function(fn: Callable[..., Any]) -> Subject:
+def _body_of(op: Any, operation: Any) -> Callable[..., Any] | None:
+    if operation.hosted:
+        return None
+    body = without_rule(operation.fn) if operation.closure else operation.fn
+    return MethodType(body, op.__self__) if isinstance(op, MethodType) else body
+
+
+def without_rule(fn: Callable[..., Any]) -> Callable[..., Any]:
+    """Of a function in closure form: all that it returns but the gradient function."""
+
+    def body(*args: Any, **kwargs: Any) -> Any:
+        *ys, _ = fn(*args, **kwargs)
+        return ys[0] if len(ys) == 1 else ys
+
+    return body
+
+
+def of_function(fn: Callable[..., Any]) -> OperationInfo:
     """Any other function: its rule, if it has one, is somewhere inside of it."""
-    return Subject(
+    return OperationInfo(
         name_of(fn),
         fn,
         signature_of(fn),
@@ -85,20 +107,20 @@ def signature_of(fn: Any) -> inspect.Signature | None:
         return None
 
 
-def names_of(subject: Subject, args: Sequence[Any]) -> list[str]:
+def names_of(info: OperationInfo, args: Sequence[Any]) -> list[str]:
     """By which names positional arguments can be given; none if not all can."""
-    if subject.signature is None:
+    if info.signature is None:
         return []
-    parameters = list(subject.signature.parameters.values())[: len(args)]
+    parameters = list(info.signature.parameters.values())[: len(args)]
     names = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     return names if len(names) == len(args) else []
 
 
-def positional(subject: Subject, args: Sequence[Any]) -> list[str]:
+def positional(info: OperationInfo, args: Sequence[Any]) -> list[str]:
     """What positional arguments are called; by their number if they have no names."""
     names: list[str] = []
-    if subject.signature is not None:
-        parameters = subject.signature.parameters.values()
+    if info.signature is not None:
+        parameters = info.signature.parameters.values()
         kinds = (
             inspect.Parameter.POSITIONAL_ONLY,
             inspect.Parameter.POSITIONAL_OR_KEYWORD,

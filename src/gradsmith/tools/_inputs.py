@@ -1,20 +1,17 @@
-"""What a tool that looks at operations is called with: checked, and made ready."""
+"""What a tool is called with: an operation and its inputs, checked and made ready."""
 
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from ...core import trees
-from ...core.arrays import FRAMEWORKS, common_framework, is_array, title_of
-from ...core.errors import GradsmithError
-from ...core.tensor import Tensor
-from .info import Subject, is_floating, of_function, of_operation
-
-_INSTALL = {"tensorflow": "tensorflow-cpu", "jax": "jax", "torch": "torch"}
+from ..core import trees
+from ..core.arrays import FRAMEWORKS, NUMPY, common_framework, is_array, title_of
+from ..core.errors import GradsmithError
+from ..core.tensor import Tensor
+from ..operations.info import OperationInfo, is_floating, of_function, of_operation
 
 
 def framework_for(op: Any, inputs: Any, asked: str | None, *, caller: str) -> str:
@@ -26,14 +23,14 @@ def framework_for(op: Any, inputs: Any, asked: str | None, *, caller: str) -> st
         )
     own = None if of_operation(op) else framework_of_native(op)
     arrays = [x for x in trees.leaves(inputs) if is_array(x)]
-    found = common_framework(arrays, caller) if arrays else "numpy"
+    found = common_framework(arrays, caller) if arrays else NUMPY
     name = asked or own or found
     if own not in (None, name):
         raise GradsmithError(
             f"{op!r} is an operation of {title_of(own)}, and framework={asked!r}: "
             "omit framework="
         )
-    if found not in ("numpy", name):
+    if found not in (NUMPY, name):
         raise GradsmithError(
             f"the inputs are {title_of(found)}'s arrays, and the operation is to run "
             f"in {title_of(name)}\n  what to do: give NumPy arrays, which are "
@@ -45,19 +42,19 @@ def framework_for(op: Any, inputs: Any, asked: str | None, *, caller: str) -> st
 def require_operation(op: Any, caller: str) -> None:
     if callable(op) and not (inspect.isclass(op) and framework_of_native(op) is None):
         return
+    theirs = [each for row in FRAMEWORKS.values() for each in row.custom_gradients]
     raise GradsmithError(
         f"{caller} wants an operation, not {op!r}\n  what to do: give it one made by "
         "gs.custom_gradient, gs.operation or gs.with_gradient, or a framework's own: "
-        "tf.custom_gradient, jax.custom_vjp, jax.custom_jvp, a torch.autograd.Function "
-        "(the class, or its apply), a torch.library.custom_op; any function of arrays "
-        "will do, and an instance of a module or layer"
+        f"{', '.join(theirs)}; any function of arrays will do, and an instance of a "
+        "module or layer"
     )
 
 
 def framework_with_rule(op: Any) -> str | None:
     """The framework by whose means this has its own rule, if it has one."""
-    for name in _INSTALL:
-        if name in sys.modules and _natives(name).subject_of(op) is not None:
+    for name, framework in FRAMEWORKS.items():
+        if framework.is_imported and _native(op, name) is not None:
             return name
     return None
 
@@ -72,30 +69,34 @@ def framework_of_native(op: Any) -> str | None:
         return None
     modules = [getattr(op, "__module__", None) or ""]
     modules += [cls.__module__ for cls in type(op).__mro__]
-    roots = {name.partition(".")[0].replace("jaxlib", "jax") for name in modules}
-    return next((name for name in _INSTALL if name in roots), None)
+    roots = {module.partition(".")[0] for module in modules}
+    for name, framework in FRAMEWORKS.items():
+        if name != NUMPY and not roots.isdisjoint(framework.roots):
+            return name
+    return None
+
+
+def info_of(op: Any, framework: str) -> OperationInfo:
+    """What is known of an operation that runs in a framework."""
+    return of_operation(op) or _native(op, framework) or of_function(op)
+
+
+def _native(op: Any, framework: str) -> OperationInfo | None:
+    row = FRAMEWORKS[framework]
+    return row.natives.info_of(op) if row.has("natives") else None
 
 
 def module_for(package: str, name: str) -> Any:
-    """A package's module of a framework, which is imported if it is installed."""
+    """A tool's module of a framework, which is imported if it is installed."""
     try:
         return import_module(f"{package}.{name}")
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
+        row = FRAMEWORKS[name]
         raise GradsmithError(
-            f"{title_of(name)} is not installed: pip install {_INSTALL[name]}"
+            f"{row.title} is not installed: pip install {row.install}"
         ) from None
-
-
-def _natives(name: str) -> Any:
-    return module_for(__package__ or "", name)
-
-
-def subject_of(op: Any, framework: str) -> Subject:
-    """What is known of an operation; the engine has none of its own."""
-    own = None if framework == "numpy" else _natives(framework).subject_of(op)
-    return of_operation(op) or own or of_function(op)
 
 
 def prepared(inputs: Any, array: Callable[[Any], Any], *, caller: str) -> Any:

@@ -1,17 +1,23 @@
-"""JAX's own operations."""
+"""JAX's own custom gradients."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterator
 from contextlib import nullcontext
 from typing import Any
 
 import jax
 
-from .info import Around, Subject, name_of, signature_of
+from ...operations.info import Around, OperationInfo, name_of, signature_of
+from .._natives import Arguments, by_tree, miscounted, named_arguments
+
+axis = "axis"
+defaults = {"gelu": {"approximate": True}}
+sums_gradients = False
 
 
-def subject_of(op: Any) -> Subject | None:
+def info_of(op: Any) -> OperationInfo | None:
     """What is known of `jax.custom_vjp`, `custom_jvp` and `custom_gradient`."""
     if isinstance(op, jax.custom_vjp):
         altered = _altered_vjp
@@ -19,17 +25,19 @@ def subject_of(op: Any) -> Subject | None:
         altered = _altered_jvp
     else:
         return None
-    body = body_of(op)
-    return Subject(
-        name_of(body),
+    function = function_of(op)
+    return OperationInfo(
+        name_of(function),
         op,
-        signature_of(body),
+        signature_of(function),
         lambda around: nullcontext(altered(op, around)),
-        module=getattr(body, "__module__", None),
+        module=getattr(function, "__module__", None),
+        reverse=isinstance(op, jax.custom_vjp),
+        body=op.fun,
     )
 
 
-def body_of(op: Any) -> Any:
+def function_of(op: Any) -> Any:
     """The user's function; `custom_gradient` has it inside one of its own."""
     if getattr(op.fun, "__module__", "") != jax.custom_vjp.__module__:
         return op.fun
@@ -55,3 +63,16 @@ def _altered_jvp(op: Any, around: Around) -> Any:
     copy = type(op)(op.fun, nondiff_argnums=op.nondiff_argnums)
     copy.defjvp(jvp, symbolic_zeros=op.symbolic_zeros)
     return copy
+
+
+def gradients_in(
+    info: OperationInfo, args: Any, kwargs: Any, returned: Any
+) -> Iterator[tuple[str, Any]]:
+    """`bwd(*nondiff, res, dy)`: a tuple, a tree for each but the nondiff_argnums."""
+    arguments: Arguments = named_arguments(info, args, kwargs)
+    numbers = getattr(info.call, "nondiff_argnums", ())
+    static = {i % len(arguments) for i in numbers if isinstance(i, int)}
+    arguments = [pair for i, pair in enumerate(arguments) if i not in static]
+    if not isinstance(returned, (tuple, list)) or len(returned) != len(arguments):
+        raise miscounted(arguments, returned)
+    yield from by_tree(arguments, returned)

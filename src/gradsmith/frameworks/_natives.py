@@ -1,0 +1,58 @@
+"""What a framework's own rule returned: which gradient is for which argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from ..core import trees
+from ..core.arrays import is_array
+from ..operations.contract.causes import describe
+from ..operations.info import OperationInfo, positional
+
+Arguments = list[tuple[str, Any]]
+
+
+class StructureError(Exception):
+    """A rule returned too much, too little, or something else altogether."""
+
+
+def named_arguments(info: OperationInfo, args: Any, kwargs: Any) -> Arguments:
+    """The arguments by name, in the order of the signature."""
+    names = positional(info, args)
+    named = dict(zip(names, args, strict=False), **kwargs)
+    order = [*names, *kwargs]
+    return sorted(named.items(), key=lambda pair: order.index(pair[0]))
+
+
+def by_tree(arguments: Arguments, gradients: Any) -> Iterator[tuple[str, Any]]:
+    """The leaves of each argument with those of its gradient."""
+    for (name, x), gradient in zip(arguments, gradients, strict=False):
+        names = leaf_names(name, x)
+        if is_array(x) or isinstance(x, (float, complex)) or not names:
+            yield name, gradient
+        elif gradient is None:
+            yield from ((leaf, None) for leaf in names)
+        else:
+            leaves = trees.leaves(gradient)
+            if len(leaves) != len(names):
+                raise StructureError(
+                    f"the gradient of {name!r} has another structure than {name!r}\n"
+                    f"  expected: {len(names)} arrays in the structure of the argument"
+                    f"\n  got: {describe(gradient)}"
+                )
+            yield from zip(names, leaves, strict=True)
+
+
+def leaf_names(name: str, x: Any) -> list[str]:
+    return [leaf for leaf, _ in trees.leaves_with_names(x, name)]
+
+
+def miscounted(arguments: Arguments, returned: Any) -> StructureError:
+    names = ", ".join(name for name, _ in arguments)
+    n = len(arguments)
+    many = f"{n} gradients, one for each of" if n != 1 else "one gradient, for"
+    return StructureError(
+        f"the rule returned the wrong number of gradients\n  expected: {many} {names}\n"
+        f"  got: {describe(returned)}"
+    )

@@ -1,0 +1,79 @@
+"""TensorFlow's own custom gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from functools import wraps
+from typing import Any
+
+import tensorflow as tf
+
+from ...operations.info import (
+    Around,
+    OperationInfo,
+    name_of,
+    signature_of,
+    without_rule,
+)
+from .._natives import leaf_names, miscounted, named_arguments
+
+axis = "axis"
+defaults = {"leaky_relu": {"alpha": 0.2}}
+sums_gradients = False
+
+
+def info_of(op: Any) -> OperationInfo | None:
+    """What is known of a function decorated with `tf.custom_gradient`."""
+    body = getattr(op, "__wrapped__", None)
+    if type(op).__module__ != tf.custom_gradient.__module__ or body is None:
+        return None
+
+    def altered(around: Around) -> Any:
+        return nullcontext(tf.custom_gradient(_altered(body, around)))
+
+    module = getattr(body, "__module__", None)
+    return OperationInfo(
+        name_of(op),
+        op,
+        signature_of(body),
+        altered,
+        module=module,
+        body=without_rule(body),
+    )
+
+
+def _altered(body: Any, around: Around) -> Any:
+    @wraps(body)
+    def copy(*args: Any, **kwargs: Any) -> Any:
+        y, grad = body(*args, **kwargs)
+        return y, around(grad)
+
+    return copy
+
+
+def gradients_in(
+    info: OperationInfo, args: Any, kwargs: Any, returned: Any
+) -> Iterator[tuple[str, Any]]:
+    """`grad(*dys, variables=None)`: flat, one for each tensor in the arguments."""
+    arguments = named_arguments(info, args, kwargs)[: len(args)]
+    names = [name for pair in arguments for name in leaf_names(*pair)]
+    gradients = _flat(returned)
+    if len(gradients) != len(names) and _has_variables(returned):
+        gradients = _flat(returned[0])
+    if len(gradients) != len(names):
+        raise miscounted([(name, None) for name in names], returned)
+    yield from zip(names, gradients, strict=True)
+
+
+def _has_variables(returned: Any) -> bool:
+    """Whether the gradients of variables come with those of the arguments."""
+    is_pair = isinstance(returned, (tuple, list)) and len(returned) == 2
+    return is_pair and isinstance(returned[1], (tuple, list))
+
+
+def _flat(tree: Any) -> list[Any]:
+    """All leaves; None is one."""
+    if not isinstance(tree, (tuple, list)):
+        return [tree]
+    return [leaf for part in tree for leaf in _flat(part)]

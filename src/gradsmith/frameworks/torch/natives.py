@@ -1,0 +1,179 @@
+"""PyTorch's own custom gradients: `autograd.Function`, `custom_op`, and modules."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import torch
+from torch.autograd import Function
+from torch.func import functional_call
+
+from ...core.patching import patched
+from ...operations.info import Around, OperationInfo, signature_of
+from .._natives import by_tree, miscounted, named_arguments
+from .private import CustomOpDef, custom_op_of, is_operator
+
+axis = "dim"
+defaults: dict[str, dict[str, Any]] = {}
+sums_gradients = True
+
+# The methods of a Function that return gradients or tangents.
+_RULES = ("backward", "vjp", "jvp")
+
+
+def info_of(op: Any) -> OperationInfo | None:
+    """What is known of an `autograd.Function`, a `custom_op` or a module."""
+    owner = getattr(op, "__self__", None)
+    if getattr(op, "__name__", "") == "apply" and inspect.isclass(owner):
+        op = owner
+    if inspect.isclass(op):
+        return _of_function(op) if issubclass(op, Function) else None
+    if is_operator(op):
+        op = custom_op_of(op)
+    if isinstance(op, CustomOpDef):
+        return _of_custom_op(op)
+    return _of_module(op) if isinstance(op, torch.nn.Module) else None
+
+
+# --- autograd.Function ---------------------------------------------------------------
+
+
+def _of_function(cls: Any) -> OperationInfo:
+    if cls.forward is Function.forward:
+        return OperationInfo(cls.__name__, cls.apply, None, None, "it has no forward")
+    return OperationInfo(
+        cls.__name__,
+        cls.apply,
+        _forward_signature(cls),
+        lambda around: _altered_function(cls, around),
+        own_forward=cls.jvp is not Function.jvp,
+        module=cls.__module__,
+        body=_body_of(cls),
+    )
+
+
+def _body_of(cls: Any) -> Any:
+    """`forward`, with a context that keeps nothing if it takes one."""
+    if cls.setup_context is not Function.setup_context:
+        return cls.forward
+
+    def nothing(*_: Any, **__: Any) -> None:
+        return None
+
+    names = "save_for_backward save_for_forward mark_dirty mark_non_differentiable"
+    methods = dict.fromkeys([*names.split(), "set_materialize_grads"], nothing)
+    return lambda *args: cls.forward(SimpleNamespace(**methods), *args)
+
+
+def _forward_signature(cls: Any) -> inspect.Signature | None:
+    signature = signature_of(cls.forward)
+    if signature is None or cls.setup_context is not Function.setup_context:
+        return signature
+    return signature.replace(parameters=[*signature.parameters.values()][1:])  # no ctx
+
+
+@contextmanager
+def _altered_function(cls: Any, around: Around) -> Iterator[Any]:
+    rules = {
+        name: staticmethod(around(getattr(cls, name)))
+        for name in _RULES
+        if getattr(cls, name) is not getattr(Function, name)
+    }
+    if cls.vmap is Function.vmap:
+        namespace = {**rules, "__module__": cls.__module__}
+        yield type(cls)(cls.__name__, (cls,), namespace).apply
+        return
+    with patched(cls, **rules):  # a vmap of its own applies the class by its name
+        yield cls.apply
+
+
+# --- library.custom_op ---------------------------------------------------------------
+
+
+def _of_custom_op(op: Any) -> OperationInfo:
+    signature, module = signature_of(op._init_fn), op._init_fn.__module__
+    if op._backward_fn is None:
+        why = "it has no rule: give it one with register_autograd"
+        return OperationInfo(
+            op._qualname, op, signature, None, why, module=module, body=op._init_fn
+        )
+    return OperationInfo(
+        op._qualname,
+        op,
+        signature,
+        lambda around: _altered_custom_op(op, around),
+        module=module,
+        body=op._init_fn,
+    )
+
+
+@contextmanager
+def _altered_custom_op(op: Any, around: Around) -> Iterator[Any]:
+    # It is registered by its name for good, so there can be no copy.
+    with patched(op, _backward_fn=around(op._backward_fn)):
+        yield op
+
+
+# --- modules, whose parameters are arguments by name ---------------------------------
+
+
+def _of_module(module: torch.nn.Module) -> OperationInfo:
+    call = WithParameters(module)
+    return OperationInfo(
+        type(module).__name__,
+        call,
+        signature_of(module.forward),
+        None,
+        "its rules are those of the operations inside of it, which can't be marked",
+        module=type(module).__module__,
+        captured=call.parameters,
+    )
+
+
+class WithParameters:
+    """A module as a function of its arguments and, by name, of its parameters.
+
+    What has no gradient (buffers, frozen parameters) takes the precision of the rest,
+    and is a copy: a module in training changes it.
+    """
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self.module = module
+        self.forward = type(module).forward
+        named = dict(module.named_parameters())
+        self.parameters = {n: x.detach() for n, x in named.items() if x.requires_grad}
+        self._rest = {**named, **dict(module.named_buffers())}
+        for name in self.parameters:
+            del self._rest[name]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = {n: kwargs.pop(n) for n in self.parameters if n in kwargs}
+        if not given:
+            return self.module(*args, **kwargs)
+        dtype = next(iter(given.values())).dtype
+        rest = {n: _copy(x, dtype) for n, x in self._rest.items()}
+        return functional_call(self.module, {**rest, **given}, args, kwargs)
+
+
+def _copy(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+    x = x.detach().clone()
+    return x.to(dtype) if x.is_floating_point() else x
+
+
+# --- what a rule returned ------------------------------------------------------------
+
+
+def gradients_in(
+    info: OperationInfo, args: Any, kwargs: Any, returned: Any
+) -> Iterator[tuple[str, Any]]:
+    """`backward(ctx, *dys)`: one for each argument of forward; Nones may follow."""
+    arguments = named_arguments(info, args, kwargs)
+    gradients = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+    rest = gradients[len(arguments) :]
+    if len(gradients) < len(arguments) or any(g is not None for g in rest):
+        raise miscounted(arguments, returned)
+    yield from by_tree(arguments, gradients)
