@@ -14,7 +14,7 @@ from rich.console import Console
 
 from ..core import arrays
 from ..core.errors import GradsmithError
-from .audit_display import Watch, show
+from .audit_display import AuditBar, show
 from .audited import Auditing, status_of, subjects_of
 from .following import INTERRUPTED
 from .options import json_option, require_file, write_json
@@ -93,7 +93,7 @@ def audit(
     with _executor(dask) as executor:
         auditing = Auditing(subjects, {**_options(**given), "executor": executor})
         try:
-            with Watch(Console(stderr=True)) as watch:
+            with AuditBar(Console(stderr=True)) as watch:
                 auditing.go(watch)
         except KeyboardInterrupt:
             is_whole = False

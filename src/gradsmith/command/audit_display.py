@@ -1,4 +1,4 @@
-"""What is seen of an audit: a bar on stderr; table and regions in words on stdout."""
+"""`gradsmith audit` on a terminal: a bar, then table, regions in words, summary."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from typing import Any
 from rich.console import Console
 from rich.progress import (
     BarColumn,
-    Progress,
     TaskProgressColumn,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
-from rich.table import Table
 from rich.text import Text
 
 from .audited import Audited
-from .display import NARROW, _plain
+from .display import NARROW, Bar, show_table
 
 COLUMNS = (
     "", "operation", "framework", "dtype", "inputs", "value", "gradient", "lost bits",
@@ -29,12 +27,12 @@ RIGHT = ("inputs", "value", "gradient", "lost bits", "time")
 SPARED = ("framework", "inputs", "time")  # in narrow terminals
 
 
-class Watch:
+class AuditBar(Bar):
     """A bar for what is being audited, with the time that is left."""
 
     def __init__(self, console: Console) -> None:
-        self.console = console
-        self.progress = Progress(
+        super().__init__(
+            console,
             TextColumn("{task.description}"),
             BarColumn(bar_width=24),
             TaskProgressColumn(),
@@ -42,18 +40,7 @@ class Watch:
             TimeElapsedColumn(),
             TextColumn("left", style="dim"),
             TimeRemainingColumn(),
-            console=console,
-            transient=True,
         )
-
-    def __enter__(self) -> Watch:
-        if self.console.is_terminal:
-            self.progress.start()
-        return self
-
-    def __exit__(self, *_: Any) -> None:
-        if self.console.is_terminal:
-            self.progress.stop()
 
     def __call__(self, label: str) -> Callable[[int, int], None]:
         """What is told how many inputs are done."""
@@ -136,25 +123,16 @@ def _error(one: Any, limit: float, number: Any) -> Text:
 
 
 def _show_table(results: Sequence[Audited], limit: float, console: Console) -> None:
+    is_narrow = console.is_terminal and console.width < NARROW
+    kept = [i for i, name in enumerate(COLUMNS) if not (is_narrow and name in SPARED)]
     rows = [_cells(result, limit) for result in results]
-    if not console.is_terminal:
-        for line in _plain([COLUMNS, *rows]):
-            console.print(line, soft_wrap=True, highlight=False, markup=False)
-        console.print()
-        return
-    spared = SPARED if console.width < NARROW else ()
-    kept = [i for i, name in enumerate(COLUMNS) if name not in spared]
-    table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for i in kept:
-        name = COLUMNS[i]
-        justify: Any = "right" if name in RIGHT else "left"
-        table.add_column(
-            name, justify=justify, overflow="fold", no_wrap=name != "operation"
-        )
-    for row in rows:
-        table.add_row(*[row[i] for i in kept])
-    console.print(table)
-    console.print()
+    show_table(
+        console,
+        [COLUMNS[i] for i in kept],
+        [[row[i] for i in kept] for row in rows],
+        right=RIGHT,
+        folded=("operation",),
+    )
 
 
 def _show_findings(result: Audited, limit: float, console: Console) -> None:

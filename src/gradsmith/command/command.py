@@ -12,7 +12,7 @@ from rich.console import Console
 
 from .. import __version__
 from .audit import audit
-from .display import show_results
+from .check_display import show_results
 from .following import INTERRUPTED, followed, stopped
 from .options import json_option, require_file, run_of, run_options, write_json
 from .page import ready_for, write_page

@@ -1,49 +1,27 @@
-"""What is seen of a run: progress on stderr; table, reports and summary on stdout."""
+"""What commands share on a terminal: a progress bar on stderr, a table on stdout."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Self
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-from rich.progress import TimeElapsedColumn as Elapsed
+from rich.progress import Progress, ProgressColumn
 from rich.table import Table
-from rich.text import Text
 
-from .results import Result, Status
-from .run import Event
+from ..report.terminal import aligned
 
-STYLES = {
-    Status.RIGHT: "green",
-    Status.WRONG: "bold red",
-    Status.INCONCLUSIVE: "yellow",
-    Status.FAILED: "magenta",
-}
-NARROW = 100  # columns, below which remarks stand under the operations
-COLUMNS = ("verdict", "operation", "framework", "", "time")
+NARROW = 100  # columns, below which some of a table stands elsewhere, or not at all
 
 
-class Watch:
-    """A bar on stderr, and above it a line for each result as it comes."""
+class Bar:
+    """A progress bar, shown if stderr is a terminal."""
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, *columns: ProgressColumn) -> None:
         self.console = console
-        self.progress = Progress(
-            TextColumn("checking"),
-            BarColumn(bar_width=24),
-            MofNCompleteColumn(),
-            Elapsed(),
-            TextColumn("{task.fields[doing]}", style="dim"),
-            console=console,
-            transient=True,
-        )
-        self.bar = self.progress.add_task("", total=None, doing="")
-        self.found = 0
+        self.progress = Progress(*columns, console=console, transient=True)
 
-    def __enter__(self) -> Watch:
+    def __enter__(self) -> Self:
         if self.console.is_terminal:
             self.progress.start()
         return self
@@ -52,125 +30,30 @@ class Watch:
         if self.console.is_terminal:
             self.progress.stop()
 
-    def show(self, event: Event) -> None:
-        if event.found:
-            self.found += event.found
-            self.progress.update(self.bar, total=self.found)
-        if event.doing:
-            self.progress.update(self.bar, doing=", ".join(event.doing))
-        if event.result is not None:
-            self.progress.advance(self.bar)
-            where = f"  {event.result.framework}".rstrip()
-            words = f"  {event.result.label}{where}"
-            line = Text.assemble(_verdict(event.result), words)
-            self.console.print(line, soft_wrap=True)
 
+def show_table(
+    console: Console,
+    columns: Sequence[str],
+    rows: Sequence[Sequence[Any]],
+    *,
+    right: Sequence[str] = (),
+    folded: Sequence[str] = (),
+) -> None:
+    """Rows under their heads; as aligned text if nobody looks at a terminal.
 
-def show_results(results: Sequence[Result], seconds: float, console: Console) -> None:
-    """The table, what is to be said of those that are not right, and the summary."""
-    _show_table(results, console)
-    for result in results:
-        if result.status in (Status.WRONG, Status.FAILED, Status.INCONCLUSIVE):
-            _show_report(result, console)
-    console.print(Text(summary(results, seconds), style="bold"))
-
-
-def show_overview(results: Sequence[Result], seconds: float, console: Console) -> None:
-    """The table and the summary; the rest stands elsewhere."""
-    _show_table(results, console)
-    console.print(Text(summary(results, seconds), style="bold"))
-
-
-def summary(results: Sequence[Result], seconds: float) -> str:
-    if not results:
-        return "no operation was found"
-    counts = Counter(result.status for result in results)
-    parts = [f"{counts[status]} {status}" for status in Status if counts[status]]
-    return f"{', '.join(parts)} in {seconds:.1f} s"
-
-
-def _show_table(results: Sequence[Result], console: Console) -> None:
-    if not results:
-        return
-    rows = [(_verdict(r), *_cells(r)) for r in results]
+    `right` are the columns of numbers, `folded` those that may take several lines.
+    """
     if not console.is_terminal:
-        for line in _plain([COLUMNS, *rows]):
+        for line in aligned([[str(cell) for cell in row] for row in (columns, *rows)]):
             console.print(line, soft_wrap=True, highlight=False, markup=False)
         console.print()
         return
-    is_narrow = console.width < NARROW
     table = Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
-    for name in COLUMNS:
-        if name or not is_narrow:
-            table.add_column(name, overflow="fold", no_wrap=name == "verdict")
-    for verdict, operation, framework, words, seconds in rows:
-        if is_narrow:
-            table.add_row(
-                verdict, Text("\n").join([operation, words]), framework, seconds
-            )
-        else:
-            table.add_row(verdict, operation, framework, words, seconds)
+    for name in columns:
+        justify: Any = "right" if name in right else "left"
+        is_folded = not folded or name in folded
+        table.add_column(name, justify=justify, overflow="fold", no_wrap=not is_folded)
+    for row in rows:
+        table.add_row(*row)
     console.print(table)
     console.print()
-
-
-def _plain(rows: Sequence[Sequence[Any]]) -> Iterator[str]:
-    """Columns of text, as wide as they need to be."""
-    words = [[str(cell) for cell in row] for row in rows]
-    widths = [max(map(len, column)) for column in zip(*words, strict=True)]
-    for row in words:
-        cells = (cell.ljust(width) for cell, width in zip(row, widths, strict=True))
-        yield "  ".join(cells).rstrip()
-
-
-def _verdict(result: Result) -> Text:
-    words = f"{result.status.symbol} {result.status}"
-    return Text(words, style=STYLES[result.status])
-
-
-def _cells(result: Result) -> tuple[Text, ...]:
-    return tuple(
-        map(
-            Text,
-            (result.label, result.framework, remark(result), f"{result.seconds:.1f} s"),
-        )
-    )
-
-
-def remark(result: Result) -> str:
-    """The most important thing about a result, in a line."""
-    report = result.report
-    if report is None:
-        return (result.message or result.text).partition("\n")[0]
-    if report["findings"]:
-        finding = report["findings"][0]
-        where = f"{finding['argument']}: " if finding["argument"] else ""
-        return where + finding["message"].partition("\n")[0]
-    notes = [note.removeprefix("without an example; ") for note in report["notes"]]
-    if result.status is Status.INCONCLUSIVE:
-        return next(iter(notes), "")
-    seen = report["resolution"]
-    if seen is not None:
-        notes = [note for note in notes if "guessed" in note]
-        notes.insert(0, f"an error of {float(seen):.0e} would show")
-    return "; ".join(notes)
-
-
-def _show_report(result: Result, console: Console) -> None:
-    console.print(Text(f"── {result.label}", style=STYLES[result.status]))
-    # What was raised stands at the end of the traceback too
-    is_there = result.message.startswith(("raised", "could not be imported"))
-    message = "" if is_there and result.details else result.message
-    parts = [result.text, message, result.details]
-    if result.output and result.status is not Status.WRONG:
-        parts.append("\n".join(["It printed:", *_printed(result.output)]))
-    for part in filter(None, parts):
-        console.print(part, soft_wrap=True, highlight=False, markup=False)
-    console.print()
-
-
-def _printed(output: str) -> Iterator[str]:
-    """What the user's code printed; it is called often, and may repeat itself."""
-    for line, same in groupby(output.splitlines()):
-        times = len(list(same))
-        yield f"  | {line}" + (f"  ({times} times)" if times > 1 else "")

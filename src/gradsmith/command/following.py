@@ -6,7 +6,7 @@ from pathlib import Path
 
 from rich.console import Console
 
-from .display import Watch
+from .check_display import CheckBar
 from .run import Run
 
 INTERRUPTED = 130  # as shells say it of Ctrl-C
@@ -15,9 +15,9 @@ INTERRUPTED = 130  # as shells say it of Ctrl-C
 def followed(run: Run) -> bool:
     """Show the run while it goes on; False if it was interrupted."""
     try:
-        with Watch(Console(stderr=True)) as watch:
+        with CheckBar(Console(stderr=True)) as bar:
             for event in run.events():
-                watch.show(event)
+                bar.show(event)
     except KeyboardInterrupt:
         return False
     return True

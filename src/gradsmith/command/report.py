@@ -10,7 +10,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from .display import show_overview
+from .check_display import show_overview
 from .following import INTERRUPTED, followed, stopped
 from .options import run_of, run_options
 from .page import ready_for, write_page
