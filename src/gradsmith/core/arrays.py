@@ -23,6 +23,7 @@ class Known(Protocol):
     name: str  # by which users give framework=
     title: str  # how messages call it
     roots: tuple[str, ...]  # the packages whose classes its arrays are of
+    packages: tuple[str, ...]  # all that it consists of, these included
     example: str  # how an array of another framework is converted into one of its own
 
     def owns(self, x: Any) -> bool:
@@ -72,6 +73,16 @@ def register(framework: Known) -> None:
 def register_wrapper(wrapper: Wrapper) -> None:
     """Let the variables of a package that runs on several frameworks be known."""
     _wrappers[wrapper.root] = wrapper
+
+
+def packages() -> set[str]:
+    """The packages that frameworks consist of: not what a user wrote.
+
+    >>> "numpy" in packages()
+    True
+    """
+    known = {name for each in FRAMEWORKS.values() for name in each.packages}
+    return known.union(_wrappers)
 
 
 def title_of(name: str) -> str:

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Mapping
-from types import FrameType
 from typing import Any, NamedTuple
 from weakref import ref
 
 from .errors import TapeError
 from .escapes import LEFT
+from .places import user_frame
 from .tape import Node, Traced, leading_to
 from .tensor import Variable
-
-_OURS = {"gradsmith", "numpy", "scipy", "functools", "contextlib", "copy", "pickle"}
-
 
 Silent = Mapping[Node, set[Node]]  # the inputs for which nodes had no cotangent
 
@@ -30,18 +26,13 @@ class Loss(NamedTuple):
 
     @classmethod
     def here(cls, where: str, why: str, node: Node | None = None) -> Loss:
-        frame = sys._getframe(2)
-        while frame.f_back and _package(frame) in _OURS:
-            frame = frame.f_back
-        file, line = frame.f_code.co_filename, frame.f_lineno
+        frame = user_frame()
+        file = "?" if frame is None else frame.f_code.co_filename
+        line = 0 if frame is None else frame.f_lineno
         return cls(where, why, file, line, None if node is None else ref(node))
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}: {self.where}: {self.why}"
-
-
-def _package(frame: FrameType) -> str:
-    return frame.f_globals.get("__name__", "").partition(".")[0]
 
 
 class Losses(dict[tuple[str, str, int], Loss]):

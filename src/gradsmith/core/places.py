@@ -6,17 +6,15 @@ import linecache
 import os
 import re
 import sys
-import sysconfig
 from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import CodeType, FrameType
 
-# Whose code the user did not write and can't repair.
-_OTHERS = (
-    "gradsmith", "numpy", "scipy", "autograd", "torch", "functorch", "jax", "jaxlib",
-    "tensorflow", "keras", "tf_keras",
-)  # fmt: skip
+from .arrays import packages
+
+# Whose code the user did not write and can't repair, beside that of frameworks
+_OTHERS = ("gradsmith", "scipy", "autograd")
 _TYPED_IN = ("<stdin>", "<ipython", "<doctest")
 
 
@@ -40,19 +38,34 @@ def place_at(file: str, line: int, function: str = "") -> Place:
 
 
 def place_here(*, within: Iterable[CodeType] = ()) -> Place | None:
-    """The innermost line of the user's code that is running.
+    """The innermost line of the user's code that is running; `within` as below."""
+    frame = user_frame(within=within)
+    if frame is None:
+        return None
+    code = frame.f_code
+    return place_at(code.co_filename, frame.f_lineno, code.co_qualname)
 
-    With `within`, only as far as the call of one of these functions of ours: what
-    called them is not looked at.
+
+def user_frame(*, within: Iterable[CodeType] = ()) -> FrameType | None:
+    """The innermost frame of the user's code.
+
+    With `within`, only inside the call of one of these functions of ours: what called
+    them does not count.
     """
     ends = set(within)
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code not in ends:
-        file = frame.f_code.co_filename
-        if is_users(file):
-            return place_at(file, frame.f_lineno, frame.f_code.co_qualname)
+        if is_users(frame.f_code.co_filename) or _is_command(frame):
+            return frame
         frame = frame.f_back
     return None
+
+
+def _is_command(frame: FrameType) -> bool:
+    """Whether it is the text of `python -c`; other code without a file is not."""
+    if frame.f_code.co_filename != "<string>":
+        return False
+    return frame.f_globals.get("__name__") == "__main__"
 
 
 _LINE = re.compile(r'File "(.+)", line (\d+), in (.+)')
@@ -82,12 +95,16 @@ def is_users(file: str) -> bool:
         return False
     if "site-packages" in parts:
         inside = parts[len(parts) - parts[::-1].index("site-packages") :]
-        return inside[0].removesuffix(".py") not in _OTHERS
-    return not path.startswith((_OURS, *_PYTHONS))
+        root = inside[0].removesuffix(".py")
+        return root not in _OTHERS and root not in packages()
+    return not path.startswith(_own_folders())
 
 
-_OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
-_PYTHONS = tuple(
-    os.path.abspath(sysconfig.get_path(name)) + os.sep
-    for name in ("stdlib", "platstdlib")
-)
+@cache
+def _own_folders() -> tuple[str, ...]:
+    """Ours and those of Python's own modules."""
+    import sysconfig  # some milliseconds, which `import gradsmith` does without
+
+    ours = os.path.dirname(os.path.dirname(__file__))
+    folders = (ours, *map(sysconfig.get_path, ("stdlib", "platstdlib")))
+    return tuple(os.path.abspath(folder) + os.sep for folder in folders)

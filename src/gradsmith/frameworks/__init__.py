@@ -26,6 +26,7 @@ ROWS = (
         "TensorFlow",
         arrays="Tensor Variable IndexedSlices RaggedTensor SparseTensor",
         example="tf.convert_to_tensor(x)",
+        packages=("tf_keras",),
         oldest=(2, 18),
         install="tensorflow-cpu",
         custom_gradients=("tf.custom_gradient",),
@@ -46,6 +47,7 @@ ROWS = (
         "PyTorch",
         arrays="Tensor fx.Proxy",
         example="torch.as_tensor(x)",
+        packages=("functorch",),
         oldest=(2, 7),
         custom_gradients=(
             "a torch.autograd.Function (the class, or its apply)",

@@ -180,6 +180,7 @@ class Framework:
     example : how an array of another framework is converted into one of its own
     package : the folder with its parts
     roots : the packages whose classes its arrays are of, beside `module`
+    packages : those that come with it beside these; no line in them is the user's
     oldest : the oldest release whose interfaces the folder uses
     install : what `pip install` is given
     custom_gradients : how messages call its own means of custom gradients
@@ -202,6 +203,7 @@ class Framework:
         package: str = "",
         module: str = "",
         roots: tuple[str, ...] = (),
+        packages: tuple[str, ...] = (),
         oldest: tuple[int, ...] = (),
         install: str = "",
         custom_gradients: tuple[str, ...] = (),
@@ -212,6 +214,7 @@ class Framework:
         self.title = title
         self.module = module or name
         self.roots = (self.module, *roots)
+        self.packages = (*self.roots, *packages)
         self.example = example
         self.package = package or f"{__package__}.{name}"
         self.oldest = oldest

@@ -7,7 +7,6 @@ is: where the error is born, and in which line.
 from __future__ import annotations
 
 import linecache
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core import trees
-from ...core.places import is_users
+from ...core.places import user_frame
 from .arb import each
 from .balls import Balls, call
 
@@ -135,12 +134,8 @@ ENDS: set[Any] = set()  # the code of what runs a definition: beyond is no part 
 
 def segment() -> tuple[str, int]:
     """The text of the user's operation that is running, and its line."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_code not in ENDS:
-        if is_users(frame.f_code.co_filename):
-            return _text(frame)
-        frame = frame.f_back
-    return "", 0
+    frame = user_frame(within=ENDS)
+    return ("", 0) if frame is None else _text(frame)
 
 
 def _text(frame: Any) -> tuple[str, int]:

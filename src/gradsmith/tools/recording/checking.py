@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import re
 import time
 import traceback
 import warnings
@@ -14,6 +13,7 @@ from typing import Any
 from ...core import trees as _tree
 from ...core.arrays import title_of
 from ...core.errors import GradsmithError
+from ...core.places import is_users
 from ...operations.info import signature_of
 from .._inputs import info_of
 from ..check import Report, check
@@ -21,8 +21,6 @@ from .inputs import InputsError, given
 from .recorder import Recorded, Recorder
 from .seen import Case, Decorated, Seen
 
-# Files in the traceback of a check that are not the user's
-_OTHERS = re.compile(r"/gradsmith/|/site-packages/(torch|jax|tensorflow|keras|numpy)/")
 _OPTIONS = {"framework", "seed", "thorough"}  # of `check`, not of the operation
 
 
@@ -91,11 +89,7 @@ def _case(entry: Recorded, case: Case, seed: int, in_time: bool) -> dict[str, An
 def _raised(error: Exception) -> str:
     """An exception of the user's code: where it is from, without us and frameworks."""
     words = traceback.TracebackException.from_exception(error)
-    theirs = [
-        frame
-        for frame in words.stack
-        if not _OTHERS.search(frame.filename.replace("\\", "/"))
-    ]
+    theirs = [frame for frame in words.stack if is_users(frame.filename)]
     ours = not theirs and "/gradsmith/" in words.stack[-1].filename.replace("\\", "/")
     lines = [
         "the check itself failed:"

@@ -10,16 +10,6 @@ from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
 
-# Who is not asked for a check: the user can't repair them.
-FRAMEWORKS = {
-    "functorch",
-    "jax",
-    "jaxlib",
-    "keras",
-    "tensorflow",
-    "tf_keras",
-    "torch",
-}
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 # What holds the function that was written, in all kinds of wrappers
 _INSIDE = ("__func__", "func", "__wrapped__", "python_function", "fun")

@@ -10,7 +10,8 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from ...core import trees
-from .place import FRAMEWORKS, Place, captured_by
+from ...core.arrays import packages
+from .place import Place, captured_by
 from .seen import Case, Decorated, Read, note_asked, seen_of, signature_of
 
 # How operations are run: what runs is recorded itself.
@@ -66,7 +67,7 @@ class Recorder:
             where, captured = self._origin(op, place, definitions)
             if where.module.startswith(_MACHINERY):
                 return
-            if where.root in FRAMEWORKS:
+            if where.root in packages():
                 self.of_frameworks.add(f"{where.module}.{where.name}")
                 return
             self._record(framework, op, where, captured, inputs, read)
