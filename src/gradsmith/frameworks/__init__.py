@@ -30,6 +30,7 @@ ROWS = (
         oldest=(2, 18),
         install="tensorflow-cpu",
         custom_gradients=("tf.custom_gradient",),
+        becomes="__tf_tensor__",
         early=("tensorflow",),
     ),
     Framework(
@@ -40,6 +41,7 @@ ROWS = (
         roots=("jaxlib",),
         oldest=(0, 10),
         custom_gradients=("jax.custom_vjp", "jax.custom_jvp"),
+        becomes="__jax_array__",
         early=("jax",),
     ),
     Framework(

@@ -33,10 +33,9 @@ def name_of(dtype: Any) -> str:
         return dtype.name
     if isinstance(dtype, str):
         return dtype if dtype == "bfloat16" else np.dtype(dtype).name
-    root = type(dtype).__module__.partition(".")[0]
-    if root == "torch":
-        return str(dtype).removeprefix("torch.")
-    return dtype.name if root == "tensorflow" else np.dtype(dtype).name
+    if isinstance(dtype, type):
+        return np.dtype(dtype).name
+    return dtype.name if hasattr(dtype, "name") else str(dtype).rpartition(".")[2]
 
 
 def kind_of_value(x: Any) -> Kind:

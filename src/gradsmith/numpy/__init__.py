@@ -13,7 +13,6 @@ array([2., 3.])
 
 from __future__ import annotations
 
-import sys
 from math import e, inf, nan, pi
 from typing import Any
 
@@ -60,7 +59,6 @@ from ._diagonals import (
     tril,
     triu,
 )
-from ._dispatch import load as _load
 from ._elementwise import (
     abs,
     absolute,
@@ -282,9 +280,3 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return __all__
-
-
-# Loaded now if they are there, so that no compiler has to trace the loading.
-for _name in ("tensorflow", "jax", "torch"):
-    if _name in sys.modules and hasattr(sys.modules[_name], "__version__"):
-        _load(_name)

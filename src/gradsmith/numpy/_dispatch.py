@@ -1,14 +1,12 @@
 """Whose arrays a call was given, and what then runs.
 
-A portable function has one definition for the three frameworks. Its first parameter is
-the framework's kernels, the module here that has the framework's name: native calls
-whose dtypes and axes are settled. For NumPy's arrays and the engine's tensors the
-function of NumPy itself runs.
+A portable function has one definition for all frameworks. Its first parameter is the
+framework's part `kernels`: native calls whose dtypes and axes are settled. For NumPy's
+arrays and the engine's tensors the function of NumPy itself runs.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import update_wrapper
 from inspect import Parameter, signature
@@ -16,14 +14,20 @@ from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
-from ..core.arrays import common_framework, framework_of, unwrapped
+from ..core.arrays import (
+    FRAMEWORKS,
+    NUMPY,
+    common_framework,
+    framework_of,
+    unwrapped,
+)
 
 P = ParamSpec("P")
 
-_INSIDE = "look inside"  # stands for the kernels of a list
-NUMPY = "numpy"  # and this for those of NumPy, which needs none
+_INSIDE = "in its elements"  # stands for the kernels of a list
 
-# The kernels of each type of argument that was seen; None for what has no say.
+# The kernels of each type of argument that was seen; None for what has no say. NumPy
+# needs none: its name stands for them.
 _by_type: dict[type, Any] = {
     **dict.fromkeys((int, float, complex, bool, str, type(None), slice, range)),
     np.ndarray: NUMPY,
@@ -63,44 +67,31 @@ def foreign_kernels(name: str, *args: Any) -> Any:
 
 
 def _kernels_of_new(x: Any) -> Any:
-    torch = sys.modules.get("torch")
     if isinstance(x, (list, tuple)):
         found = _INSIDE
-    elif torch is not None and isinstance(x, torch.Tensor):
-        found = load("torch")  # at once, since torch.compile traces this
     else:
         name = framework_of(x)
         if name is None:
-            name = _framework_by_protocol(type(x))
+            name = _becomes(type(x))
             if name is not None:
-                ADOPTED[type(x)] = load(name).adopted
+                ADOPTED[type(x)] = FRAMEWORKS[name].kernels.adopted
         elif _inside(x) is not x:
             ADOPTED[type(x)] = _inside
-        found = name if name in (None, NUMPY) else load(name)
+        found = name if name in (None, NUMPY) else FRAMEWORKS[name].kernels
     _by_type[type(x)] = found
     return found
 
 
-def load(framework: str) -> Any:
-    """The kernels of a framework; its arrays were seen, so it is imported already."""
-    # Statements, since torch.compile traces no importlib.
-    if framework == "torch":
-        from ..frameworks.torch import kernels as kernels
-    elif framework == "jax":
-        from ..frameworks.jax import kernels as kernels
-    else:
-        from ..frameworks.tensorflow import kernels as kernels
-    return kernels
-
-
-def _framework_by_protocol(cls: type) -> str | None:
-    """Whose array something becomes that is none."""
-    protocols = {"__tf_tensor__": "tensorflow", "__jax_array__": "jax"}
-    return next((protocols[p] for p in protocols if hasattr(cls, p)), None)
+def _becomes(cls: type) -> str | None:
+    """The framework whose array an object becomes that is none."""
+    for framework in FRAMEWORKS.values():
+        if framework.becomes and hasattr(cls, framework.becomes):
+            return framework.name
+    return None
 
 
 def _inside(x: Any) -> Any:
-    """The array of a Keras variable."""
+    """The array in a variable that wraps one."""
     return unwrapped([x], "gradsmith.numpy")[0]
 
 
@@ -164,7 +155,7 @@ def published(call: Any, definition: Callable[..., Any]) -> Any:
     del call.__wrapped__
     full = signature(definition)
     call.__signature__ = full.replace(parameters=[*full.parameters.values()][1:])
-    # TensorFlow's AutoGraph would rewrite what bears no such mark, each time it traces.
+    # AutoGraph would rewrite what bears no such mark, each time it traces.
     call.autograph_info__ = {}
     return call
 

@@ -144,8 +144,8 @@ def pad(
     for i, width in enumerate(widths):
         if not isinstance(K.shape(x)[i], int):
             raise ValueError(
-                f"pad(mode={mode!r}) wants lengths that the graph knows, and that of "
-                f"axis {i} is open: say it with tf.ensure_shape"
+                f"pad(mode={mode!r}) needs lengths that are known when it is traced, "
+                f"and that of axis {i} is open: give the array a static shape"
             )
         places = K.evaluated(_padded, K.shape(x)[i], width, mode)
         x = K.take(x, K.constant(places, "int64", x), i)

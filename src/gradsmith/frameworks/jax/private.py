@@ -15,7 +15,10 @@ import jax
 from jax.api_util import debug_info
 from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive
 from jax.extend.linear_util import wrap_init
-from jax.interpreters import ad
+from jax.interpreters import ad as ad
+from jax.interpreters import batching as batching
+from jax.interpreters import mlir as mlir
+from jax.interpreters.partial_eval import dce_jaxpr_consts as dce_jaxpr_consts
 
 from ...core.patching import patched
 

@@ -12,6 +12,7 @@
 - `GraphOrParentsInXlaContext`: whether XLA will compile what is being traced.
 - autograph's rules: our code is not for it to rewrite, nor are our errors
   (`ag_pass_through`): it would raise others in their place, without notes.
+- `pfor.wrap`: a value of a loop body, as the vectorized loop has it.
 - `Weakref`: how an object that is an argument of a `tf.function` is told from others.
 """
 
@@ -35,6 +36,7 @@ from tensorflow.python.eager import backprop, context, forwardprop_util, record
 from tensorflow.python.framework import op_callbacks, ops
 from tensorflow.python.framework.registry import _TYPE_TAG
 from tensorflow.python.ops import control_flow_util, gen_array_ops, gradients_util
+from tensorflow.python.ops.parallel_for.pfor import wrap as wrap
 
 EagerTensor: Any = ops.EagerTensor
 SymbolicTensor: Any = ops.SymbolicTensor

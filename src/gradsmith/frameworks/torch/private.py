@@ -5,12 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch._functorch.pyfunctorch import (
+    retrieve_all_functorch_interpreters,
+    retrieve_current_functorch_interpreter,
+)
 from torch._guards import TracingContext
 from torch._library.custom_ops import OPDEFS, CustomOpDef
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
 
 _C: Any = torch._C
+functorch: Any = _C._functorch  # what torch.func wraps tensors in
+TransformType = functorch.TransformType
+transforms = retrieve_all_functorch_interpreters  # outermost first
+innermost_transform = retrieve_current_functorch_interpreter
 _autograd: Any = torch.autograd
 _compiler: Any = torch.compiler
 
@@ -24,6 +32,11 @@ forward_mode = forward_ad._set_fwd_grad_enabled
 next_node_number = _autograd._get_sequence_nr  # of this thread
 saved_tensors_hooks = _C._autograd._top_saved_tensors_default_hooks
 keeps_graph = _C._autograd._get_current_graph_task_keep_graph
+
+
+def accelerator() -> str:
+    """The kind of the device beside the CPU."""
+    return _C._get_accelerator().type
 
 
 def is_in_mode() -> bool:

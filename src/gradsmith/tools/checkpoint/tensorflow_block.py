@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from ...core.reach import reached
 from ...frameworks.tensorflow.call.cells import with_captured
-from ...frameworks.tensorflow.call.tensors import is_floating
+from ...frameworks.tensorflow.call.specs import is_floating
 from ...frameworks.tensorflow.call.walk import captured_by, reads_of
 from ...frameworks.tensorflow.private import (
     SymbolicTensor,

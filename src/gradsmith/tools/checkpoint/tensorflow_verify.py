@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 
 from ...core.errors import GradsmithError
-from ...frameworks.tensorflow.call.tensors import is_floating
+from ...frameworks.tensorflow.call.specs import is_floating
 from ...frameworks.tensorflow.private import executing_eagerly
 from .compare import difference, disagreement
 from .tensorflow_block import Block

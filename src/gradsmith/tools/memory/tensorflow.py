@@ -17,7 +17,7 @@ import tensorflow as tf
 from ...core import trees
 from ...core.places import Place, place_here
 from ...core.reach import reached
-from ...frameworks.tensorflow.call.tensors import is_floating
+from ...frameworks.tensorflow.call.specs import is_floating
 from ...frameworks.tensorflow.private import add_op_callback, remove_op_callback
 from ..checkpoint.randomness import Streams
 from ..checkpoint.tensorflow_losses import Losses

@@ -12,7 +12,7 @@ from jax.core import Tracer
 
 from ....core.cotangent import Spec
 from ....core.errors import UnsupportedOperationError
-from .captures import tracers_in
+from .captured import tracers_in
 
 
 def host(

@@ -19,10 +19,17 @@ from jax.core import eval_jaxpr
 from jax.custom_derivatives import SymbolicZero
 from jax.experimental.jet import jet_rules
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 
 from ....core.errors import UnsupportedOperationError
-from ..private import check_inside, over_batch, traced, weakref_cache_key_types
+from ..private import (
+    ad,
+    batching,
+    check_inside,
+    mlir,
+    over_batch,
+    traced,
+    weakref_cache_key_types,
+)
 from .specs import still
 
 

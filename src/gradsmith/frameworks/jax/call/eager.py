@@ -14,13 +14,12 @@ from typing import Any
 
 import jax
 from jax.extend.core import Primitive, take_current_trace
-from jax.interpreters import ad
 
-from ..private import EAGER_TRACES, NO_RESIDUALS, primitive_linearizations
-from .bound_call import Call, Ran, Rules
-from .captures import CapturedError, tracers_in
+from ..private import EAGER_TRACES, NO_RESIDUALS, ad, primitive_linearizations
+from .captured import CapturedError, tracers_in
 from .linear import Linear
 from .primitive import linear_p
+from .rules import Call, Ran, Rules
 from .specs import as_array
 
 

@@ -13,13 +13,12 @@ from typing import Any
 import jax
 from jax.core import Tracer, eval_jaxpr
 from jax.extend.core import ClosedJaxpr, Literal
-from jax.interpreters.partial_eval import dce_jaxpr_consts
 
 from ....core.errors import UnsupportedOperationError
-from ..private import naming, naming_inputs, traced, without_values
-from .bound_call import Ran
+from ..private import dce_jaxpr_consts, naming, naming_inputs, traced, without_values
 from .custom import Custom
 from .linear import Linear
+from .rules import Ran
 from .specs import derivative, symbolic
 
 

@@ -12,8 +12,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
 
+from ..private import ad, batching, mlir
 from .linear import Linear
 
 linear_p = Primitive("gradsmith_linear")

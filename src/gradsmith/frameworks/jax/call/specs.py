@@ -9,10 +9,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
-from jax.interpreters import ad
 
 from ....core.cotangent import Spec
-from ..private import varying_axes
+from ..private import ad, varying_axes
 
 
 class _Constant:

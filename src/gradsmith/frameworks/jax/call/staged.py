@@ -12,15 +12,14 @@ from typing import Any
 import jax
 from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
-from jax.interpreters import ad
 
-from ..private import named_axes, naming, traced
-from .bound_call import Call, Ran
-from .captures import tracers_in
+from ..private import ad, named_axes, naming, traced
+from .captured import tracers_in
 from .custom import Custom
 from .outputs import rebuilt
 from .plan import Plan, evaluated, used
 from .primitive import linear_p
+from .rules import Call, Ran
 from .specs import derivative, still, symbolic
 
 

@@ -13,12 +13,12 @@ from ....operations.application import HINTS
 from ....operations.parameters import Bound
 from .. import private
 from ..private import pass_on, tracing_type
-from . import eager, graph, tensors
+from . import eager, graph, specs
 from .callbacks import host
 
 __all__ = ["call", "host", "tracing_type"]
 
-DESCRIBE["tensorflow"] = tensors.describe
+DESCRIBE["tensorflow"] = specs.describe
 private.leave_alone("gradsmith")
 
 
@@ -26,9 +26,7 @@ def call(operation: Any, bound: Bound) -> Any:
     """Run an operation, so that TensorFlow differentiates it by its rule."""
     try:
         xs = [
-            x
-            if type(x) is private.EagerTensor
-            else tensors.as_tensor(x, operation.name)
+            x if type(x) is private.EagerTensor else specs.as_tensor(x, operation.name)
             for x in bound.leaves
         ]
         run = eager.call if private.executing_eagerly() else graph.call

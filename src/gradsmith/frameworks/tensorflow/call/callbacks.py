@@ -13,7 +13,7 @@ from ....core.cotangent import Spec
 from ....core.errors import NotDifferentiableError, UnsupportedOperationError
 from ..private import compiled_by_xla, could_record, executing_eagerly, record_operation
 from .sites import Node
-from .tensors import is_floating
+from .specs import is_floating
 
 
 def host(

@@ -20,7 +20,7 @@ import tensorflow as tf
 from ....core.arity import takes
 from ....operations.parameters import Bound
 from ..private import add_op_callback, orders_of, remove_op_callback
-from .tensors import is_floating
+from .specs import is_floating
 
 _PLAIN = (
     str, bytes, int, float, complex, type(None), type, ModuleType, BuiltinFunctionType,

@@ -26,10 +26,10 @@ from ..private import (
     orders_of,
     record_operation,
 )
-from .bound_call import Call
 from .captured import Uses, captured_by_closure, followed, takes_variables
 from .opaque import check_of
-from .tensors import as_output, has_gradient, is_floating
+from .rules import Call
+from .specs import as_output, has_gradient, is_floating
 
 
 def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:

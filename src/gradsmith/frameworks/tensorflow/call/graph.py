@@ -27,11 +27,11 @@ from ..private import (
     outside_of,
     record_operation,
 )
-from .bound_call import Call
 from .captured import captured_by_closure
 from .cells import with_captured
+from .rules import Call
 from .sites import Site
-from .tensors import as_output, has_gradient, is_floating
+from .specs import as_output, has_gradient, is_floating
 from .walk import captured_by, reads_of
 
 

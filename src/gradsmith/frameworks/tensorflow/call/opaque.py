@@ -19,7 +19,7 @@ from ....core.errors import UnsupportedOperationError
 from ....operations.application import run_body
 from ....operations.parameters import Bound
 from ..private import could_record, orders_of
-from .tensors import TensorSpec
+from .specs import TensorSpec
 
 _NUMBERS = (np.ndarray, np.generic, float, complex)
 

@@ -24,8 +24,8 @@ from ..private import (
     resolve_gradients_by,
     tapes_see,
 )
-from .bound_call import Call
-from .tensors import is_floating
+from .rules import Call
+from .specs import is_floating
 from .vectorized import vectorize
 from .walk import captured_by
 

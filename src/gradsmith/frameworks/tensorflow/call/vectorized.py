@@ -11,9 +11,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.ops.parallel_for.pfor import wrap
 
-from ..private import SymbolicTensor, record_operation
+from ..private import SymbolicTensor, record_operation, wrap
 
 
 def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[Any]:

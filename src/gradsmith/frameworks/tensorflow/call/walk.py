@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 
 from ..private import orders_of
-from .tensors import is_floating
+from .specs import is_floating
 
 # What reads variables, and nothing else that could be differentiated
 _READS = {"ReadVariableOp", "ResourceGather", "ResourceGatherNd"}

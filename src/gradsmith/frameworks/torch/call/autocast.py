@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, ExitStack, nullcontext
 
 import torch
 
-from ..private import is_any_autocast
+from ..private import accelerator, is_any_autocast
 
 State = tuple[str, torch.dtype]
 _NOTHING = nullcontext()
@@ -25,7 +25,7 @@ def states(tensors: Sequence[torch.Tensor]) -> list[State]:
 def _without() -> AbstractContextManager[object]:
     """The context of a rule whose body ran without, called where it is active."""
     stack = ExitStack()
-    for device in ("cpu", torch._C._get_accelerator().type):
+    for device in ("cpu", accelerator()):
         stack.enter_context(torch.autocast(device, enabled=False))
     return stack
 

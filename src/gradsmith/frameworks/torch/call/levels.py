@@ -6,41 +6,39 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from torch._functorch.pyfunctorch import (
-    retrieve_all_functorch_interpreters,
-    retrieve_current_functorch_interpreter,
-)
 from torch.autograd import forward_ad
 
 from ....core.errors import UnsupportedOperationError
-from ..private import below_transforms
+from ..private import (
+    TransformType,
+    below_transforms,
+    functorch,
+    innermost_transform,
+    transforms,
+)
 from .captured import require_same
 from .specs import has_gradient
-
-_C: Any = torch._C
-_functorch = _C._functorch
-TransformType = _functorch.TransformType
 
 
 def levels_of(x: torch.Tensor) -> set[int]:
     """The levels at which a tensor is differentiated; 0 is autograd's own."""
-    if _functorch.peek_interpreter_stack() is None:
+    if functorch.peek_interpreter_stack() is None:
         return {0} if x.requires_grad or _has_tangent(x) else set()
-    interpreter = retrieve_current_functorch_interpreter()
+    interpreter = innermost_transform()
     level, kind, levels = interpreter.level(), interpreter.key(), set()
-    if _functorch.maybe_get_level(x) == level:
+    if functorch.maybe_get_level(x) == level:
         if (kind == TransformType.Grad and x.requires_grad) or (
             kind == TransformType.Jvp and _has_tangent(x)
         ):
             levels.add(level)
-        x = _functorch.get_unwrapped(x)
+        x = functorch.get_unwrapped(x)
     with interpreter.lower():
         return levels | levels_of(x)
 
 
 def alive(x: torch.Tensor) -> torch.Tensor:
     """A tensor out of the levels that have ended: a pullback may be called after."""
-    return _functorch.unwrap_if_dead(x)
+    return functorch.unwrap_if_dead(x)
 
 
 def _has_tangent(x: torch.Tensor) -> bool:
@@ -52,24 +50,22 @@ def primal_of(x: torch.Tensor) -> torch.Tensor:
     """A tensor without its tangent at the innermost level that has tangents."""
     if not has_gradient(x):
         return x
-    if _functorch.peek_interpreter_stack() is not None:
-        interpreter = retrieve_current_functorch_interpreter()
+    if functorch.peek_interpreter_stack() is not None:
+        interpreter = innermost_transform()
         if interpreter.key() == TransformType.Vmap:  # it has no rule for what follows
             level = interpreter.level()
-            is_batched = _functorch.maybe_get_level(x) == level
-            axis = _functorch.maybe_get_bdim(x) if is_batched else None
-            inner = _functorch.get_unwrapped(x) if is_batched else x
+            is_batched = functorch.maybe_get_level(x) == level
+            axis = functorch.maybe_get_bdim(x) if is_batched else None
+            inner = functorch.get_unwrapped(x) if is_batched else x
             with interpreter.lower():
                 inner = primal_of(inner)
-            return (
-                _functorch._add_batch_dim(inner, axis, level) if is_batched else inner
-            )
+            return functorch._add_batch_dim(inner, axis, level) if is_batched else inner
     return forward_ad.unpack_dual(x, level=0).primal
 
 
 def is_nested(leaves: Sequence[torch.Tensor]) -> bool:
     """Whether more than one derivative may be taken, at whatever levels."""
-    kinds = [each.key() for each in retrieve_all_functorch_interpreters()]
+    kinds = [each.key() for each in transforms()]
     count = sum(kind in (TransformType.Grad, TransformType.Jvp) for kind in kinds)
     with below_transforms():
         plain = [_plain(x) for x in leaves]
@@ -93,8 +89,8 @@ def require_same_values(
 
 
 def _plain(x: torch.Tensor) -> torch.Tensor:
-    while _functorch.is_functorch_wrapped_tensor(x):
-        x = _functorch.get_unwrapped(x)
+    while functorch.is_functorch_wrapped_tensor(x):
+        x = functorch.get_unwrapped(x)
     return x
 
 

@@ -18,8 +18,7 @@ from ....operations import parameters
 from .compiled import opaque, structure
 from .guards import forget
 from .nodes import name_of
-from .quick import quick
-from .quick_node import Node, backward_in_graph
+from .quick import Node, backward_in_graph, quick
 
 
 def _read(fn: Any) -> Any:

@@ -11,6 +11,7 @@ from torch import Tensor
 from ....core.import_hooks import once_imported
 from ... import _dtypes
 from ..._dtypes import finfo as finfo
+from ..private import is_transformed
 
 _NAMES = (
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
@@ -133,7 +134,7 @@ def known_values(x: Tensor) -> Any:
     """What a tensor holds, if it is there to be read and that costs nothing."""
     if torch.compiler.is_compiling() or not x.is_cpu or type(x) is not Tensor:
         return None
-    if torch._C._are_functorch_transforms_active():  # it may be a level's
+    if is_transformed():  # it may be a level's
         return None
     return x.detach().numpy() if x.dtype is not torch.bfloat16 else None
 

@@ -1,0 +1,40 @@
+"""Each framework has what the protocol says, so that what is missing has a name."""
+
+import pytest
+
+from gradsmith.core.arrays import FRAMEWORKS
+from gradsmith.frameworks._protocol import Kernels
+from gradsmith.numpy import _elementwise, special
+
+NAMES = [name for name in FRAMEWORKS if name != "numpy"]
+KERNELS = [*Kernels.__annotations__, *(n for n in vars(Kernels) if n[0] != "_")]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_kernels_are_those_of_the_protocol(name):
+    pytest.importorskip(FRAMEWORKS[name].module)
+    found = FRAMEWORKS[name].kernels
+    assert [kernel for kernel in KERNELS if not hasattr(found, kernel)] == []
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_ufunc_has_a_kernel(name):
+    pytest.importorskip(FRAMEWORKS[name].module)
+    found = FRAMEWORKS[name].kernels.ELEMENTWISE
+    ufuncs = {
+        each.__name__
+        for each in vars(_elementwise).values()
+        if hasattr(each, "autograph_info__")
+    }
+    assert len(ufuncs) > 70
+    assert ufuncs - {*found} == set()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_each_special_function_has_a_kernel(name):
+    pytest.importorskip(FRAMEWORKS[name].module)
+    x = pytest.importorskip("numpy").float32(0.25)
+    K = FRAMEWORKS[name].kernels
+    for each in ("erf", "erfc", "erfinv", "gammaln", "digamma", "ndtr", "ndtri"):
+        y = getattr(special, each)(K.constant(x, "float32", None))
+        assert K.kind(y) == "float32"
