@@ -19,10 +19,11 @@ import scipy.special as sp
 import gradsmith as gs
 from benchmarks._measure import Progress
 from benchmarks._report import Options, Report, Row
+from benchmarks.accuracy.points import vectors
 from gradsmith.tools.audit.certify import certify
 from gradsmith.tools.audit.executing import carried_out
 from gradsmith.tools.audit.formats import FORMATS
-from gradsmith.tools.audit.sampling import sampled, vectors
+from gradsmith.tools.audit.sampling import sampled
 
 RATE, VECTORS = 2e5, 5e4  # a second
 SHORT, LONG = 5.0, 180.0  # seconds for all numbers of 16 and of 32 bits

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from gradsmith.tools.audit.certify import certify
+from gradsmith.tools.audit.errors import errors_of
 from gradsmith.tools.audit.formats import Format, literal
 from gradsmith.tools.audit.truth import UNDECIDED, Truth
-from gradsmith.tools.audit.ulp import errors
 
 CHUNK = 2048
 LIMIT = 4.0  # ULP
@@ -70,7 +70,7 @@ def figure(
     There the engine's gradient is 0 by declaration and the frameworks' is infinite.
     """
     with np.errstate(all="ignore"):
-        ulp = errors(form.rounded(results), truth, form).ulp
+        ulp = errors_of(form.rounded(results), truth, form).ulp
     ulp = np.where(overflows(truth, form) | without, np.nan, ulp)
     undecided = int(np.sum(truth.status == UNDECIDED))
     if np.isnan(ulp).all():

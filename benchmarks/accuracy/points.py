@@ -59,5 +59,19 @@ def _signs(n: int, rng: Any) -> Any:
 
 def of_vectors(n: int, size: int, form: Format = FLOAT32, *, seed: int = 0) -> Any:
     """Vectors of mixed magnitudes, and upstream gradients for them."""
-    x = sampling.vectors(n, size, form, seed=seed)
-    return x, sampling.vectors(n, size, form, seed=seed + 1, largest=10.0)
+    x = vectors(n, size, form, seed=seed)
+    return x, vectors(n, size, form, seed=seed + 1, largest=10.0)
+
+
+def vectors(
+    n: int, size: int, form: Format, *, seed: int = 0, largest: float = 100.0
+) -> Any:
+    """Vectors of mixed magnitudes: of one scale, of many, with ties and zeros."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(n, size))
+    scale = largest ** rng.uniform(-1, 1, (n, 1))
+    mixed = largest ** rng.uniform(-2, 1, (n, size))
+    kind = np.arange(n)[:, None] % 3
+    x = np.where(kind == 0, x * scale, x * mixed)
+    x = np.where((kind == 2) & (rng.random(x.shape) < 0.2), np.round(x), x)
+    return form.rounded(np.clip(x, -largest, largest))

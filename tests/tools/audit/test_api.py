@@ -52,17 +52,17 @@ def test_the_curve_is_in_order_and_holds_the_maximum():
 
 
 def test_tallies_merge_in_any_order():
-    from gradsmith.tools.audit.runs import Run
-    from gradsmith.tools.audit.task import Task
+    from gradsmith.tools.audit.runner import Runner
+    from gradsmith.tools.audit.task import Points, Task
 
-    task = Task(Run(np.tanh), np.tanh, "float32", (-(2**30), 2**30))
+    task = Task(Runner(np.tanh), np.tanh, "float32", (-(2**30), 2**30))
     x = np.linspace(-2, 2, 600).astype(np.float32)
-    parts = [task(x[i : i + 100]) for i in range(0, 600, 100)]
+    parts = [*map(task, Points([x]).chunks(100))]
     one, two = (merged([p[0] for p in parts[::step]]) for step in (1, -1))
     numbers = task.form.numbers
     assert one.accuracy(numbers) == two.accuracy(numbers)
     whole = tally(
-        task.judged(x)[0], task.form.codes(x), lambda i: "", (-(2**30), 2**30)
+        task.errors(Points([x]))[0], task.form.codes(x), lambda i: "", (-(2**30), 2**30)
     )
     assert one.accuracy().mean_ulp == pytest.approx(whole.accuracy().mean_ulp)
     assert one.accuracy().max_ulp == whole.accuracy().max_ulp
@@ -115,7 +115,7 @@ def test_a_constant_function():
         ({"domain": (1, 2, 3)}, r"give \(low, high\)"),
         ({"domain": {"z": (0, 1), "w": (0, "b")}}, "'w': "),
         ({"dtype": "int8"}, "one of float16, bfloat16"),
-        ({"points": 0}, "1 or more"),
+        ({"points": 0}, "at least 1"),
         ({"seed": -1}, "seed=-1"),
         ({"reference": 3}, "no function"),
         ({"framework": "mxnet"}, "unknown"),

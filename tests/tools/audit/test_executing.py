@@ -16,13 +16,13 @@ from gradsmith.tools.audit import executing
 from gradsmith.tools.audit.executing import carried_out
 from gradsmith.tools.audit.formats import FORMATS
 from gradsmith.tools.audit.journal import Journal, key_of
-from gradsmith.tools.audit.runs import Run
+from gradsmith.tools.audit.runner import Runner
 from gradsmith.tools.audit.sweep import whole
 from gradsmith.tools.audit.sweep.whole import sweep, units_of
 from gradsmith.tools.audit.task import Task
 
 ENDS = (0x3C00 - 6000, 0x3C00 + 6000)
-TASK = Task(Run(np.tanh, "numpy", "tanh"), np.tanh, "float16", ENDS)
+TASK = Task(Runner(np.tanh, "numpy", "tanh"), np.tanh, "float16", ENDS)
 
 
 def square(item):
@@ -163,7 +163,7 @@ def test_another_operation_is_not_taken_for_done(tmp_path):
     file = tmp_path / "sweep.jsonl"
     sweep(TASK, jobs=1, resume=file)
     for other in (
-        replace(TASK, run=Run(np.sin, "numpy", "sin")),
+        replace(TASK, runner=Runner(np.sin, "numpy", "sin")),
         replace(TASK, reference=np.sin),
         replace(TASK, reference=lambda x: x),
         replace(TASK, ends=(0, 5)),

@@ -7,9 +7,9 @@ import pytest
 from scipy import special
 
 import gradsmith as gs
+from gradsmith.tools.audit.arguments import Argument
 from gradsmith.tools.audit.formats import FORMATS
-from gradsmith.tools.audit.samples import samples, upstreams
-from gradsmith.tools.audit.shapes import Argument
+from gradsmith.tools.audit.sampling import samples, upstreams
 
 FLOAT32 = FORMATS["float32"]
 
@@ -113,14 +113,14 @@ def test_examples_of_an_operation_are_its_inputs():
 def test_units_of_sums_are_those_of_their_terms():
     # With an upstream gradient of ones the true gradient is 0, and terms cancel
     x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
-    from gradsmith.tools.audit.rows import Rows
-    from gradsmith.tools.audit.runs import Run
+    from gradsmith.tools.audit.runner import Runner
+    from gradsmith.tools.audit.task import Points, Task
 
     def last(x):
         return special.softmax(x, axis=-1)
 
-    task = Rows(Run(last, elementwise=False), last, "float32", ("x",))
-    _, dx = task.judged(([x], np.ones((6, 4), np.float32)))
+    task = Task(Runner(last, elementwise=False), last, "float32")
+    _, dx = task.errors(Points([x], np.ones((6, 4), np.float32)))
     assert dx.ulp.max() < 4
 
 

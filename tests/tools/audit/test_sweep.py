@@ -9,7 +9,7 @@ import gradsmith as gs
 from gradsmith.tools.audit.certify import certify
 from gradsmith.tools.audit.exhaustive import _forewarn, forecast
 from gradsmith.tools.audit.formats import FORMATS
-from gradsmith.tools.audit.runs import Run
+from gradsmith.tools.audit.runner import Runner
 from gradsmith.tools.audit.sampling import all_of, ends
 from gradsmith.tools.audit.sweep import pieces, polynomials
 from gradsmith.tools.audit.sweep.measure import Scratch
@@ -18,7 +18,7 @@ from gradsmith.tools.audit.sweep.truths import truths
 from gradsmith.tools.audit.sweep.unit import _numbers, swept
 from gradsmith.tools.audit.sweep.whole import sweep, units_of
 from gradsmith.tools.audit.tally import merged
-from gradsmith.tools.audit.task import Task
+from gradsmith.tools.audit.task import Points, Task
 from gradsmith.tools.audit.truth import DECIDED, OUTSIDE
 
 FLOAT32 = FORMATS["float32"]
@@ -140,7 +140,7 @@ def test_a_remainder_that_is_left_out_is_seen(monkeypatch):
 
 
 def task_of(fn, form, domain=None):
-    return Task(Run(fn, "numpy", fn.__name__), fn, form, ends(domain, FORMATS[form]))
+    return Task(Runner(fn, "numpy", fn.__name__), fn, form, ends(domain, FORMATS[form]))
 
 
 def same(swept, plain):
@@ -166,7 +166,7 @@ def test_all_of_float16_is_as_point_by_point(fn):
     task = task_of(fn, "float16")
     value, gradient = sweep(task, jobs=1)
     for found, plain in zip(
-        (value, gradient), task(all_of(None, task.form)), strict=True
+        (value, gradient), task(Points([all_of(None, task.form)])), strict=True
     ):
         same(found, plain)
 
@@ -179,7 +179,9 @@ def test_a_part_of_float32_is_as_point_by_point(fn, start):
     first = int(FLOAT32.codes(np.float32(start)))
     task = replace(task_of(fn, "float32"), ends=(first, first + 20_000))
     for found, plain in zip(
-        swept(task, *task.ends), task(_numbers(*task.ends, FLOAT32)), strict=True
+        swept(task, *task.ends),
+        task(Points([_numbers(*task.ends, FLOAT32)])),
+        strict=True,
     ):
         same(found, plain)
 
@@ -187,10 +189,12 @@ def test_a_part_of_float32_is_as_point_by_point(fn, start):
 def test_subnormal_numbers_are_left_out_where_they_are_flushed():
     jnp = pytest.importorskip("jax.numpy")
     first = int(FLOAT32.codes(np.float32(-87.35)))
-    run = Run(jnp.exp, "jax", "exp", flushes=True)
+    run = Runner(jnp.exp, "jax", "exp", flushes=True)
     task = Task(run, np.exp, "float32", (first, first + 20_000))
     for found, plain in zip(
-        swept(task, *task.ends), task(_numbers(*task.ends, FLOAT32)), strict=True
+        swept(task, *task.ends),
+        task(Points([_numbers(*task.ends, FLOAT32)])),
+        strict=True,
     ):
         assert 1000 < found.outside < 19_000
         same(found, plain)
@@ -200,7 +204,7 @@ def test_a_gradient_that_is_declared_0_is_left_out():
     first = int(FLOAT32.codes(np.float32(88.72)))
     task = replace(task_of(np.exp, "float32"), ends=(first, first + 2000))
     found = swept(task, *task.ends)
-    plain = task(_numbers(*task.ends, FLOAT32))
+    plain = task(Points([_numbers(*task.ends, FLOAT32)]))
     assert 100 < found[1].outside < 2000
     same(found[0], plain[0])
     same(found[1], plain[1])
@@ -208,8 +212,11 @@ def test_a_gradient_that_is_declared_0_is_left_out():
 
 def test_nan_is_infinitely_far_off():
     task = replace(task_of(np.tanh, "float32"), ends=(0x3F000000, 0x3F000000 + 9999))
-    task = replace(task, run=Run(_with_nan, "numpy", "with nan"))
-    found, plain = swept(task, *task.ends)[0], task(_numbers(*task.ends, FLOAT32))[0]
+    task = replace(task, runner=Runner(_with_nan, "numpy", "with nan"))
+    found, plain = (
+        swept(task, *task.ends)[0],
+        task(Points([_numbers(*task.ends, FLOAT32)]))[0],
+    )
     assert found.worst[0].ulp == np.inf
     assert found.kinds == plain.kinds
     assert found.kinds[1] > 100
@@ -229,12 +236,12 @@ def test_units_are_all_numbers(ends):
     assert all(first // 1024 == last // 1024 for first, last in units if first >= 0)
 
 
-def test_the_door_to_all_numbers():
+def test_all_numbers():
     found = gs.audit(np.tanh, (0.5, 0.501), exhaustive=True, jobs=1)
     assert found.exhaustive
     x = all_of((0.5, 0.501), FLOAT32)
     assert found.points == len(x) == found.gradient.judged
-    plain = task_of(np.tanh, "float32", (0.5, 0.501))(x)[1].accuracy()
+    plain = task_of(np.tanh, "float32", (0.5, 0.501))(Points([x]))[1].accuracy()
     assert found.gradient.max_ulp == pytest.approx(plain.max_ulp, abs=1e-3)
     assert found.gradient.slack <= 2**-10
     assert found.gradient.worst_inputs[0] == plain.worst_inputs[0]

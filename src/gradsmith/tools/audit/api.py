@@ -1,4 +1,4 @@
-"""`gs.audit`: the door. What it needs is loaded once it is called: see `audits`."""
+"""`gs.audit`. What it needs is imported once it is called: see `pipeline`."""
 
 from __future__ import annotations
 
@@ -71,10 +71,13 @@ def audit(
     progress
         Called with how many points are done, and of how many.
     """
-    from .audits import audited
+    from .formats import format_of
+    from .pipeline import Options, run_audit
 
-    return audited(
-        op, domain, dtype, reference=reference, framework=framework, inputs=inputs,
-        points=points, exhaustive=exhaustive, seed=seed, executor=executor,
-        jobs=jobs, resume=resume, progress=progress,
+    options = Options(
+        format_of(dtype), domain, points, exhaustive, seed, executor, jobs, resume,
+        progress,
     )  # fmt: skip
+    return run_audit(
+        op, options, reference=reference, framework=framework, inputs=inputs
+    )

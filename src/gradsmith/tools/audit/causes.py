@@ -1,22 +1,155 @@
-"""Which operation is to blame: of the definition, or of the rule of the gradient."""
+"""Which operation is to blame: of the definition, or of the rule of the gradient.
+
+A definition or a rule runs on arrays in working precision that are shadowed by their
+true values. Operation by operation that tells how far off it is: where the error is
+born, and in which line.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import linecache
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from ...core import trees
+from ...core.places import user_frame
 from ...operations.info import is_floating
 from ...operations.operation import Operation
-from .arb import balls_of, precision
-from .balls import Balls
-from .beside import ENDS, Beside, Step
+from .arb import balls_of, each, precision
+from .balls import Balls, call
 from .formats import Format
 from .state import noting
 
-BITS = 512  # the true values beside a run have so many
+BITS = 512  # of the true values
+
+
+@dataclass(frozen=True)
+class Step:
+    """One operation: what went in and came out, and relative errors of both."""
+
+    name: str
+    ins: tuple[Any, ...]
+    out: Any
+    true: Any
+    before: float
+    after: float
+    source: str
+    line: int
+
+
+class Shadowed(NDArrayOperatorsMixin):
+    """An array as it is computed, and the balls that it ought to be: its shadow."""
+
+    __slots__ = ("got", "steps", "true")
+    __array_priority__ = 3000
+
+    def __init__(self, got: Any, true: Balls, steps: list[Step]) -> None:
+        self.got, self.true, self.steps = got, true, steps
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.got.shape
+
+    @property
+    def ndim(self) -> int:
+        return self.got.ndim
+
+    @property
+    def size(self) -> int:
+        return self.got.size
+
+    @property
+    def dtype(self) -> Any:
+        return self.got.dtype
+
+    def __len__(self) -> int:
+        return len(self.got)
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kw: Any) -> Any:
+        if method == "__call__":
+            return self._apply(ufunc, ufunc, args, kw)
+        return self._apply(getattr(ufunc, method), (ufunc, method), args, kw)
+
+    def __array_function__(self, fn: Any, types: Any, args: Any, kw: Any) -> Any:
+        return self._apply(fn, fn, args, kw)
+
+    def _apply(self, fn: Callable[..., Any], known: Any, args: Any, kw: Any) -> Any:
+        got = fn(*trees.map(_got, args), **trees.map(_got, kw))
+        if not isinstance(got, (np.ndarray, np.generic)) or got.dtype.kind != "f":
+            return got  # a choice is made by what is computed
+        true = call(known, trees.map(_true, args), trees.map(_true, kw))
+        y = Shadowed(np.asarray(got), true, self.steps)
+        ins = [x for x in trees.leaves(args) if isinstance(x, Shadowed)]
+        source, line = running()
+        name = getattr(fn, "__name__", "") or str(fn)
+        before = max((_error(x) for x in ins), default=0.0)
+        numbers = tuple(np.asarray(_got(x)) for x in trees.leaves(args))
+        self.steps.append(
+            Step(name, numbers, y.got, true, before, _error(y), source, line)
+        )
+        return y
+
+    def __getattr__(self, name: str) -> Any:
+        """Methods are those of arrays."""
+        fn = getattr(np, name, None)
+        if name.startswith("_") or not callable(fn):
+            raise AttributeError(name)
+        return lambda *args, **kwargs: fn(self, *args, **kwargs)
+
+    def astype(self, dtype: Any, **_: Any) -> Any:
+        return Shadowed(self.got.astype(dtype), self.true, self.steps)
+
+    def __getitem__(self, index: Any) -> Any:
+        true: Any = self.true
+        return Shadowed(np.asarray(self.got[index]), true[index], self.steps)
+
+
+def _got(x: Any) -> Any:
+    return x.got if isinstance(x, Shadowed) else x
+
+
+def _true(x: Any) -> Any:
+    return x.true if isinstance(x, Shadowed) else x
+
+
+_off = each(lambda got, true: _relative(got, true), 2)
+
+
+def _relative(got: float, true: Any) -> float:
+    if got != got or got in (float("inf"), float("-inf")):
+        return float("inf")
+    off = abs(true.mid() - got)
+    size = abs(true.mid())
+    if size == 0:
+        return 0.0 if off == 0 else float("inf")
+    return float(off / size)
+
+
+def _error(x: Shadowed) -> float:
+    """The largest relative error."""
+    got = x.got.astype(np.float64).astype(object)
+    value = np.broadcast_to(x.true.value, got.shape)
+    return float(np.max(np.asarray(_off(got, value), np.float64), initial=0.0))
+
+
+def running() -> tuple[str, int]:
+    """The text of the user's operation that is running, and its line."""
+    frame = user_frame(within=_STARTS)
+    return ("", 0) if frame is None else _text(frame)
+
+
+def _text(frame: Any) -> tuple[str, int]:
+    places: Sequence[Any] = list(frame.f_code.co_positions())
+    line, last, start, end = places[frame.f_lasti // 2]
+    text = linecache.getline(frame.f_code.co_filename, line or frame.f_lineno)
+    if None in (line, last, start, end) or line != last:
+        return text.strip(), frame.f_lineno
+    return text.encode()[start:end].decode(errors="replace"), line
 
 
 def value_steps(fn: Any, xs: Sequence[Any], form: Format) -> list[Step]:
@@ -24,7 +157,7 @@ def value_steps(fn: Any, xs: Sequence[Any], form: Format) -> list[Step]:
     steps: list[Step] = []
     with precision(BITS), noting(), np.errstate(all="ignore"):
         body = operation_of(fn)
-        (body.fn if body is not None else fn)(*_both(xs, form, steps))
+        (body.fn if body is not None else fn)(*_shadowed(xs, form, steps))
     return steps
 
 
@@ -37,16 +170,17 @@ def gradient_steps(
         return []
     steps: list[Step] = []
     with precision(BITS), noting(), np.errstate(all="ignore"):
-        given = _both(xs, form, steps)
+        given = _shadowed(xs, form, steps)
         pull, y = rule_at(operation, given)
         forward = len(steps)
         dy = np.ones(y.shape) if dy is None else np.asarray(dy, np.float64)
-        pull(Beside(dy.astype(y.dtype), Balls(balls_of(dy), y.dtype), steps))
+        pull(Shadowed(dy.astype(y.dtype), Balls(balls_of(dy), y.dtype), steps))
     # Where the error is born may be in the body, whose results the rule has kept
     return [*steps[forward:], *steps[:forward]]
 
 
-ENDS.update({value_steps.__code__, gradient_steps.__code__})
+# What runs a definition: frames beyond are no part of it
+_STARTS = {value_steps.__code__, gradient_steps.__code__}
 
 
 def rule_at(operation: Operation, xs: Sequence[Any]) -> tuple[Any, Any]:
@@ -65,11 +199,11 @@ def operation_of(fn: Any) -> Operation | None:
     return fn if isinstance(fn, Operation) else None
 
 
-def _both(xs: Sequence[Any], form: Format, steps: list[Step]) -> list[Any]:
+def _shadowed(xs: Sequence[Any], form: Format, steps: list[Step]) -> list[Any]:
     """Floating arrays with their true values beside them; others as they are."""
     dtype = np.dtype(np.float32 if form.name == "bfloat16" else form.name)
     return [
-        Beside(x.astype(dtype), Balls(balls_of(x), dtype), steps)
+        Shadowed(x.astype(dtype), Balls(balls_of(x), dtype), steps)
         if is_floating(x) and hasattr(x, "astype")
         else x
         for x in xs

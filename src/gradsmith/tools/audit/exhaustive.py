@@ -10,51 +10,55 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import GradsmithError
-from . import run, sampling
+from . import sampling
 from .executing import cores
+from .explain import Sample
 from .model import Accuracy
-from .notes import notes_of
 from .sweep.pieces import pieces_or_points
 from .sweep.whole import sweep, units_of
 from .targets import Target
-from .task import Task
+from .task import Points, Task
 
 PACE = 45e-9  # seconds for a number, on a core
 LONG = 600.0  # seconds beyond which a warning is due
+CHUNK = 4096  # points at a time
 PROBE = 1024  # adjacent numbers that tell of those around them
 
 
 def all_numbers(
     task: Task, target: Target, points: int, seed: int, **how: Any
-) -> tuple[int, list[Accuracy], tuple[str, ...]]:
+) -> tuple[int, list[Accuracy], list[str]]:
     """How many numbers there are, the accuracy at all of them, and notes.
 
     Failing regions are those that samples and the worst inputs show.
     """
+    from .pipeline import notes_of
+
     form, notes = task.form, list[str]()
     if form.bits > 32:
         raise GradsmithError(
-            f"all numbers of {form.name} are too many; leave exhaustive= away"
+            f"{form.name} has too many numbers to take all; omit exhaustive="
         )
+    assert task.ends is not None
     x = sampling.sampled(_domain(task), form, points, seed=seed)
     started = perf_counter()
-    run.judged(task, x[:4096], executor=None, progress=None)
-    rate = (perf_counter() - started) / len(x[:4096])
+    task.errors(Points([x[:CHUNK]]))
+    rate = (perf_counter() - started) / len(x[:CHUNK])
     _forewarn(forecast(task, rate), how)
     tallies = sweep(task, notes=notes, **how)
     worst = [one.code for tally in tallies for one in tally.worst]
-    x = form.numbers(np.unique([*form.codes(x), *worst]))
-    errors = run.judged(task, x, executor=None, progress=None)
+    some = Points([form.numbers(np.unique([*form.codes(x), *worst]))])
+    errors = task.all_errors(some, chunk=CHUNK)
     found = [
         replace(tally.accuracy(form.numbers), regions=one.regions, wrong=one.wrong)
         for tally, one in zip(
-            tallies, run.unary(task, target, x, errors), strict=True
+            tallies, Sample(task, target, some).accuracies(errors), strict=True
         )
     ]  # fmt: skip
-    notes += notes_of(task.run, target, form, errors)
+    notes += notes_of(task, target, errors)
     n = task.ends[1] + 1 - task.ends[0] + (task.ends[0] <= 0 <= task.ends[1])
     notes.insert(0, f"all {n:,} numbers: the largest errors are proven")
-    return n, found, tuple(notes)
+    return n, found, notes
 
 
 def _domain(task: Task) -> tuple[float, float]:

@@ -48,6 +48,10 @@ class Format:
         """From here on numbers are rounded to infinity."""
         return 2.0 ** (self.most - 1) * (2 - 2.0**-self.digits)
 
+    @property
+    def smallest_normal(self) -> float:
+        return 2.0 ** (self.least + self.digits - 1)
+
     def codes(self, x: Any) -> Any:
         """The codes of numbers; both zeros have 0, infinities the ones beyond."""
         raw = np.asarray(x, self.dtype).view(f"u{self.bits // 8}")

@@ -74,8 +74,8 @@ def tally_of(row: dict[str, Any]) -> Tally:
 def key_of(task: Task, what: str) -> str:
     """Changes if the operation, the truth, or what is asked for does."""
     parts = (
-        __version__, np.__version__, task.run.framework, source_of(task.run.call),
-        repr(sorted(task.run.keywords.items())), source_of(task.reference),
+        __version__, np.__version__, task.runner.framework, source_of(task.runner.call),
+        repr(sorted(task.runner.keywords.items())), source_of(task.reference),
         task.format, task.ends, what,
     )  # fmt: skip
     return sha256(repr(parts).encode()).hexdigest()[:24]

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
+from .errors import Errors
 from .formats import Format, literal
-from .judged import Judged
 from .ranges import Range
 
 
-def sentence(what: str, kind: str, errors: Judged, form: Format, where: str) -> str:
+def sentence(what: str, kind: str, errors: Errors, form: Format, where: str) -> str:
     """For example "gradient is NaN for x = 0"."""
     at = where if where == "everywhere" else f"for {where}"
     text = f"{what} {said(kind, errors, form)} {at}"
@@ -20,7 +20,7 @@ def sentence(what: str, kind: str, errors: Judged, form: Format, where: str) -> 
     return text
 
 
-def said(kind: str, errors: Judged, form: Format) -> str:
+def said(kind: str, errors: Errors, form: Format) -> str:
     """How it fails, for a sentence whose subject is the value or the gradient."""
     if kind == "lost":
         bits, ulp = float(errors.bits.max()), float(errors.ulp.max())
@@ -38,7 +38,7 @@ def said(kind: str, errors: Judged, form: Format) -> str:
     }[kind]
 
 
-def _up_to(errors: Judged, form: Format) -> str:
+def _up_to(errors: Errors, form: Format) -> str:
     size = np.abs(errors.true)
     most, least = float(size.max()), float(size.min())
     if least >= form.overflow:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .judged import Judged
+from .errors import Errors
 from .model import LIMIT, Accuracy, Curve
 from .truth import KINK, OUTSIDE, UNDECIDED
 
@@ -86,7 +86,7 @@ NOTHING = Tally(0, 0, 0, 0, 0, 0.0, 0.0, (0,) * 5, ())
 
 
 def tally(
-    errors: Judged,
+    errors: Errors,
     codes: Any,
     literal: Callable[[int], str],
     ends: tuple[int, int] | None = None,
@@ -116,7 +116,7 @@ def tally(
     )
 
 
-def _count(errors: Judged, status: int) -> int:
+def _count(errors: Errors, status: int) -> int:
     return int(np.sum(errors.status == status))
 
 

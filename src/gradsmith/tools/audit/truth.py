@@ -35,6 +35,15 @@ class Truth:
         status = np.full(shape, UNDECIDED, np.uint8)
         return cls(hi, lo, rad, np.zeros(shape, np.int64), status)
 
+    @property
+    def number(self) -> Any:
+        """The true numbers in double precision, infinite or 0 beyond its range."""
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            return np.ldexp(self.hi, self.scale)
+
+    def having(self, status: Any) -> Truth:
+        return Truth(self.hi, self.lo, self.rad, self.scale, status)
+
     def put(self, at: Any, other: Truth) -> None:
         """Take over what another one knows of some places."""
         for name in ("hi", "lo", "rad", "scale", "status"):

@@ -2,7 +2,8 @@
 
 A rule of ours is run on balls: what differs from the true derivative then is not due
 to rounding. Where that can't be done, as in a framework, the gradient is computed in
-two precisions: an error that does not shrink is one of the formula.
+two precisions: an error that does not shrink is one of the formula. What a gradient is
+off by is measured in parts of its largest element at a point.
 """
 
 from __future__ import annotations
@@ -11,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import GradsmithError
 from ...operations.operation import Operation
-from .arb import each, ones, precision
-from .balls import Balls, gradients, watched
+from .arb import balls_of, each, ones, precision
+from .arguments import Fixed
+from .balls import Balls, gradients, value_of, watched
 from .causes import operation_of, rule_at
 from .certify import certify
-from .formats import FORMATS, Format
-from .runs import Run
+from .formats import FORMATS
 from .state import noting
+from .task import Points, Task
 from .truth import DECIDED
 
 BITS = 512
@@ -27,63 +28,87 @@ SHARE = 2.0**-12  # what a formula is off by at least, in double precision
 SHRINKS = 2.0**-8  # how much smaller the error in double precision is, at most
 
 
-def off_by_formula(run: Run, fn: Any, reference: Any, x: Any, form: Format) -> Any:
-    """By which share the formula is off at each input; NaN: not that we know."""
-    operation = operation_of(fn)
+def off_by_formula(
+    task: Task, op: Fixed, reference: Fixed, points: Points, i: int
+) -> Any:
+    """By which share the formula of the i-th gradient is off at each point.
+
+    NaN where it is not known to be off. `op` and `reference` take the arguments of one
+    point.
+    """
+    operation = operation_of(op.fn)
     if operation is not None:
         try:
-            return _on_balls(operation, reference, x, form)
+            return _on_balls(task, op, operation, reference, points, i)
         except Exception:  # whatever a rule does with what is no array
             pass
     try:
-        return _in_two_precisions(run, reference, x, form)
-    except Exception:  # not every operation is there in each precision
-        return np.full(len(x), np.nan)
+        return _in_two_precisions(task, points, i)
+    except Exception:  # not every operation exists in each precision
+        return np.full(len(points), np.nan)
 
 
-_share = each(lambda got, true: _share_of(got, true), 2)
-
-
-def _share_of(got: Any, true: Any) -> float:
-    """How far two balls are apart at least, in parts of the true one."""
-    size = abs(true)
-    if not got.is_finite() or not true.is_finite():
-        return float("nan")
-    apart = abs(got - true).lower()
-    if size == 0:
-        return float("inf") if apart > 0 else 0.0
-    return float(apart / size.upper()) if apart > 0 else 0.0
-
-
-def _on_balls(operation: Operation, reference: Any, x: Any, form: Format) -> Any:
-    with precision(BITS), noting():
-        xs = [watched(x.astype(np.float64), form.name)]
-        pull, y = rule_at(operation, xs)
-        dx = pull(Balls(ones(y.shape), y.dtype))
-        dx = dx[0] if isinstance(dx, (tuple, list)) else dx
-        if not isinstance(dx, Balls):
-            raise GradsmithError("not a gradient on balls")
-        again = [watched(x.astype(np.float64), form.name)]
+def _on_balls(
+    task: Task, op: Fixed, operation: Operation, reference: Fixed, points: Points,
+    i: int,
+) -> Any:  # fmt: skip
+    def off(some: Points) -> tuple[Any, Any]:
+        """How far the rule is off, and the true gradient."""
+        given, again = (
+            [watched(x.astype(np.float64), task.format) for x in some.xs] for _ in "ab"
+        )
+        pull, y = rule_at(operation, op.complete(given))
+        dy = some.dy
+        dy = ones(y.shape) if dy is None else balls_of(dy.astype(np.float64))
+        dxs = pull(Balls(dy, y.dtype))
+        dx = value_of(dxs[i] if isinstance(dxs, (tuple, list)) else dxs)
         true = reference(*again)
-        (slope,) = gradients(true, ones(true.shape), again)
-    shares = np.asarray(_share(np.broadcast_to(dx.value, slope.shape), slope), float)
-    return np.where(shares > 2.0 ** (4 - form.digits), shares, np.nan)
+        slope = gradients(true, np.broadcast_to(dy, true.shape), again)[i]
+        return np.abs(np.broadcast_to(dx, slope.shape) - slope), np.abs(slope)
+
+    with precision(BITS), noting():
+        if all(x.ndim == 1 for x in points.xs):  # numbers: all points at once
+            shares = np.asarray(_share(*off(points)), float)
+        else:
+            found = [off(points.at(k)) for k in range(len(points))]
+            shares = np.array([_share_of(*map(np.max, parts)) for parts in found])
+    return np.where(shares > 2.0 ** (4 - task.form.digits), shares, np.nan)
 
 
-def _in_two_precisions(run: Run, reference: Any, x: Any, form: Format) -> Any:
+def _share_of(off: Any, size: Any) -> float:
+    """How large one ball is at least, in parts of another."""
+    if not off.is_finite() or not size.is_finite():
+        return float("nan")
+    least = off.lower()
+    if size.upper() == 0:
+        return float("inf") if least > 0 else 0.0
+    return float(least / size.upper()) if least > 0 else 0.0
+
+
+_share = each(_share_of, 2)
+
+
+def _in_two_precisions(task: Task, points: Points, i: int) -> Any:
+    form, double = task.form, FORMATS["float64"]
     low = FORMATS["float32"] if form.name == "float64" else form
-    double = FORMATS["float64"]
-    x = x.astype(low.dtype)
-    wide = x.astype(np.float64)
-    _, (slope,) = certify(reference, [wide], double)
-    with np.errstate(over="ignore", under="ignore"):
-        true = np.ldexp(slope.hi, slope.scale)
+    narrow = [x.astype(low.dtype) for x in points.xs]
+    wide = [x.astype(np.float64) for x in narrow]
+    dy = None if points.dy is None else points.dy.astype(np.float64)
+    slope = certify(task.reference, wide, double, dy=dy)[1][i]
+    true = _rows(slope.number)
+    size = np.abs(true).max(1)
     rough, fine = (
-        np.abs(run([each], form)[1][0].astype(np.float64) - true)
-        for each, form in ((x, low), (wide, double))
+        np.abs(_rows(task.runner(xs, f, points.dy)[1][i].astype(np.float64)) - true)
+        for xs, f in ((narrow, low), (wide, double))
     )
-    known = (slope.status == DECIDED) & np.isfinite(rough) & np.isfinite(fine)
-    not_zero = fine != np.abs(true)  # a 0 may be what is left of a small number
-    wrong = known & not_zero & (fine > SHARE * np.abs(true)) & (fine > SHRINKS * rough)
+    rough, fine = rough.max(1), fine.max(1)
+    known = (_rows(slope.status) == DECIDED).all(1)
+    known &= np.isfinite(rough) & np.isfinite(fine)
+    not_zero = fine != size  # a 0 may be what is left of a small number
+    wrong = known & not_zero & (fine > SHARE * size) & (fine > SHRINKS * rough)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(wrong, fine / np.abs(true), np.nan)
+        return np.where(wrong, fine / size, np.nan)
+
+
+def _rows(x: Any) -> Any:
+    return x.reshape(len(x), -1)

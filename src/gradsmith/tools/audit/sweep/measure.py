@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import FINE, LOST, NAN, OVERFLOW, UNDERFLOW
 from ..formats import Format
-from ..judged import FINE, LOST, NAN, OVERFLOW, UNDERFLOW
 from ..model import LIMIT
 
 MASK = np.uint64(0x7FF << 52)

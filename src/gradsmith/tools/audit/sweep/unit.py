@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from ..errors import joined
 from ..formats import Format
-from ..judged import joined
 from ..tally import Tally
-from ..task import Task
+from ..task import Points, Task
 from .measure import Scratch
 from .pieces import Piece, pieces_or_points
 from .sums import Sums
@@ -53,10 +53,10 @@ class _Unit:
                 sums.outside += last + 1 - first
             return
         x = _numbers(first, last, self.form)
-        y, (dx,) = self.task.run([x], self.form)
-        flushes = self.task.run.flushes
+        y, (dx,) = self.task.runner([x], self.form)
+        flushes = self.task.runner.flushes
         true = truths(x, first, pieces, self.form, self.scratch, flushes=flushes)
-        if self.task.run.framework == "numpy":
+        if self.task.runner.framework == "numpy":
             true[1].leave_out_declared(dx)
         for sums, results, quantity in zip(self.sums, (y, dx), true, strict=True):
             sums.add(results, quantity, first)
@@ -72,12 +72,12 @@ class _Unit:
         at = np.flatnonzero(masks[0] | masks[1])
         if not len(at):
             return
-        found = [self.task.judged(x[at[i : i + MANY]]) for i in range(0, len(at), MANY)]
+        found = [*map(self.task.errors, Points([x[at]]).chunks(MANY))]
         for k, sums in enumerate(self.sums):
             own = masks[k][at]
             if own.any():
                 errors = joined([pair[k] for pair in found]).at(own)
-                sums.parts.append(self.task.tally(x[at[own]], errors))
+                sums.parts.append(self.task.tally(Points([x[at[own]]]), errors))
 
 
 def _numbers(first: int, last: int, form: Format) -> Any:

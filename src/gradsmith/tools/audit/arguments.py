@@ -14,7 +14,7 @@ import numpy as np
 
 from ... import numpy as portable
 from ...core.cotangent import Spec
-from ...core.errors import GradsmithError, annotate
+from ...core.errors import annotate
 from ...operations.examples import examples_of
 from ...operations.info import is_floating, signature_of
 from ..check.kits import kit_for
@@ -126,42 +126,44 @@ class EachRow:
 
 
 @dataclass(frozen=True)
-class With:
-    """A function with some of its arguments held, and options."""
+class Fixed:
+    """A function with some of its arguments, by their places, and options fixed."""
 
     fn: Callable[..., Any]
-    held: tuple[tuple[int, Any], ...] = ()
+    constants: tuple[tuple[int, Any], ...] = ()
     options: tuple[tuple[str, Any], ...] = ()
 
     def __call__(self, *xs: Any) -> Any:
-        return self.fn(*self.inserted(xs), **dict(self.options))
+        return self.fn(*self.complete(xs), **dict(self.options))
 
-    def inserted(self, xs: Sequence[Any]) -> list[Any]:
+    def complete(self, xs: Sequence[Any]) -> list[Any]:
         """All arguments."""
         args = list(xs)
-        for i, x in self.held:
+        for i, x in self.constants:
             args.insert(i, x)
         return args
 
 
 def constants(arguments: Sequence[Argument]) -> tuple[tuple[int, Any], ...]:
-    """The places of those that are held, and what they are."""
+    """The places of the arguments that are fixed, and their values."""
     return tuple((i, a.constant) for i, a in enumerate(arguments) if not a.varies)
 
 
 def on_rows(target: Target, arguments: Sequence[Argument]) -> tuple[Any, Any, bool]:
     """The operation and the true function on many points; whether one by one."""
-    held = constants(arguments)
-    call, true = With(target.call, held), With(target.reference, held)
+    fixed = constants(arguments)
+    call, true = target.call, target.reference
+    if fixed:
+        call, true = Fixed(call, fixed), Fixed(true, fixed)
     if not any(a.shape for a in arguments):
         return call, true, False
     axis = (_AXES.get(target.framework, "axis"), -1)
     own = target.reference is target.op
     if target.native and target.reference in VECTORS:
-        return With(target.call, held, (axis,)), target.reference, False
+        return Fixed(target.call, fixed, (axis,)), target.reference, False
     if own and _takes_axis(target):
-        rows = With(target.call, held, (axis,))
-        return rows, With(target.op, held, (axis,)), False
+        rows = Fixed(target.call, fixed, (axis,))
+        return rows, Fixed(target.op, fixed, (axis,)), False
     if own and _works_on_rows(call, arguments):
         return call, true, False
     return EachRow(call), EachRow(true), True
@@ -177,12 +179,3 @@ def _works_on_rows(call: Any, arguments: Sequence[Argument]) -> bool:
     except Exception:
         return False
     return many.shape == each.shape and np.allclose(many, each, rtol=1e-6)
-
-
-def require_vectors(arguments: Sequence[Argument], exhaustive: bool | None) -> None:
-    if exhaustive:
-        names = ", ".join(a.name for a in arguments)
-        raise GradsmithError(
-            f"exhaustive=True is for functions of one number; this one takes {names} "
-            "by vectors or several arguments, which are sampled"
-        )

@@ -6,8 +6,8 @@ import pytest
 import gradsmith as gs
 from gradsmith.tools.audit import sampling
 from gradsmith.tools.audit.certify import certify
+from gradsmith.tools.audit.errors import errors_of
 from gradsmith.tools.audit.formats import FORMATS, format_of, literal
-from gradsmith.tools.audit.ulp import errors
 
 FORMS = [*FORMATS.values()]
 
@@ -41,7 +41,7 @@ def test_errors_are_those_of_exact_fractions(name):
     rng = np.random.default_rng(0)
     x = sampling.sampled((1e-3, 100), form, 50)
     true = x.astype(float) * rng.uniform(0.9, 1.1, len(x))
-    found = errors(x, truth_of_numbers(true, form), form)
+    found = errors_of(x, truth_of_numbers(true, form), form)
     expected = [
         float(exact_ulp(a, Fraction(b), form)) for a, b in zip(x, true, strict=True)
     ]
@@ -55,14 +55,14 @@ def test_edges_of_the_format():
         [0, 5e-324, np.nan, np.inf, np.inf, top, -0.0, 1e-45], np.float32
     )
     true = [2.0**-150, 2.0**-149, 1.0, 1e300, top, 1e300, 0.0, 2.0**-149]
-    found = errors(results, truth_of_numbers(true, form), form)
+    found = errors_of(results, truth_of_numbers(true, form), form)
     assert found.ulp.tolist() == [0.5, 1, np.inf, 0, 1, 1, 0, 0]
     assert found.bits[[2, 3, 6, 7]].tolist() == [32, 0, 0, 0]
 
 
 def test_float64_is_judged_finer_than_its_own_rounding():
     third, _ = certify(lambda x: x / 3, [np.array([1.0])], FORMATS["float64"])
-    found = errors(np.array([1 / 3]), third, FORMATS["float64"])
+    found = errors_of(np.array([1 / 3]), third, FORMATS["float64"])
     exact = exact_ulp(1 / 3, Fraction(1, 3), FORMATS["float64"])
     assert found.ulp == pytest.approx(float(exact), rel=1e-12)
     assert found.slack < 1e-3
@@ -73,7 +73,7 @@ def test_float64_subnormals_and_overflow():
     x = np.array([-745.0, 709.7, 800.0])
     y, _ = certify(np.exp, [x], form)
     with np.errstate(over="ignore", under="ignore"):
-        found = errors(np.exp(x), y, form)
+        found = errors_of(np.exp(x), y, form)
     assert np.all(found.ulp < 1)
 
 
@@ -81,7 +81,7 @@ def test_a_wrong_result_by_n_numbers_is_n_ulp():
     form = FORMATS["float32"]
     x = np.linspace(1.1, 1.9, 50, dtype=np.float32)
     off = form.numbers(form.codes(x) + 9)
-    found = errors(off, truth_of_numbers(x, form), form)
+    found = errors_of(off, truth_of_numbers(x, form), form)
     np.testing.assert_allclose(found.ulp, 9)
     np.testing.assert_allclose(found.bits, np.log2(10))
 

@@ -17,20 +17,19 @@ from ...core.transforms import vjp
 from .._inputs import module_for
 from ..check.kits import kit_for
 from .formats import Format
-from .judged import declared
 from .truth import Truth
 
 
 @dataclass(frozen=True)
-class Run:
-    """How an operation is run; `elementwise` is to be seen in its results."""
+class Runner:
+    """How an operation is run; `elementwise`: each result has the inputs' shape."""
 
     call: Callable[..., Any]
     framework: str = "numpy"
     name: str = ""
     keywords: dict[str, Any] = field(default_factory=dict)
     elementwise: bool = True
-    flushes: bool = False  # it makes 0 of subnormal numbers
+    flushes: bool = False  # subnormal numbers become 0
 
     def __call__(
         self, xs: Sequence[Any], form: Format, dy: Any = None
@@ -52,17 +51,19 @@ class Run:
     def skip(
         self, xs: Sequence[Any], truth: Truth, form: Format, dx: Any = None
     ) -> Any:
-        """Where nothing is judged, or None: results that are 0 on purpose.
+        """Where results are not judged, or None: they are 0 on purpose.
 
-        They are subnormal numbers in some frameworks, and gradients of the engine.
+        Some frameworks flush subnormal numbers to 0, the engine infinite slopes.
         """
         if self.framework == "numpy":
-            return None if dx is None else declared(dx, truth, form)
+            # The engine's gradient is 0 where the true one is larger than any number:
+            # see "an infinite slope" in its table of edges
+            too_large = np.abs(truth.number) >= form.overflow
+            return None if dx is None else (np.asarray(dx) == 0) & too_large
         if not self.flushes:
             return None
-        least = 2.0 ** (form.least + form.digits - 1)
-        size = np.abs(np.ldexp(truth.hi, np.clip(truth.scale, -2000, 2000)))
-        skip = (truth.hi != 0) & (size < least)
+        least = form.smallest_normal
+        skip = (truth.hi != 0) & (np.abs(truth.number) < least)
         for x in xs:
             x = np.abs(x.astype(np.float64))
             small = (x > 0) & (x < least)
@@ -81,19 +82,19 @@ def _kind(xs: Sequence[Any], form: Format, framework: str) -> str:
 def _require_elementwise(y: Any, shape: tuple[int, ...]) -> None:
     if tuple(np.shape(y)) != shape:
         raise GradsmithError(
-            f"an audit of points wants an elementwise function: of inputs of shape "
-            f"{shape} it made {tuple(np.shape(y))}\n  what to do: if it is one of "
-            'vectors, give one to say so: inputs=gs.spec("10")'
+            "an audit of single numbers needs an elementwise function: inputs of "
+            f"shape {shape} gave {tuple(np.shape(y))}\n  what to do: for a function "
+            'of vectors, pass an example: inputs=gs.spec("10")'
         )
 
 
-def _in_numpy(run: Run, xs: Sequence[Any], form: Format, dy: Any) -> Any:
+def _in_numpy(runner: Runner, xs: Sequence[Any], form: Format, dy: Any) -> Any:
     wide = [x if x.dtype.kind == "f" else x.astype(np.float32) for x in xs]
 
     def applied(*xs: Any) -> Any:
-        return run.applied(*xs)
+        return runner.applied(*xs)
 
-    applied.__name__ = run.name
+    applied.__name__ = runner.name
     with np.errstate(all="ignore"):
         y, pull = vjp(applied, *wide)
         y = np.asarray(y)
@@ -103,11 +104,11 @@ def _in_numpy(run: Run, xs: Sequence[Any], form: Format, dy: Any) -> Any:
         return y.astype(form.dtype), [np.asarray(dx).astype(form.dtype) for dx in dxs]
 
 
-def _in_framework(run: Run, xs: Sequence[Any], form: Format, dy: Any) -> Any:
-    kit = kit_for(run.framework)
-    vjp = _vjp(run.framework, kit)
+def _in_framework(runner: Runner, xs: Sequence[Any], form: Format, dy: Any) -> Any:
+    kit = kit_for(runner.framework)
+    vjp = _vjp(runner.framework, kit)
     n = len(xs[0])
-    if run.framework == "jax":  # each new shape is compiled anew: 0.1 s an operation
+    if runner.framework == "jax":  # each new shape is compiled anew: 0.1 s an operation
         xs = [_padded(x, n) for x in xs]
         dy = dy if dy is None else _padded(dy, n)
 
@@ -118,7 +119,7 @@ def _in_framework(run: Run, xs: Sequence[Any], form: Format, dy: Any) -> Any:
 
     with kit.precision(form.name), kit.alone(), np.errstate(all="ignore"):
         ys, pull = vjp(
-            lambda xs: [run.applied(*xs)], [_given(kit, x, form) for x in xs]
+            lambda xs: [runner.applied(*xs)], [_given(kit, x, form) for x in xs]
         )
         y = back(ys[0], ys[0])
         dy = np.ones(y.shape, np.float32) if dy is None else _plain(dy)
@@ -151,7 +152,7 @@ def _plain(x: Any) -> Any:
 
 
 def flushes(framework: str, dtype: str) -> bool:
-    """Whether a framework makes 0 of subnormal numbers."""
+    """Whether a framework flushes subnormal numbers to 0."""
     if framework == "numpy":
         return False
     kit = kit_for(framework)
