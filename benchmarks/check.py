@@ -16,7 +16,7 @@ from typing import Any
 
 from benchmarks._measure import Progress
 from benchmarks._report import Options, Report, Row
-from gradsmith.tools.survival.probe import first_line
+from gradsmith.core.errors import first_line
 
 SMALL, RIGHT, WRONG = 0.3, 1.0, 3.0  # seconds
 LINEAR = 1.5  # memory for each element, of 10**6 over 10**5 of them

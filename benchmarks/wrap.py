@@ -17,7 +17,7 @@ from benchmarks import survival
 from benchmarks._measure import Progress, interleaved
 from benchmarks._peers import PEERS, load
 from benchmarks._report import Options, Report, Row
-from gradsmith.tools.survival.probe import first_line
+from gradsmith.core.errors import first_line
 
 X = np.linspace(-1, 1, 1000, dtype=np.float32)
 EAGER, COMPILED = 1.15, 1.05

@@ -17,7 +17,7 @@ from benchmarks.ops.edges import add_edges
 from benchmarks.ops.gradient_cases import GRADIENTS
 from benchmarks.ops.loss_cases import LOSSES
 from benchmarks.ops.native import FRAMEWORKS, Framework
-from gradsmith.tools.survival.probe import first_line
+from gradsmith.core.errors import first_line
 
 CASES = [*STABLE, *LOSSES, *GRADIENTS]
 SHAPE, QUICK_SHAPE = (128, 1024), (4, 8)

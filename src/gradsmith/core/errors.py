@@ -47,3 +47,16 @@ def annotate(note: str) -> Iterator[None]:
     except Exception as error:
         error.add_note(note)
         raise
+
+
+def first_line(error: BaseException) -> str:
+    r"""An exception's type and the first line of what it says.
+
+    >>> first_line(ValueError("mine\nand more"))
+    'ValueError: mine'
+    """
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    if lines and lines[0] == "in user code:":  # a traceback follows, then the message
+        lines = lines[-1:]
+    name = type(error).__name__
+    return f"{name}: {lines[0].removeprefix(f'{name}: ')}" if lines else name

@@ -29,6 +29,7 @@ from ..operations.parameters import Bound
 
 if TYPE_CHECKING:
     from ._observe import Observer, Operand
+    from ._transformations import Row
 
 
 class Arrays(Protocol):
@@ -342,6 +343,13 @@ class Kernels(Protocol):
     def pinv(self, x: Any, rcond: float) -> Any: ...
 
 
+class Transformations(Protocol):
+    """`transformations`: what users do with a function, as `survives` runs it."""
+
+    # The first one gives the plain eager gradient, with which all others are compared.
+    ROWS: Sequence[Row]
+
+
 class Framework:
     """One framework: what it is called, which arrays are its own, and its parts.
 
@@ -367,6 +375,7 @@ class Framework:
     call: Calls
     observe: Observe
     kernels: Kernels
+    transformations: Transformations
 
     def __init__(
         self,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import sys
-import warnings
 
 import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith.tools.survival import choose, quiet
+from gradsmith.frameworks import Framework
 
 X = np.array([0.5, 1.5])
 
@@ -39,9 +37,10 @@ def test_an_unknown_framework():
 
 def test_a_framework_that_is_not_installed(monkeypatch):
     monkeypatch.setitem(sys.modules, "jax", None)
-    monkeypatch.delitem(sys.modules, "gradsmith.tools.survival.jax", raising=False)
+    part = "gradsmith.frameworks.jax.transformations"
+    monkeypatch.delitem(sys.modules, part, raising=False)
     with pytest.raises(gs.GradsmithError, match="not installed: pip install jax"):
-        choose.kit_for("jax")
+        Framework("jax", "JAX", example="").part("transformations")
 
 
 def test_an_unknown_transformation():
@@ -98,40 +97,6 @@ def test_an_operation_of_another_framework():
         gs.survives(op, X, framework="torch")
     with pytest.raises(gs.GradsmithError, match="the inputs are PyTorch's arrays"):
         gs.survives(op, torch.ones(3))
-
-
-# --- noise ---------------------------------------------------------------------------
-
-
-def test_warnings_and_logs_are_as_before_also_after_an_exception():
-    filters, disabled = list(warnings.filters), logging.root.manager.disable
-
-    def interrupt():
-        warnings.warn("not shown", stacklevel=2)
-        logging.critical("not shown")
-        raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt), quiet.quiet():
-        interrupt()
-    assert list(warnings.filters) == filters
-    assert logging.root.manager.disable == disabled
-
-
-@pytest.mark.parametrize("terminal", [True, False])
-def test_progress_is_shown_late_and_to_a_terminal_alone(monkeypatch, capsys, terminal):
-    now = [0.0]
-    monkeypatch.setattr(quiet.time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: terminal, raising=False)
-    progress = quiet.Progress("survives", "square", 3)
-    progress("first")
-    now[0] = 3.0
-    progress("second")
-    progress("third")
-    progress.close()
-    shown = capsys.readouterr().err
-    assert "first" not in shown
-    assert ("survives square: 2 of 3, second" in shown) is terminal
-    assert shown.rpartition("\r")[2] == ""
 
 
 def test_nothing_is_printed_where_it_is_fast(capfd):

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.progress import silenced
 from ...tools.check.beginning import smaller
 from ...tools.check.differences import Slope
 from ...tools.check.first import MANY, Ground
@@ -19,7 +20,6 @@ from ...tools.check.problem import Problem
 from ...tools.check.ready import ready
 from ...tools.check.session import Session
 from ...tools.check.triangles import mirrored
-from ...tools.survival.quiet import quiet
 
 CURVE = 72  # points of a curve beside the inputs themselves
 OWN = 48  # inputs that are shown at most
@@ -34,7 +34,7 @@ def samples(given: Problem, seed: int) -> dict[str, Any]:
     are relative to `scale`.
     """
     session = Session(given, seed)
-    with quiet(), np.errstate(all="ignore"):
+    with silenced(), np.errstate(all="ignore"):
         problem = ready(session)
         if problem is None:
             return {"skipped": "; ".join(session.notes) or "there is no gradient"}

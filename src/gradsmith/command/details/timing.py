@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
+from ...core.progress import silenced
 from ...tools.check.body import floating
 from ...tools.check.problem import Problem
 from ...tools.check.sizes import resized
-from ...tools.survival.quiet import quiet
 
 BUDGET = 0.4  # seconds for each size
 LEAST, MOST = 5, 300  # runs of each
@@ -27,7 +27,7 @@ def timing(problem: Problem) -> dict[str, Any]:
 
     Both run in turns, so that whatever else the machine does slows both.
     """
-    with quiet(), np.errstate(all="ignore"):
+    with silenced(), np.errstate(all="ignore"):
         body, why = _body(problem)
         rows = [_measured(each, body) for each in _sizes(problem)]
     return {

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import FRAMEWORKS, title_of
+from ...core.progress import silenced
 from ...operations.info import of_operation
 from .._inputs import info_of
 from ..survival import Verdict as Survived
 from ..survival import survives
-from ..survival.quiet import quiet
 from .flat import flat
 from .kits import kit_for
 from .model import Finding, Verdict
@@ -37,7 +37,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     plain = Plain(session, problem, scenario)
     if not plain.g.size:
         return
-    with quiet():
+    with silenced():
         modes = modes_of(problem.framework)
         if modes is not None:
             _look_at_compiled(plain, modes)

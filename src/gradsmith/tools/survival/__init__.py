@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...core.arrays import title_of
+from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradsmithError
+from ...frameworks._transformations import Row
 from ...operations.info import names_of
 from .._inputs import framework_for, info_of, prepared
-from .choice import scalar_of
-from .choose import chosen, kit_for
 from .result import Outcome, Survival, SurvivalTable, Verdict
 from .run import outcomes
+from .scalar import scalar_of
 
 __all__ = [
     "Outcome",
@@ -55,17 +55,39 @@ def survives(
     converted. `only` and `skip` name the transformations to run, or not to run.
     """
     name = framework_for(op, (inputs, keywords), framework, caller="survives()")
-    kit = kit_for(name)
-    subject = info_of(op, name)
+    theirs = FRAMEWORKS[name]
+    arrays, known = theirs.arrays, theirs.transformations.ROWS
+    info = info_of(op, name)
     args, kwargs = prepared(
-        (inputs, keywords), kit.array, caller=f"survives({subject.name})"
+        (inputs, keywords), arrays.array, caller=f"survives({info.name})"
     )
-    rows = chosen(kit.ROWS, only, skip)
-    if not names_of(subject, args):
+    rows = _chosen(known, only, skip)
+    if not names_of(info, args):
         rows = [row for row in rows if not row.keyword]
-    scalar = scalar_of(kit, subject, args, kwargs)
-    found = outcomes(subject, scalar, rows, plain=kit.ROWS[0])
-    return Survival(subject.name, title_of(name), kit.version, found, subject.unaltered)
+    scalar = scalar_of(arrays, info, args, kwargs)
+    found = outcomes(info, scalar, rows, plain=known[0])
+    return Survival(info.name, theirs.title, arrays.version, found, info.unaltered)
+
+
+def _chosen(
+    rows: Sequence[Row], only: str | Iterable[str] | None, skip: str | Iterable[str]
+) -> list[Row]:
+    """The rows that were asked for."""
+    known = [row.name for row in rows]
+    wanted = known if only is None else _names(only, known)
+    unwanted = _names(skip, known)
+    return [row for row in rows if row.name in wanted and row.name not in unwanted]
+
+
+def _names(names: str | Iterable[str], known: Sequence[str]) -> list[str]:
+    found = [names] if isinstance(names, str) else list(names)
+    for name in found:
+        if name not in known:
+            raise GradsmithError(
+                f"there is no transformation {name!r} here; there are "
+                f"{', '.join(known)}"
+            )
+    return found
 
 
 def survival_table(survivals: Mapping[str, Survival] | Iterable[Survival]) -> Any:

@@ -18,8 +18,9 @@ All results are contracted with the directions, so that they are two numbers or 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,9 +28,9 @@ import numpy as np
 from ... import numpy as gnp
 from ...core import trees
 from ...core.arrays import is_array
-from ...operations.info import is_floating
-from .arithmetic import alike, number, shifted, terms
-from .row import TANGENT
+from ...core.errors import GradsmithError, annotate
+from ...frameworks._transformations import TANGENT
+from ...operations.info import OperationInfo, is_floating
 
 CURVATURE = 0.3819  # so that the derivative 1 + 2 c u is zero for no simple u
 DIRECTION = np.array([0.75, 1.25])
@@ -41,7 +42,7 @@ POINTS = np.array([[0.0, 0.0], [1 / 64, -1 / 32]])
 class Scalar:
     """phi, with the points and directions at which it is differentiated."""
 
-    kit: Any  # the module of the framework
+    numpy: Callable[[Any], np.ndarray]  # in double precision
     op: Callable[..., Any]
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
@@ -60,9 +61,9 @@ class Scalar:
     def vector(self, t: Any) -> Any:
         """The terms of phi."""
         args, kwargs = self._arguments(t)
-        ys = outputs(self.op(*args, **kwargs))
+        ys = _outputs(self.op(*args, **kwargs))
         parts = zip(ys, self.scales, self.weights, strict=True)
-        return gnp.concatenate([terms(y, scale, w, CURVATURE) for y, scale, w in parts])
+        return gnp.concatenate([_terms(y, scale, w) for y, scale, w in parts])
 
     def _arguments(self, t: Any) -> Any:
         rest = iter(self.directions)
@@ -73,9 +74,27 @@ class Scalar:
             vs = next(rest)
             if self.itself:
                 return t if vs is self.first else x
-            return x if vs is None else shifted(x, t, vs)
+            return x if vs is None else _shifted(x, t, vs)
 
         return trees.map(moved, (self.args, self.kwargs))
+
+    @property
+    def dtype(self) -> Any:
+        return self.weights[0].dtype
+
+    @property
+    def arrays(self) -> list[Any]:
+        """What phi is made of, and the operation's static arguments."""
+        return trees.leaves(self._parts)
+
+    def with_arrays(self, arrays: Sequence[Any]) -> Scalar:
+        """The same with others in place of `arrays`."""
+        args, kwargs, vs, ws = trees.unflatten(self._parts, arrays)
+        return replace(self, args=args, kwargs=kwargs, directions=vs, weights=ws)
+
+    @property
+    def _parts(self) -> Any:
+        return self.args, self.kwargs, self.directions, self.weights
 
     @property
     def count(self) -> int:
@@ -101,18 +120,18 @@ class Scalar:
     def at_point(self, t: np.ndarray) -> Scalar:
         """At a point that is given by its coordinates along the directions."""
         if self.itself:
-            t = number(t, self.t)
-            return self.at(shifted(self.t, t, self.first))
-        return self.at(number(t, self.t))
+            t = _number(t, self.t)
+            return self.at(_shifted(self.t, t, self.first))
+        return self.at(_number(t, self.t))
 
     def contracted(self, result: Any, kind: str) -> np.ndarray | None:
         """A result along the directions."""
         if result is None:
             return None
-        found = self.kit.numpy(result)
+        found = self.numpy(result)
         if not self.itself or kind == TANGENT:
             return found
-        vs = np.array([self.kit.numpy(v) for v in self.first])
+        vs = np.array([self.numpy(v) for v in self.first])
         dims = vs.ndim - 1
         return np.tensordot(found, np.moveaxis(vs, 0, -1), dims)
 
@@ -123,25 +142,111 @@ class Scalar:
 
     def differentiated_itself(self, i: int) -> Scalar | None:
         """The same as a function of an argument itself; None if that is complex."""
-        x, vs = floating((self.args, self.kwargs))[i], self.directions[i]
-        if np.iscomplexobj(self.kit.numpy(x)):
+        x, vs = _floating((self.args, self.kwargs))[i], self.directions[i]
+        if np.iscomplexobj(self.numpy(x)):
             return None
-        at = [shifted(x, number(p, x), vs) for p in POINTS]
-        zero = alike(np.zeros(tuple(x.shape)), x)
+        at = [_shifted(x, _number(p, x), vs) for p in POINTS]
+        zero = _alike(np.zeros(tuple(x.shape)), x)
         return replace(
             self.moving_only(i),
             itself=True,
             t=x,
-            dt=shifted(zero, number(DIRECTION, x), vs),
+            dt=_shifted(zero, _number(DIRECTION, x), vs),
             points=gnp.stack(at),
         )
 
 
-def floating(tree: Any) -> list[Any]:
+# --- how it is chosen ----------------------------------------------------------------
+
+
+def scalar_of(
+    arrays: Any, info: OperationInfo, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Scalar:
+    """Choose directions and weights; runs the operation once."""
+    random = np.random.default_rng(0)
+    numpy = partial(_doubles, arrays)
+    with annotate(f"raised by {info.name} itself, called with the given inputs"):
+        returned = info.call(*args, **kwargs)
+    xs, ys = _floating((args, kwargs)), _outputs(returned)
+    if not ys:
+        raise GradsmithError(
+            f"{info.name} has no output with a gradient: it returned "
+            f"{type(returned).__name__}, without any array of floating numbers"
+        )
+    values = [numpy(y) for y in ys]
+    sizes = [y.size * (1 + np.iscomplexobj(y)) for y in values]
+    return Scalar(
+        numpy,
+        info.call,
+        args,
+        kwargs,
+        directions=[_directions(numpy(x), x, random) for x in xs],
+        scales=[_size(y) for y in values],
+        weights=[_number(random.uniform(0.5, 1.5, n), xs[0]) for n in sizes],
+        tolerance=max(_tolerance(x) for x in (*xs, *ys)),
+        itself=False,
+        t=_number(POINTS[0], xs[0]),
+        dt=_number(DIRECTION, xs[0]),
+        points=_number(POINTS, xs[0]),
+    )
+
+
+def _directions(value: np.ndarray, x: Any, random: np.random.Generator) -> list[Any]:
+    parts = (1, 1j) if np.iscomplexobj(value) else (1,)
+
+    def direction() -> Any:
+        return sum(part * random.uniform(0.5, 1.5, value.shape) for part in parts)
+
+    return [_alike(_size(value) * direction(), x) for _ in range(2)]
+
+
+def _size(x: np.ndarray) -> float:
+    """The mean of the absolute values, or 1 if there is none to go by."""
+    size = float(np.mean(np.abs(x))) if x.size else 0.0
+    return size if 0 < size < np.inf else 1.0
+
+
+def _tolerance(x: Any) -> float:
+    """Half of a dtype's binary digits."""
+    return max(1e-6, gnp.finfo(x if hasattr(x, "dtype") else "float64").eps ** 0.5)
+
+
+# --- arrays of the framework ---------------------------------------------------------
+
+
+def _floating(tree: Any) -> list[Any]:
     """The arrays of floating numbers in a tree."""
     return [x for x in trees.leaves(tree) if is_array(x) and is_floating(x)]
 
 
-def outputs(tree: Any) -> list[Any]:
+def _outputs(tree: Any) -> list[Any]:
     """The outputs with a gradient; NumPy gives numbers for arrays without axes."""
     return [y for y in trees.leaves(tree) if is_floating(y)]
+
+
+def _doubles(arrays: Any, x: Any) -> np.ndarray:
+    x = arrays.numpy(x)
+    return x.astype(complex if np.iscomplexobj(x) else float, copy=False)
+
+
+def _number(x: np.ndarray, like: Any) -> Any:
+    """Real values in the precision of an array, single at least."""
+    dtype = "float64" if gnp.finfo(like).bits == 64 else "float32"
+    return gnp.asarray(x, dtype, like=like)
+
+
+def _alike(x: np.ndarray, like: Any) -> Any:
+    return gnp.asarray(x, like.dtype, like=like)
+
+
+def _shifted(x: Any, t: Any, vs: Any) -> Any:
+    t = gnp.astype(t, x.dtype)
+    return x + t[0] * vs[0] + t[1] * vs[1]
+
+
+def _terms(y: Any, scale: float, w: Any) -> Any:
+    is_complex = "complex" in str(y.dtype)
+    parts = [gnp.real(y), gnp.imag(y)] if is_complex else [y]
+    flat = [gnp.astype(gnp.reshape(part, (-1,)), w.dtype) for part in parts]
+    u = gnp.concatenate(flat) / scale
+    return w * (u + CURVATURE * u * u)

@@ -10,20 +10,7 @@ import numpy as np
 from jax import export, lax
 from jax.sharding import Mesh, PartitionSpec
 
-from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
-
-version = jax.__version__
-
-
-def array(x: Any) -> Any:
-    return jnp.asarray(x)
-
-
-def numpy(x: Any) -> np.ndarray:
-    return np.asarray(x).astype(complex if jnp.iscomplexobj(x) else float)
-
-
-# --- transformations -----------------------------------------------------------------
+from .._transformations import BATCH, GRADIENT, SECOND, TANGENT, Row
 
 
 def _vjp(s: Any) -> Any:

@@ -6,25 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ...core import transforms as transforms
+from ...core import transforms
 from ...core.forward import ForwardAccumulator
 from ...core.gradient_tape import GradientTape
 from ...core.tensor import Tensor
-from .row import GRADIENT, SECOND, TANGENT, Row
-
-version = np.__version__
-
-
-def array(x: Any) -> Any:
-    return x.numpy() if isinstance(x, Tensor) else np.asarray(x)
-
-
-def numpy(x: Any) -> np.ndarray:
-    x = array(x)
-    return x.astype(complex if np.iscomplexobj(x) else float)
-
-
-# --- transformations -----------------------------------------------------------------
+from .._transformations import GRADIENT, SECOND, TANGENT, Row
 
 
 def _tape(s: Any, persistent: bool = False) -> Any:

@@ -5,49 +5,34 @@ from __future__ import annotations
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
-from .row import BATCH, GRADIENT, SECOND, TANGENT, Row
-
-version = tf.__version__
+from .._transformations import BATCH, GRADIENT, SECOND, TANGENT, Row
 
 
-def array(x: Any) -> Any:
-    return tf.convert_to_tensor(x)
-
-
-def numpy(x: Any) -> np.ndarray:
-    x = tf.convert_to_tensor(x)
-    return tf.cast(x, tf.complex128 if x.dtype.is_complex else tf.float64).numpy()
-
-
-# --- transformations -----------------------------------------------------------------
-
-
-def gradient(phi: Any, t: Any) -> Any:
+def _gradient(phi: Any, t: Any) -> Any:
     with tf.GradientTape() as tape:
         tape.watch(t)
         y = phi(t)
     return tape.gradient(y, t)
 
 
-def tangent(phi: Any, s: Any) -> Any:
+def _tangent(phi: Any, s: Any) -> Any:
     with tf.autodiff.ForwardAccumulator(s.t, s.dt) as accumulator:
         y = phi(s.t)
     return accumulator.jvp(y)
 
 
-def compiled(fn: Any, **options: Any) -> Any:
+def _compiled(fn: Any, **options: Any) -> Any:
     return tf.function(lambda t: fn(t), **options)
 
 
 def _nested_tapes(s: Any) -> Any:
     def slope(t: Any) -> Any:
-        found = gradient(s.phi, t)
+        found = _gradient(s.phi, t)
         return None if found is None else tf.reduce_sum(found * s.dt)
 
-    return gradient(slope, s.t)
+    return _gradient(slope, s.t)
 
 
 def _jacobian(s: Any) -> Any:
@@ -67,75 +52,75 @@ def _batch_jacobian(s: Any) -> Any:
 
 
 def _map_fn(s: Any) -> Any:
-    return gradient(lambda ts: tf.reduce_sum(tf.map_fn(s.phi, ts)), s.points)
+    return _gradient(lambda ts: tf.reduce_sum(tf.map_fn(s.phi, ts)), s.points)
 
 
 def _while_loop(s: Any) -> Any:
     def mean(t: Any) -> Any:
-        start = (tf.constant(0), tf.zeros_like(s.weights[0][0]))
+        start = (tf.constant(0), tf.zeros((), s.dtype))
         step = lambda i, y: (i + 1, y + s.phi(t) / 2)
         return tf.while_loop(lambda i, _: i < 2, step, start)[1]
 
-    return compiled(lambda t: gradient(mean, t))(s.t)
+    return _compiled(lambda t: _gradient(mean, t))(s.t)
 
 
 def _vectorized_map(s: Any) -> Any:
-    return tf.vectorized_map(lambda t: gradient(s.phi, t), s.points)
+    return tf.vectorized_map(lambda t: _gradient(s.phi, t), s.points)
 
 
 def _saved_model(s: Any) -> Any:
     module: Any = tf.Module()
     signature = [tf.TensorSpec(s.t.shape, s.t.dtype)]
-    module.phi = compiled(s.phi, input_signature=signature)
+    module.phi = _compiled(s.phi, input_signature=signature)
     with TemporaryDirectory() as folder:
         tf.saved_model.save(module, folder)
-        return gradient(tf.saved_model.load(folder).phi, s.t)
+        return _gradient(tf.saved_model.load(folder).phi, s.t)
 
 
 ROWS = [
-    Row("GradientTape", GRADIENT, lambda s: gradient(s.phi, s.t)),
+    Row("GradientTape", GRADIENT, lambda s: _gradient(s.phi, s.t)),
     Row("nested tapes", SECOND, _nested_tapes),
-    Row("ForwardAccumulator", TANGENT, lambda s: tangent(s.phi, s), forward=True),
+    Row("ForwardAccumulator", TANGENT, lambda s: _tangent(s.phi, s), forward=True),
     Row(
         "forward over reverse",
         SECOND,
-        lambda s: tangent(lambda t: gradient(s.phi, t), s),
+        lambda s: _tangent(lambda t: _gradient(s.phi, t), s),
     ),
     Row("tape.jacobian", GRADIENT, _jacobian, full=True),
     Row("tape.batch_jacobian", BATCH, _batch_jacobian, full=True),
-    Row("tf.function", GRADIENT, lambda s: gradient(compiled(s.phi), s.t)),
+    Row("tf.function", GRADIENT, lambda s: _gradient(_compiled(s.phi), s.t)),
     Row(
         "tape in tf.function",
         GRADIENT,
-        lambda s: compiled(lambda t: gradient(s.phi, t))(s.t),
+        lambda s: _compiled(lambda t: _gradient(s.phi, t))(s.t),
     ),
     Row(
         "tf.function(jit_compile)",
         GRADIENT,
-        lambda s: compiled(lambda t: gradient(s.phi, t), jit_compile=True)(s.t),
+        lambda s: _compiled(lambda t: _gradient(s.phi, t), jit_compile=True)(s.t),
     ),
     Row(
         "ForwardAccumulator in tf.function",
         TANGENT,
-        lambda s: compiled(lambda t: tangent(s.phi, s.at(t)))(s.t),
+        lambda s: _compiled(lambda t: _tangent(s.phi, s.at(t)))(s.t),
         forward=True,
     ),
     Row(
         "ForwardAccumulator over tf.function",
         TANGENT,
-        lambda s: tangent(compiled(s.phi), s),
+        lambda s: _tangent(_compiled(s.phi), s),
         forward=True,
     ),
     Row("vectorized_map(gradient)", BATCH, _vectorized_map),
     Row("map_fn", BATCH, _map_fn),
     Row("while_loop", GRADIENT, _while_loop),
-    Row("recompute_grad", GRADIENT, lambda s: gradient(tf.recompute_grad(s.phi), s.t)),
+    Row("recompute_grad", GRADIENT, lambda s: _gradient(tf.recompute_grad(s.phi), s.t)),
     Row("SavedModel", GRADIENT, _saved_model),
-    Row("keyword call", GRADIENT, lambda s: gradient(s.phi, s.t), keyword=True),
+    Row("keyword call", GRADIENT, lambda s: _gradient(s.phi, s.t), keyword=True),
     Row(
         "keyword call in tf.function",
         GRADIENT,
-        lambda s: compiled(lambda t: gradient(s.phi, t))(s.t),
+        lambda s: _compiled(lambda t: _gradient(s.phi, t))(s.t),
         keyword=True,
     ),
 ]

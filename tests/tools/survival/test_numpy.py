@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith.tools.survival import Verdict, engine
-from gradsmith.tools.survival.engine import ROWS
-from gradsmith.tools.survival.row import GRADIENT, Row
+from gradsmith.frameworks._transformations import GRADIENT, Row
+from gradsmith.frameworks.numpy import transformations
+from gradsmith.frameworks.numpy.transformations import ROWS
+from gradsmith.tools.survival import Verdict
 
 X = np.array([0.5, 1.5, -2.0])
 
@@ -100,7 +101,7 @@ def test_a_result_by_the_rule_may_still_be_wrong(monkeypatch):
         return lambda s: change(gs.grad(s.phi)(s.t))
 
     rows = [Row(name, GRADIENT, fake(change)) for name, change in FAKES.items()]
-    monkeypatch.setattr(engine, "ROWS", [ROWS[0], *rows])
+    monkeypatch.setattr(transformations, "ROWS", [ROWS[0], *rows])
     survival = gs.survives(square, X)
     assert survival["GradientTape"].verdict == "honoured"
     assert survival["dropped"].verdict == "dropped"
@@ -114,7 +115,7 @@ def test_a_result_by_the_rule_may_still_be_wrong(monkeypatch):
 
 def test_not_a_number_is_wrong(monkeypatch):
     nan = Row("nan", GRADIENT, lambda s: np.nan * s.t)
-    monkeypatch.setattr(engine, "ROWS", [ROWS[0], nan])
+    monkeypatch.setattr(transformations, "ROWS", [ROWS[0], nan])
     outcome = gs.survives(square, X)["nan"]
     assert (outcome.verdict, outcome.detail) == ("wrong", "the result is nan nan")
 
@@ -127,7 +128,7 @@ def test_a_drop_in_one_way_of_differentiating_alone_is_a_drop(monkeypatch):
             s = s.with_op(lambda x: x * x)
         return gs.grad(s.phi)(s.t)
 
-    monkeypatch.setattr(engine, "ROWS", [ROWS[0], Row("odd", GRADIENT, run)])
+    monkeypatch.setattr(transformations, "ROWS", [ROWS[0], Row("odd", GRADIENT, run)])
     outcome = gs.survives(square, X)["odd"]
     assert outcome.verdict == "dropped"
     assert outcome.detail.endswith("where its own argument is differentiated by")
@@ -298,7 +299,9 @@ def test_a_plain_function_that_drops_its_surrogate(monkeypatch):
         finally:
             op.honest = True
 
-    monkeypatch.setattr(engine, "ROWS", [ROWS[0], Row("fake", GRADIENT, dishonest)])
+    monkeypatch.setattr(
+        transformations, "ROWS", [ROWS[0], Row("fake", GRADIENT, dishonest)]
+    )
     survival = gs.survives(op, X)
     assert survival["GradientTape"].verdict == "honoured"
     assert survival["fake"].verdict == "dropped"

@@ -1,4 +1,4 @@
-"""No noise while probing, and a word on what is going on if it takes long."""
+"""Long work: without noise of frameworks, and with a line on how far it is."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ PATIENCE = 2.0  # seconds of silence before progress is shown
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
-    """Without warnings and log messages of the frameworks, which expect them here."""
+def silenced() -> Iterator[None]:
+    """Without warnings and log messages, which are expected here."""
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)
     try:
