@@ -19,6 +19,8 @@ from typing import Any
 
 import numpy as np
 
+from . import trees
+from .arrays import FRAMEWORKS, NUMPY, framework_of
 from .tape import Traced
 
 _PLAIN = (
@@ -51,6 +53,27 @@ def reached(*roots: Any, stop: Callable[[Any], bool]) -> Iterator[Any]:
                 seen[id(value)] = value
                 following += _inside(value)
         level = following
+
+
+def framework_reached(fn: Any, args: Any, kwargs: Any) -> str:
+    """The framework of the arguments; if they are plain, of what the function captures.
+
+    A layer may be called with a NumPy array, or a function with nothing at all.
+    """
+    plain = True
+    for x in trees.leaves((args, kwargs)):
+        if _is_foreign(x):
+            return framework_of(x) or NUMPY
+        plain = plain and not isinstance(x, Traced)
+    others = (each for each in FRAMEWORKS.values() if each.name != NUMPY)
+    if plain and any(each.is_imported for each in others):
+        for x in reached(fn, stop=_is_foreign):
+            return framework_of(x) or NUMPY
+    return NUMPY
+
+
+def _is_foreign(x: Any) -> bool:
+    return framework_of(x) not in (None, NUMPY)
 
 
 def is_plain(value: Any) -> bool:

@@ -13,6 +13,9 @@
 - autograph's rules: our code is not for it to rewrite, nor are our errors
   (`ag_pass_through`): it would raise others in their place, without notes.
 - `pfor.wrap`: a value of a loop body, as the vectorized loop has it.
+- `ag_ctx` and `tf_convert`: a user's function that we call, as autograph rewrites it.
+- `Function` and `ConcreteFunction`: which of them run while something is recomputed.
+- the generated modules of stateful operations: what these return is replayed.
 - `Weakref`: how an object that is an argument of a `tf.function` is told from others.
 """
 
@@ -31,19 +34,35 @@ from weakref import ref
 import tensorflow as tf
 from tensorflow.core.function.trace_type.default_types import Weakref
 from tensorflow.python import pywrap_tfe
+from tensorflow.python.autograph.core import ag_ctx
 from tensorflow.python.autograph.core import config as autograph
+from tensorflow.python.autograph.impl.api import tf_convert
 from tensorflow.python.eager import backprop, context, forwardprop_util, record
+from tensorflow.python.eager.polymorphic_function import (
+    concrete_function,
+    polymorphic_function,
+)
 from tensorflow.python.framework import op_callbacks, ops
 from tensorflow.python.framework.registry import _TYPE_TAG
-from tensorflow.python.ops import control_flow_util, gen_array_ops, gradients_util
+from tensorflow.python.ops import (
+    control_flow_util,
+    gen_array_ops,
+    gen_random_ops,
+    gen_resource_variable_ops,
+    gen_stateful_random_ops,
+    gradients_util,
+)
 from tensorflow.python.ops.parallel_for.pfor import wrap as wrap
 
 EagerTensor: Any = ops.EagerTensor
 SymbolicTensor: Any = ops.SymbolicTensor
+Function: Any = polymorphic_function.Function
+ConcreteFunction: Any = concrete_function.ConcreteFunction
 
 executing_eagerly = context.executing_eagerly
 could_record = record.could_possibly_record
 record_operation = record.record_operation
+stop_recording = record.stop_recording
 default_graph = ops.get_default_graph
 VariableWatcher: Any = record.VariableWatcher
 
@@ -184,6 +203,24 @@ def leave_alone(module: str) -> None:
     autograph.CONVERSION_RULES = (autograph.DoNotConvert(module), *rules)
 
 
+# Whether autograph converts what is called here
+autograph_context: Any = ag_ctx.control_status_ctx
+
+
+def autographed(fn: Any, context: Any = None) -> Any:
+    """A user's function as a `tf.function` that calls it would run it.
+
+    Autograph does not look into our code, and would not come to it by itself.
+    """
+    if executing_eagerly():
+        return fn
+    return tf_convert(fn, context or autograph_context())
+
+
+def without_autograph() -> Any:
+    return ag_ctx.ControlStatusCtx(ag_ctx.Status.DISABLED)
+
+
 def pass_on(error: Any) -> None:
     """Let autograph raise an exception of the user's code as it is."""
     error.ag_pass_through = True
@@ -209,3 +246,28 @@ def in_forward_mode() -> bool:
             return True
         frame = frame.f_back
     return False
+
+
+_ASSIGNMENTS = [
+    "assign_variable_op", "assign_add_variable_op", "assign_sub_variable_op",
+    "resource_scatter_update", "resource_scatter_add", "resource_scatter_sub",
+]  # fmt: skip
+
+
+def _operations(module: Any) -> list[str]:
+    """The operations of a module: each has a function for eager mode beside it."""
+    return [name for name in vars(module) if f"{name}_eager_fallback" in vars(module)]
+
+
+# The functions that run stateful operations, by their modules
+STATEFUL: dict[Any, list[str]] = {
+    gen_random_ops: _operations(gen_random_ops),
+    gen_stateful_random_ops: _operations(gen_stateful_random_ops),
+    gen_resource_variable_ops: _ASSIGNMENTS,
+}
+variable_operations: Any = gen_resource_variable_ops
+
+
+def seeds_of_operations() -> Any:
+    """What eager operations draw their seeds from; None before the first one."""
+    return getattr(context.context(), "_rng", None)

@@ -5,5 +5,5 @@ It can't trace an import, so what it will need is loaded before.
 
 from ...core.arrays import FRAMEWORKS
 
-FRAMEWORKS["torch"].part("call")
-FRAMEWORKS["torch"].part("kernels")
+for _part in ("call", "kernels", "recompute"):
+    FRAMEWORKS["torch"].part(_part)

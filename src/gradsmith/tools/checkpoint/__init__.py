@@ -1,6 +1,5 @@
 """Memory for time: recomputing instead of storing."""
 
-from .api import checkpoint
-from .scan import checkpoint_scan
+from .api import checkpoint, checkpoint_scan
 
 __all__ = ["checkpoint", "checkpoint_scan"]

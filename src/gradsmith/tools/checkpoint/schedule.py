@@ -9,23 +9,9 @@ from math import comb
 from typing import Any, NamedTuple
 
 from ...core.errors import GradsmithError
+from ...frameworks._recompute import Action
 
 _DEEPEST = 50  # blocks in blocks; each takes some twenty calls
-
-
-class Action(NamedTuple):
-    """One thing to do.
-
-    `advance` from a step to another, with the state before it stored first if `store`
-    says where; `record` one step, then reverse it; `load` a state, for the last time
-    if `last`.
-    """
-
-    kind: str
-    start: int
-    stop: int = 0
-    store: str = ""  # "ram" or "disk"
-    last: bool = False
 
 
 class Piece(NamedTuple):

@@ -6,9 +6,10 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
+from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradsmithError
+from ...core.reach import framework_reached
 from ..checkpoint import checkpoint
-from ..checkpoint.backends import framework_for
 from .model import MemoryReport, gathered
 
 _MODULES = {"numpy": "engine", "tensorflow": "tensorflow", "jax": "jax"}
@@ -36,11 +37,12 @@ def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryRepor
             "  expected: a function and its inputs\n"
             "  what to do: gs.memory(fn, x), not gs.memory(fn(x))"
         )
-    framework = framework_for(fn, inputs, keywords)
+    framework = framework_reached(fn, inputs, keywords)
     module = import_module(f"{__name__}.{_MODULES[framework]}")
-    with module.unchanged(fn, inputs, keywords):
+    unchanged = FRAMEWORKS[framework].recompute.unchanged
+    with unchanged(fn, inputs, keywords):
         kept, notes = module.look(fn, inputs, keywords)
-    with module.unchanged(fn, inputs, keywords):
+    with unchanged(fn, inputs, keywords):
         again, _ = module.look(checkpoint(fn), inputs, keywords)
     name = getattr(fn, "__name__", type(fn).__name__)
     return MemoryReport(

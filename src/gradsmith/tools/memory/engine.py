@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
@@ -12,10 +11,8 @@ import numpy as np
 from ...core import trees
 from ...core.gradient_tape import GradientTape
 from ...core.places import Place, place_here
-from ...core.reach import reached
 from ...core.tape import Node, Traced, state
-from ...core.tensor import Tensor, Variable
-from ..checkpoint.randomness import Streams
+from ...core.tensor import Tensor
 from .held import arrays_in
 from .model import Kept
 
@@ -57,19 +54,6 @@ class NotingTape(GradientTape):
             node = reference()
             if node is not None:
                 yield name, place, node
-
-
-@contextmanager
-def unchanged(*roots: Any) -> Iterator[None]:
-    """Let generators and variables be afterwards what they were."""
-    variables = reached(*roots, stop=lambda x: isinstance(x, Variable))
-    before = [(x, x.value) for x in variables]
-    try:
-        with Streams(*roots).kept():
-            yield
-    finally:
-        for x, value in before:
-            x.value = value
 
 
 def look(fn: Any, args: Any, kwargs: Any) -> Found:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 import jax
@@ -15,18 +13,10 @@ from jax.extend.core import Literal
 from ...core import trees
 from ...core.arrays import framework_of
 from ...core.places import Place, place_at
-from ..checkpoint.randomness import Streams
 from .model import Kept
 
 _LINE = re.compile(r"from (\S+?):(\d+)(?::\d+)? \((.*)\)")
 _NOTE = "in compiled code XLA may keep less: this is what JAX hands to it"
-
-
-@contextmanager
-def unchanged(*roots: Any) -> Iterator[None]:
-    """Let generators be afterwards what they were; JAX's functions change nothing."""
-    with Streams(*roots).kept():
-        yield
 
 
 def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:

@@ -6,9 +6,6 @@ returned, the ones that are still alive after the run are kept by it.
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
@@ -16,45 +13,14 @@ import tensorflow as tf
 
 from ...core import trees
 from ...core.places import Place, place_here
-from ...core.reach import reached
 from ...frameworks.tensorflow.call.specs import is_floating
 from ...frameworks.tensorflow.private import add_op_callback, remove_op_callback
-from ..checkpoint.randomness import Streams
-from ..checkpoint.tensorflow_losses import Losses
 from .model import Kept
 
 _NOTE = (
     "TensorFlow tells this of eager mode alone: a tf.function was run eagerly, and its "
     "compiled form may keep other arrays"
 )
-
-
-@contextmanager
-def unchanged(*roots: Any) -> Iterator[None]:
-    """Let generators, variables and the losses of layers be what they were.
-
-    TensorFlow's global random operations go on: their state is in kernels.
-    """
-    before = [(x, tf.identity(x)) for x in _variables_in(*roots)]
-    try:
-        with Streams(*roots).kept(), Losses(*roots).kept():
-            yield
-    finally:
-        for x, value in before:
-            if not tf.reduce_all(tf.equal(x, value)):
-                x.assign(value)
-
-
-def _variables_in(*roots: Any) -> list[Any]:
-    """Those that are reached by themselves, and all those of models."""
-    layer = getattr(sys.modules.get("keras"), "Layer", ())
-    has_some = lambda x: isinstance(x, (tf.Variable, tf.Module, layer))
-    found = {}
-    for x in reached(*roots, stop=has_some):
-        for each in (x,) if isinstance(x, tf.Variable) else x.variables:
-            variable = each if isinstance(each, tf.Variable) else each.value
-            found[id(variable)] = variable
-    return list(found.values())
 
 
 def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:

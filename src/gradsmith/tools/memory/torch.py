@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 from weakref import ref
 
@@ -12,8 +10,8 @@ from torch.overrides import TorchFunctionMode
 
 from ...core import trees
 from ...core.places import Place, place_here
-from ..checkpoint.torch import here, streams_of
-from ..checkpoint.torch_modules import buffers_of, given, modules_in
+from ...frameworks.torch.recompute import current
+from ...frameworks.torch.recompute.buffers import modules_in
 from .model import Kept
 
 
@@ -38,13 +36,6 @@ class _Names(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-@contextmanager
-def unchanged(*roots: Any) -> Iterator[None]:
-    """Let generators be afterwards what they were; buffers are not touched at all."""
-    with streams_of(*roots).kept(), given(buffers_of(*roots)):
-        yield
-
-
 def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
     args, kwargs = trees.map(_leaf, (args, kwargs))
     names = _Names()
@@ -52,7 +43,7 @@ def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
 
     def pack(tensor: torch.Tensor) -> _Saved:
         held = _Saved(tensor)
-        saved.append((here.block or names.name, place_here(), ref(held)))
+        saved.append((current.name or names.name, place_here(), ref(held)))
         return held
 
     hooks = torch.autograd.graph.saved_tensors_hooks(pack, lambda held: held.tensor)

@@ -7,13 +7,12 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ...core.errors import GradsmithError
-from ...frameworks.tensorflow.call.specs import is_floating
-from ...frameworks.tensorflow.private import executing_eagerly
-from .compare import difference, disagreement
-from .tensorflow_block import Block
-from .tensorflow_log import Log
-from .tensorflow_replay import noted, repeated
+from ....core.errors import GradsmithError
+from ..._recompute import require_same
+from ..call.specs import is_floating
+from ..private import executing_eagerly
+from .block import Block
+from .replay import Log, logged, replayed
 
 
 def require_equal(block: Block) -> Log:
@@ -26,20 +25,20 @@ def require_equal(block: Block) -> Log:
         )
     log = Log()
     flat, start = block.flat, block.streams.read()
-    with tf.GradientTape() as tape, noted(log):
+    with tf.GradientTape() as tape, logged(log):
         for x in flat.arrays:
             if is_floating(x):
                 tape.watch(x)
-        with block.losses.kept():
+        with block.losses.unchanged():
             plain = block.called(flat.fn, flat.arrays)
     random = np.random.default_rng(0)
     dys = [tf.cast(random.standard_normal(y.shape), y.dtype) for y in _floating(plain)]
     block.streams.write(start)
-    with repeated(log, {}), block.losses.kept():
-        again = block.run()
+    with replayed(log, {}), block.losses.unchanged():
+        recomputed = block.run()
     block.streams.write(start)
     names = [f"the value {i}" for i in range(len(plain))]
-    _compare(block.name, names, plain, again)
+    _compare(block.name, names, plain, recomputed)
     sources = [*flat.arrays, *block.variables]
     expected = tape.gradient(_floating(plain), sources, dys)
     found = block.gradients(block.inputs, dys)
@@ -55,11 +54,10 @@ def _floating(ys: list[Any]) -> list[Any]:
     return [y for y in ys if is_floating(y)]
 
 
-def _compare(name: str, words: list[str], plain: Any, again: Any) -> None:
-    for what, one, other in zip(words, plain, again, strict=True):
-        told = difference(_numpy(one), _numpy(other), exact=False)
-        if told:
-            raise disagreement(name, what, told)
+def _compare(name: str, names: list[str], plain: Any, recomputed: Any) -> None:
+    for what, one, other in zip(names, plain, recomputed, strict=True):
+        pair = ({what: _numpy(one)}, {what: _numpy(other)})
+        require_same(name, *pair, exact=False)
 
 
 def _numpy(x: Any) -> Any:

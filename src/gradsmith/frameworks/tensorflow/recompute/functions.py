@@ -1,13 +1,10 @@
-"""tf.function and AutoGraph around and inside of what is run again.
+"""tf.function around and inside of what is recomputed.
 
 A traced function does not call Python any more, so that nobody sees which stateful
 operations it runs. One that is checkpointed as a whole is traced with the checkpoint
 inside of it; one that is called in a checkpointed function, and has such operations, is
 run by its Python code. A concrete function, or one of a loaded SavedModel, has none.
 """
-
-# pyright: reportAttributeAccessIssue=false
-# (where these names come from is not there when the code is checked)
 
 from __future__ import annotations
 
@@ -16,47 +13,25 @@ from functools import wraps
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from tensorflow.python.autograph.core import ag_ctx, converter
-from tensorflow.python.autograph.impl import api
-from tensorflow.python.eager.polymorphic_function.concrete_function import (
-    ConcreteFunction,
-)
-from tensorflow.python.eager.polymorphic_function.polymorphic_function import Function
+from ....core.errors import GradsmithError
+from ..private import ConcreteFunction, Function, autographed, without_autograph
+from .replay import STATEFUL_KINDS, is_rerun, is_running, paused
 
-from ...core.errors import GradsmithError
-from ...frameworks.tensorflow.private import executing_eagerly
-from .api import checkpoint
-from .tensorflow_replay import STATEFUL, is_repeated, is_running, unseen
+_with_checkpoint: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
-def autograph_status() -> Any:
-    """Whether AutoGraph converts what is called here."""
-    return ag_ctx.control_status_ctx().status
-
-
-def call(status: Any, fn: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """Call a user's function as a `tf.function` that calls it would.
-
-    AutoGraph does not look into our code, and would not come to it by itself.
-    """
-    if executing_eagerly():
-        return fn(*args, **kwargs)
-    features: Any = None  # as a tf.function has it
-    options = converter.ConversionOptions(True, optional_features=features)
-    with ag_ctx.ControlStatusCtx(status=status, options=options):
-        return api.converted_call(fn, args, kwargs, options=options)
-
-
-_turned: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-
-
-def inside_out(fn: Any) -> Any:
+def with_checkpoint_inside(fn: Any, checkpoint: Callable[..., Any]) -> Any:
     """The tf.function of the checkpoint, for the checkpoint of a tf.function."""
-    if not isinstance(fn, Function) or not executing_eagerly():
-        return None
-    if fn not in _turned:
-        _turned[fn] = fn._clone(checkpoint(fn.python_function))
-    return _turned[fn]
+    if fn not in _with_checkpoint:
+        inner = fn.python_function
+
+        @wraps(inner)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return checkpoint(inner, args, kwargs)
+
+        setattr(run, "autograph_info__", {})  # noqa: B010  (it is not for AutoGraph)
+        _with_checkpoint[fn] = fn._clone(run)
+    return _with_checkpoint[fn]
 
 
 def _by_python(traced: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,13 +39,12 @@ def _by_python(traced: Callable[..., Any]) -> Callable[..., Any]:
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not is_running():
             return traced(self, *args, **kwargs)
-        with unseen():
+        with paused():
             graph = self.get_concrete_function(*args, **kwargs).graph
             if not _is_stateful(graph):
                 return traced(self, *args, **kwargs)
-        disabled = ag_ctx.Status.DISABLED
-        status = autograph_status() if self._autograph else disabled
-        return call(status, self.python_function, *args, **kwargs)
+        context = None if self._autograph else without_autograph()
+        return autographed(self.python_function, context)(*args, **kwargs)
 
     return run
 
@@ -78,7 +52,7 @@ def _by_python(traced: Callable[..., Any]) -> Callable[..., Any]:
 def _refused(traced: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(traced)
     def run(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if is_repeated() and _is_stateful(self.graph):
+        if is_rerun() and _is_stateful(self.graph):
             raise GradsmithError(
                 f"a checkpointed function calls {self.graph.name!r}, which was traced "
                 "before and has no Python code: it draws random numbers or assigns, "
@@ -100,7 +74,7 @@ def _is_stateful(graph: Any) -> bool:
         kinds = {op.type for op in graph.get_operations()}
         for each in graph.as_graph_def().library.function:
             kinds.update(node.op for node in each.node_def)
-        _stateful[graph] = not kinds.isdisjoint(STATEFUL)
+        _stateful[graph] = not kinds.isdisjoint(STATEFUL_KINDS)
     return _stateful[graph]
 
 

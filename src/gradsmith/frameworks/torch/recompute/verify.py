@@ -6,42 +6,37 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch._C._functorch import peek_interpreter_stack
 
-from ...core import trees
-from ...core.errors import GradsmithError
-from .compare import difference, disagreement
-from .flat import Flat, name_of
-from .torch import streams_of
-from .torch_modules import buffers_of, given, names_of_parameters
+from ....core import trees
+from ....core.errors import GradsmithError
+from ..._randomness import Streams
+from ..._recompute import FlatCall, name_of, require_same
+from ..private import is_transformed
+from .buffers import buffers_of, given, names_of_parameters
 
 
 def require_equal(
-    fn: Callable[..., Any], checkpointed: Callable[..., Any], args: Any, kwargs: Any
+    fn: Callable[..., Any],
+    checkpointed: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    streams: Streams,
 ) -> None:
     """Raise if the two differ, in a value or in the gradient of any tensor."""
-    if peek_interpreter_stack() is not None:
+    if is_transformed():
         raise GradsmithError(
             "verify=True looks at values, which torch.func's transforms hide\n"
             "  what to do: verify the function in a plain backward pass, once"
         )
-    name = name_of(fn)
-    flat = Flat(fn, args, kwargs, lambda x: isinstance(x, torch.Tensor))
+    flat = FlatCall(fn, args, kwargs, lambda x: isinstance(x, torch.Tensor))
     known = names_of_parameters(fn, args, kwargs)
     known |= {id(x): each for x, each in zip(flat.arrays, flat.names, strict=True)}
-    streams = streams_of(fn, args, kwargs)
-    start, buffers, found = streams.read(), buffers_of(fn, args, kwargs), []
+    buffers, found = buffers_of(fn, args, kwargs), []
     for each in (fn, checkpointed):
-        with torch.enable_grad(), given(buffers):
+        with torch.enable_grad(), given(buffers), streams.unchanged():
             found.append(_values(each(*args, **kwargs), flat.arrays, known))
-        streams.write(start)
-    plain, again = found
-    for what in dict.fromkeys((*plain, *again)):
-        if what not in plain or what not in again:
-            raise disagreement(name, what, "is there in one of the two runs alone")
-        told = difference(plain[what], again[what], exact=False)
-        if told:
-            raise disagreement(name, what, told)
+    plain, recomputed = found
+    require_same(name_of(fn), plain, recomputed, exact=False)
 
 
 def _values(result: Any, given: list[Any], known: dict[int, str]) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import torch
-from torch._C._functorch import peek_interpreter_stack
 from torch.nn.parameter import is_lazy
 
-from ...core.reach import reached
+from ....core.reach import reached
+from ..private import is_transformed
 
 
 def modules_in(*roots: Any) -> list[torch.nn.Module]:
@@ -55,9 +55,8 @@ def written_since(before: Sequence[Buffer]) -> list[Buffer]:
     BatchNorm writes its statistics without a new version of them, so values are
     compared; what torch.func's transforms hide can't be, and is kept.
     """
-    hidden = peek_interpreter_stack() is not None
     known = [b for b in before if b.value is not None]
-    if hidden:
+    if is_transformed():
         return known
     # One look at the device for all of them
     equal = [

@@ -1,4 +1,4 @@
-"""gs.checkpoint on TensorFlow: an operation of ours, whose rules run it again.
+"""Recomputing on TensorFlow: an operation of ours, whose rule reruns the function.
 
 tf.recompute_grad refuses keyword arguments in graphs (tensorflow#56692), loses captured
 tensors, and draws new random numbers in the second run.
@@ -7,29 +7,35 @@ tensors, and draws new random numbers in the second run.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
-from ...core import trees
-from ...core.arrays import unwrapped
-from ...frameworks.tensorflow.private import could_record, executing_eagerly
-from ...operations.operation import Operation
-from .flat import Flat, name_of
-from .plan import Plan
-from .randomness import Streams
-from .tensorflow_block import Block
-from .tensorflow_functions import autograph_status, call, inside_out
-from .tensorflow_replay import repeated
+from ....core import trees
+from ....core.arrays import unwrapped
+from ....operations.operation import Operation
+from ..._randomness import Streams
+from ..._recompute import FlatCall, ScanPlan, name_of
+from ..private import (
+    Function,
+    autograph_context,
+    autographed,
+    could_record,
+    executing_eagerly,
+)
+from .block import Block
+from .functions import with_checkpoint_inside
+from .replay import replayed
+from .state import unchanged
+
+__all__ = ["checkpoint", "scan", "unchanged", "unstack"]
 
 
 def checkpoint(fn: Any, args: Any, kwargs: Any, *, verify: bool = False) -> Any:
-    turned = inside_out(fn)
-    if turned is not None and not verify:
-        return turned(*args, **kwargs)
-    if turned is not None:  # values are compared in eager mode
-        fn = fn.python_function
+    if isinstance(fn, Function) and executing_eagerly():
+        if not verify:
+            return with_checkpoint_inside(fn, checkpoint)(*args, **kwargs)
+        fn = fn.python_function  # values are compared in eager mode
     return _checkpointed(fn, args, kwargs, Streams(fn, args, kwargs), verify=verify)
 
 
@@ -46,12 +52,12 @@ def _checkpointed(
     unwrapped([x for x in leaves if not hasattr(x, "value")], f"checkpoint of {name!r}")
     if executing_eagerly() and not could_record():
         return fn(*args, **kwargs)
-    flat = Flat(fn, args, kwargs, _is_array)
+    flat = FlatCall(fn, args, kwargs, _is_array)
     block = Block(flat, name, streams)
     if verify:
-        from .tensorflow_verify import require_equal
+        from .verify import require_equal
 
-        with repeated(require_equal(block), {}):  # the numbers that are drawn already
+        with replayed(require_equal(block), {}):  # the numbers that are drawn already
             ys = block.run()
     else:
         ys = block.run()
@@ -77,9 +83,10 @@ def _is_array(x: Any) -> bool:
     return isinstance(x, tf.Tensor) and x.dtype != tf.resource
 
 
-def scan(plan: Plan) -> list[Any]:
+def scan(plan: ScanPlan) -> list[Any]:
     streams = Streams(plan.step, plan.start)
-    plan.call = partial(call, autograph_status())
+    context = autograph_context()
+    plan.call = lambda step, *args: autographed(step, context)(*args)
 
     def block(leaves: list[Any], inner: Any) -> list[Any]:
         return _checkpointed(inner, (leaves,), {}, streams)
@@ -87,5 +94,5 @@ def scan(plan: Plan) -> list[Any]:
     return plan.in_blocks(block)
 
 
-def unstacked(x: Any) -> Any:
+def unstack(x: Any) -> Any:
     return tf.unstack(x)

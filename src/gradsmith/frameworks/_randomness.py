@@ -1,21 +1,19 @@
-"""Randomness that is the same when a function is run again.
+"""Random generators that a function may draw from, and their states.
 
-NumPy's and Python's global generators are replayed, and those objects that a function
-is given or captures: `np.random.Generator`, `RandomState`, `random.Random` and
-`torch.Generator`.
+These are NumPy's and Python's global generators, and the generator objects that the
+function is given or captures. A framework adds the kinds that it has to `KINDS`.
 """
 
 from __future__ import annotations
 
 import random
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.reach import reached
+from ..core.reach import reached
 
 
 class Stream(NamedTuple):
@@ -41,8 +39,8 @@ class Streams:
             stream.write(state)
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
-        """Let them be afterwards what they were."""
+    def unchanged(self) -> Iterator[None]:
+        """Set them back afterwards."""
         before = self.read()
         try:
             yield
@@ -50,7 +48,7 @@ class Streams:
             self.write(before)
 
     def drawn_since(self, before: list[Any]) -> Replay | None:
-        """How to draw the same again; nothing if none of them was drawn from."""
+        """How to draw the same again; None if none of them was drawn from."""
         pairs = zip(self.streams, before, strict=True)
         drawn = [
             (stream, state)
@@ -69,23 +67,41 @@ class Replay(NamedTuple):
     def __call__(self) -> Iterator[None]:
         now = [stream.read() for stream, _ in self.states]
         try:
-            self.rewind()
+            for stream, state in self.states:
+                stream.write(state)
             yield
         finally:
             for (stream, _), state in zip(self.states, now, strict=True):
                 stream.write(state)
 
-    def rewind(self) -> None:
-        for stream, state in self.states:
-            stream.write(state)
-
-
-def _set_bits(bits: Any) -> Callable[[Any], None]:
-    return lambda state: setattr(bits, "state", state)
-
 
 _NUMPY = Stream(lambda: np.random.get_state(legacy=False), np.random.set_state)
 _PYTHON = Stream(random.getstate, random.setstate)
+
+
+def _of_numpy(x: Any) -> Stream | None:
+    if isinstance(x, np.random.Generator):
+        bits = x.bit_generator
+        return Stream(lambda: bits.state, lambda state: setattr(bits, "state", state))
+    if isinstance(x, np.random.RandomState):
+        return Stream(lambda: x.get_state(legacy=False), x.set_state)
+    return None
+
+
+def _of_python(x: Any) -> Stream | None:
+    return Stream(x.getstate, x.setstate) if isinstance(x, random.Random) else None
+
+
+# Each returns the stream of an object, or None if it is no generator of that kind.
+KINDS: list[Callable[[Any], Stream | None]] = [_of_numpy, _of_python]
+
+
+def _stream_of(x: Any) -> Stream | None:
+    for kind in KINDS:
+        stream = kind(x)
+        if stream is not None:
+            return stream
+    return None
 
 
 def _keyed(x: Any) -> tuple[Any, Stream]:
@@ -93,20 +109,6 @@ def _keyed(x: Any) -> tuple[Any, Stream]:
     stream = _stream_of(x)
     assert stream is not None
     return getattr(x, "bit_generator", x), stream
-
-
-def _stream_of(x: Any) -> Stream | None:
-    if isinstance(x, np.random.Generator):
-        bits = x.bit_generator
-        return Stream(lambda: bits.state, _set_bits(bits))
-    if isinstance(x, np.random.RandomState):
-        return Stream(lambda: x.get_state(legacy=False), x.set_state)
-    if isinstance(x, random.Random):
-        return Stream(x.getstate, x.setstate)
-    torch = sys.modules.get("torch")
-    if torch is not None and isinstance(x, getattr(torch, "Generator", ())):
-        return Stream(x.get_state, x.set_state)
-    return None
 
 
 def _same(a: Any, b: Any) -> bool:

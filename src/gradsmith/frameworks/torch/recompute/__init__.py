@@ -1,4 +1,4 @@
-"""gs.checkpoint on PyTorch: by torch.utils.checkpoint, without reentrance.
+"""Recomputing on PyTorch: by torch.utils.checkpoint, without reentrance.
 
 It replays PyTorch's global randomness alone; here generators that are passed or
 captured are replayed too, and buffers that a module writes (BatchNorm's statistics) are
@@ -9,52 +9,58 @@ function is an operation of ours, whose rules run it again.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 import torch
-from torch._C._functorch import peek_interpreter_stack
 from torch.utils.checkpoint import checkpoint as native
 
-from ...operations.operation import Operation
-from .flat import Flat, name_of
-from .plan import Plan
-from .randomness import Replay, Streams
-from .torch_modules import buffers_of, given, written_since
+from ....operations.operation import Operation
+from ..._randomness import KINDS, Replay, Stream, Streams
+from ..._recompute import COMPILERS, FlatCall, ScanPlan, name_of
+from ..private import is_transformed
+from .buffers import buffers_of, given, written_since
 
 
 def checkpoint(
     fn: Callable[..., Any], args: Any, kwargs: Any, *, verify: bool = False
 ) -> Any:
     if verify:
-        from .torch_verify import require_equal
+        from .verify import require_equal
 
         ours = lambda *args, **kwargs: checkpoint(fn, args, kwargs)
-        require_equal(fn, ours, args, kwargs)
+        require_equal(fn, ours, args, kwargs, streams_of(fn, args, kwargs))
     return _checkpointed(fn, args, kwargs, streams_of(fn, args, kwargs))
 
 
 def _checkpointed(
     fn: Callable[..., Any], args: Any, kwargs: Any, streams: Streams
 ) -> Any:
-    if peek_interpreter_stack() is not None:
+    if is_transformed():
         return _transformed(fn, args, kwargs, streams)
     if not torch.is_grad_enabled():
         return fn(*args, **kwargs)
-    again = _Again(fn, streams, args, kwargs)
-    before, here.block = here.block, again.__name__
+    block = _Block(fn, streams, args, kwargs)
+    before, current.name = current.name, block.__name__
     try:
-        return native(again, *args, use_reentrant=False, **kwargs)
+        return native(block, *args, use_reentrant=False, **kwargs)
     finally:
-        here.block = before
+        current.name = before
 
 
-class _Here(threading.local):
-    block = ""  # the function that is checkpointed at the moment
+class _Current(threading.local):
+    name = ""  # of the function that is checkpointed at the moment
 
 
-here = _Here()
+current = _Current()
+
+
+def _generator(x: Any) -> Stream | None:
+    return Stream(x.get_state, x.set_state) if isinstance(x, torch.Generator) else None
+
+
+KINDS.append(_generator)
 
 
 def streams_of(*roots: Any) -> Streams:
@@ -70,7 +76,10 @@ def while_compiling(
     return native(fn, *args, use_reentrant=False, **kwargs)
 
 
-def scan(plan: Plan) -> list[Any]:
+COMPILERS.append((torch.compiler.is_compiling, while_compiling))
+
+
+def scan(plan: ScanPlan) -> list[Any]:
     streams = streams_of(plan.step, plan.start)
 
     def block(leaves: list[Any], inner: Any) -> list[Any]:
@@ -79,12 +88,19 @@ def scan(plan: Plan) -> list[Any]:
     return plan.in_blocks(block)
 
 
-def unstacked(x: Any) -> Any:
+def unstack(x: Any) -> Any:
     return torch.unbind(x)
 
 
-class _Again:
-    """A function whose second run finds generators and buffers as the first one did.
+@contextmanager
+def unchanged(*roots: Any) -> Iterator[None]:
+    """Let generators be afterwards what they were; buffers are not touched at all."""
+    with streams_of(*roots).unchanged(), given(buffers_of(*roots)):
+        yield
+
+
+class _Block:
+    """A function whose rerun finds generators and buffers as the first run did.
 
     What it draws and writes then is gone afterwards.
     """
@@ -112,13 +128,13 @@ def _transformed(
     fn: Callable[..., Any], args: Any, kwargs: Any, streams: Streams
 ) -> Any:
     """The function as an operation, whose rules run it again."""
-    again = _Again(fn, streams, args, kwargs)
-    flat = Flat(again, args, kwargs, lambda x: isinstance(x, torch.Tensor))
+    block = _Block(fn, streams, args, kwargs)
+    flat = FlatCall(block, args, kwargs, lambda x: isinstance(x, torch.Tensor))
 
     def body(*arrays: Any) -> Any:
         return tuple(flat(*arrays))
 
-    body.__name__ = again.__name__
+    body.__name__ = block.__name__
     operation = Operation(body, closure=False)
 
     def vjp(dy: Any, y: Any, *arrays: Any) -> Any:

@@ -5,9 +5,6 @@ should not be done twice. So the second run does none of them: it gets what the 
 run got, in the same order. Of random numbers that costs the memory of the numbers.
 """
 
-# pyright: reportAttributeAccessIssue=false
-# (where these names come from is not there when the code is checked)
-
 from __future__ import annotations
 
 import threading
@@ -17,21 +14,43 @@ from functools import wraps
 from typing import Any
 
 import tensorflow as tf
-from tensorflow.python.eager import context
-from tensorflow.python.ops import (
-    gen_random_ops,
-    gen_resource_variable_ops,
-    gen_stateful_random_ops,
+
+from ....core.errors import GradsmithError
+from ....core.import_hooks import once_imported
+from ..private import (
+    STATEFUL,
+    default_graph,
+    executing_eagerly,
+    seeds_of_operations,
+    variable_operations,
 )
 
-from ...core.errors import GradsmithError
-from ...core.import_hooks import once_imported
-from .tensorflow_log import Log
 
-_ASSIGNMENTS = (
-    "assign_variable_op", "assign_add_variable_op", "assign_sub_variable_op",
-    "resource_scatter_update", "resource_scatter_add", "resource_scatter_sub",
-)  # fmt: skip
+def _graph() -> Any:
+    return None if executing_eagerly() else default_graph()
+
+
+class Log:
+    """What stateful operations returned, each with its name and the graph it is in."""
+
+    def __init__(self) -> None:
+        self.graph = _graph()
+        self.entries: list[tuple[str, Any, Any]] = []
+
+    def add(self, name: str, y: Any) -> None:
+        self.entries.append((name, y, _graph()))
+
+    def replayed(self) -> Iterator[tuple[str, Any]]:
+        for name, y, graph in self.entries:
+            if graph is not self.graph:
+                raise GradsmithError(
+                    f"{name} is run in a loop or a branch of a graph, inside of a "
+                    "checkpointed function: what it returned is gone when the function "
+                    "is run again\n"
+                    "  what to do: checkpoint the body of the loop, not what is around "
+                    "it; or call it before the loop"
+                )
+            yield name, y
 
 
 class _Thread(threading.local):
@@ -44,7 +63,7 @@ _thread = _Thread()
 
 
 @contextmanager
-def noted(log: Log) -> Iterator[None]:
+def logged(log: Log) -> Iterator[None]:
     """Keep what stateful operations return."""
     before, _thread.log = _thread.log, log
     try:
@@ -56,25 +75,25 @@ def noted(log: Log) -> Iterator[None]:
 
 
 @contextmanager
-def repeated(log: Log, values: dict[int, Any]) -> Iterator[None]:
+def replayed(log: Log, values: dict[int, Any]) -> Iterator[None]:
     """Return it again, without running them; variables in graphs have these values.
 
     The gradient of a loop can't read variables by itself.
     """
     before = _thread.log, _thread.rest, _thread.values
-    _thread.log, _thread.rest = None, log.again()
+    _thread.log, _thread.rest = None, log.replayed()
     _thread.values = {**(_thread.values or {}), **values}
     try:
-        with _seeds_kept():
+        with _seeds_unchanged():
             yield
     finally:
         _thread.log, _thread.rest, _thread.values = before
 
 
 @contextmanager
-def _seeds_kept() -> Iterator[None]:
+def _seeds_unchanged() -> Iterator[None]:
     """Eager operations that will not run draw their seeds all the same."""
-    seeds = getattr(context.context(), "_rng", None)
+    seeds = seeds_of_operations()
     state = seeds.getstate() if seeds is not None else None
     try:
         yield
@@ -84,7 +103,7 @@ def _seeds_kept() -> Iterator[None]:
 
 
 @contextmanager
-def unseen() -> Iterator[None]:
+def paused() -> Iterator[None]:
     """Neither keep nor return anything: what is traced now may be called later."""
     before = _thread.log, _thread.rest, _thread.values
     _thread.log = _thread.rest = _thread.values = None
@@ -99,7 +118,7 @@ def is_running() -> bool:
     return _thread.log is not None or _thread.rest is not None
 
 
-def is_repeated() -> bool:
+def is_rerun() -> bool:
     """Whether it is run for the second time."""
     return _thread.rest is not None
 
@@ -155,25 +174,15 @@ def _install(module: Any, names: Any, around: Any = _stateful) -> None:
             setattr(module, name, around(getattr(module, name)))
 
 
-def _operations(module: Any) -> list[str]:
-    """The operations of a module: each has a function for eager mode beside it."""
-    return [name for name in vars(module) if f"{name}_eager_fallback" in vars(module)]
-
-
-_STATEFUL = {
-    gen_random_ops: _operations(gen_random_ops),
-    gen_stateful_random_ops: _operations(gen_stateful_random_ops),
-    gen_resource_variable_ops: _ASSIGNMENTS,
-}
 # The kinds that operations have in graphs, which tf.raw_ops calls them by too
-STATEFUL = frozenset(
+STATEFUL_KINDS = frozenset(
     "".join(word.capitalize() for word in name.split("_"))
-    for names in _STATEFUL.values()
+    for names in STATEFUL.values()
     for name in names
 )
-for _module, _names in _STATEFUL.items():
+for _module, _names in STATEFUL.items():
     _install(_module, _names)
-_install(tf.raw_ops, STATEFUL)
-_install(gen_resource_variable_ops, ["read_variable_op", "resource_gather"], _reading)
+_install(tf.raw_ops, STATEFUL_KINDS)
+_install(variable_operations, ["read_variable_op", "resource_gather"], _reading)
 # A seed is read, and the next one assigned: as two, the second run would read the next.
 once_imported("keras", lambda keras: _install(keras.random.SeedGenerator, ["next"]))

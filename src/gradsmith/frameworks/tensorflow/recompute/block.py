@@ -1,48 +1,48 @@
-"""One call of a function that is run again, on TensorFlow."""
+"""One call of a function that is recomputed, on TensorFlow."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from functools import partial
 from typing import Any
 
 import tensorflow as tf
 
-from ...core.reach import reached
-from ...frameworks.tensorflow.call.cells import with_captured
-from ...frameworks.tensorflow.call.specs import is_floating
-from ...frameworks.tensorflow.call.walk import captured_by, reads_of
-from ...frameworks.tensorflow.private import (
+from ....core.reach import reached
+from ..._randomness import Replay, Streams
+from ..._recompute import FlatCall
+from ..call.cells import with_captured
+from ..call.specs import is_floating
+from ..call.walk import captured_by, reads_of
+from ..private import (
     SymbolicTensor,
     VariableWatcher,
     add_op_callback,
+    autograph_context,
+    autographed,
     default_graph,
     executing_eagerly,
     orders_of,
     remove_op_callback,
+    stop_recording,
 )
-from .flat import Flat
-from .randomness import Replay, Streams
-from .tensorflow_functions import autograph_status, call
-from .tensorflow_log import Log
-from .tensorflow_losses import Losses
-from .tensorflow_replay import noted, repeated
+from .replay import Log, logged, replayed
+from .state import Losses
 
 
 class Block:
-    """What a call was given and captured, and how to run it again.
+    """What a call was given and captured, and how to rerun it.
 
     The inputs are its arrays, the tensors that it captured, and the variables it read.
     """
 
-    def __init__(self, flat: Flat, name: str, streams: Streams) -> None:
+    def __init__(self, flat: FlatCall, name: str, streams: Streams) -> None:
         self.flat = flat
         self.name = name
         self.streams = streams
         self.replay: Replay | None = None
-        self.losses = Losses(flat.fn, flat.call)
-        self.status = autograph_status()
+        self.losses = Losses(flat.fn, flat.arguments)
+        self.context = autograph_context()
         self.log = Log()
         self.captured: list[Any] = []
         self.variables: list[Any] = []
@@ -55,7 +55,12 @@ class Block:
         uses = _Uses(xs)
         start = None if executing_eagerly() else default_graph().version + 1
         before = self.streams.read()
-        with VariableWatcher() as watcher, uses.seen(), _unrecorded(), noted(self.log):
+        with (
+            VariableWatcher() as watcher,
+            uses.seen(),
+            stop_recording(),
+            logged(self.log),
+        ):
             ys = self.called(self.flat.fn, xs)
         self.replay = self.streams.drawn_since(before)
         self.variables = list(watcher.watched_variables())
@@ -75,7 +80,7 @@ class Block:
 
     def called(self, fn: Any, xs: Sequence[Any]) -> list[Any]:
         """The arrays of the result, and the losses that layers added."""
-        return self.flat.of(self.losses.beside(partial(call, self.status, fn)), xs)
+        return self.flat.of(self.losses.beside(autographed(fn, self.context)), xs)
 
     def restored(self, ys: list[Any], old: list[Any]) -> Any:
         """The result with these arrays, which have gradients, in place of old ones."""
@@ -87,8 +92,8 @@ class Block:
         values = [tf.convert_to_tensor(variable) for variable in self.variables]
         return [*self.flat.arrays, *self.captured, *values]
 
-    def _again(self, xs: Sequence[Any], captured: Any, values: Any) -> list[Any]:
-        """Run it again, in this graph: what it captured may be of another."""
+    def _rerun(self, xs: Sequence[Any], captured: Any, values: Any) -> list[Any]:
+        """Rerun it in this graph: what it captured may be of another."""
         fn, held = self.flat.fn, {}
         if not executing_eagerly():
             here = dict(zip(map(id, self.captured), captured, strict=True))
@@ -96,7 +101,7 @@ class Block:
             handles = [variable.handle for variable in self.variables]
             held = dict(zip(map(id, handles), values, strict=True))
         replay = self.replay or nullcontext
-        with repeated(self.log, held), replay(), self.losses.kept():
+        with replayed(self.log, held), replay(), self.losses.unchanged():
             ys = self.called(fn, xs)
         return [ys[i] for i in self.floating]
 
@@ -114,21 +119,13 @@ class Block:
                 for x in sources:
                     if is_floating(x):
                         tape.watch(x)
-                ys = self._again(xs, captured, values)
+                ys = self._rerun(xs, captured, values)
             found = tape.gradient(ys, sources, dys)
         return tuple(None if dx is None else tf.convert_to_tensor(dx) for dx in found)
 
 
 def _tensors_in(fn: Any) -> list[Any]:
     return list(reached(fn, stop=lambda x: isinstance(x, SymbolicTensor)))
-
-
-@contextmanager
-def _unrecorded() -> Iterator[None]:
-    from tensorflow.python.eager import record  # type: ignore[attr-defined]
-
-    with record.stop_recording():
-        yield
 
 
 class _Uses:

@@ -1,7 +1,4 @@
-"""Losses that Keras' layers add while they are called: results beside the result.
-
-They are in lists of the layers, where a regularizer of activities puts its own too.
-"""
+"""What calling a function changes beside its result: variables, generators, losses."""
 
 from __future__ import annotations
 
@@ -10,15 +7,51 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from ...core.reach import reached
+import tensorflow as tf
+
+from ....core.reach import reached
+from ..._randomness import Streams
+
+
+@contextmanager
+def unchanged(*roots: Any) -> Iterator[None]:
+    """Let generators, variables and the losses of layers be what they were.
+
+    TensorFlow's global random operations go on: their state is in kernels.
+    """
+    before = [(x, tf.identity(x)) for x in _variables_in(*roots)]
+    try:
+        with Streams(*roots).unchanged(), Losses(*roots).unchanged():
+            yield
+    finally:
+        for x, value in before:
+            if not tf.reduce_all(tf.equal(x, value)):
+                x.assign(value)
+
+
+def _variables_in(*roots: Any) -> list[Any]:
+    """Those that are reached by themselves, and all those of models."""
+    has_some = lambda x: isinstance(x, (tf.Variable, tf.Module, _layer_class()))
+    found = {}
+    for x in reached(*roots, stop=has_some):
+        for each in (x,) if isinstance(x, tf.Variable) else x.variables:
+            variable = each if isinstance(each, tf.Variable) else each.value
+            found[id(variable)] = variable
+    return list(found.values())
+
+
+def _layer_class() -> Any:
+    return getattr(sys.modules.get("keras"), "Layer", ())
 
 
 class Losses:
-    """The layers that a function reaches, and what they add to their losses."""
+    """The losses that Keras' layers add while they are called, beside their results.
+
+    They are in lists of the layers, where a regularizer of activities puts its own too.
+    """
 
     def __init__(self, *roots: Any) -> None:
-        keras = sys.modules.get("keras")
-        layer = getattr(keras, "Layer", ())
+        layer = _layer_class()
         self.outer = list(reached(*roots, stop=lambda x: isinstance(x, layer)))
 
     def _lists(self) -> list[list[Any]]:
@@ -44,7 +77,7 @@ class Losses:
             losses[:] = [by_id.get(id(x), x) for x in losses]
 
     @contextmanager
-    def kept(self) -> Iterator[None]:
+    def unchanged(self) -> Iterator[None]:
         """Let them be afterwards what they were."""
         before = [(losses, list(losses)) for losses in self._lists()]
         try:
