@@ -29,6 +29,7 @@ from ..operations.parameters import Bound
 
 if TYPE_CHECKING:
     from ._observe import Observer, Operand
+    from ._recompute import ScanPlan
     from ._transformations import Row
 
 
@@ -350,6 +351,54 @@ class Transformations(Protocol):
     ROWS: Sequence[Row]
 
 
+class Recompute(Protocol):
+    """`recompute`: running a function again in the backward pass, storing little.
+
+    Wherever something is rerun, random generators have the states that they had in the
+    first run, variables and buffers their values; afterwards they are what they were
+    before the rerun. A compiler that can't trace `checkpoint` is given a function that
+    it can (`_recompute.COMPILERS`).
+    """
+
+    def checkpoint(
+        self,
+        fn: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        *,
+        verify: bool = False,
+    ) -> Any:
+        """`fn(*args, **kwargs)`, of which only the arguments are kept for the gradient.
+
+        Arguments and results are trees; what is no array in them passes through, and
+        what `fn` captures gets its gradient too. Every order of derivative, both modes,
+        nested, and under the framework's transformations and compiler. It just calls
+        `fn` where nothing is recorded. With `verify` it also runs `fn` plainly, and
+        raises if a value or a gradient differs.
+        """
+        ...
+
+    def scan(self, plan: ScanPlan) -> list[Any]:
+        """The leaves of the last state, of which the gradient stores what is planned.
+
+        At most as many states as the plan says are alive between the passes.
+        """
+        ...
+
+    def unstack(self, x: Any) -> Sequence[Any]:
+        """The rows of an array, each with its gradient."""
+        ...
+
+    def unchanged(self, *roots: Any) -> AbstractContextManager[None]:
+        """The context after which what is reached from here is what it was before.
+
+        These are random generators (the global ones too), variables and buffers, and
+        losses that layers collect. It is for calls whose results alone are wanted. What
+        a framework keeps where nobody can read it goes on.
+        """
+        ...
+
+
 class Framework:
     """One framework: what it is called, which arrays are its own, and its parts.
 
@@ -376,6 +425,7 @@ class Framework:
     observe: Observe
     kernels: Kernels
     transformations: Transformations
+    recompute: Recompute
 
     def __init__(
         self,
