@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .pool import is_held_once
+from .tape import Deferred
 
 
 class Spec:
@@ -52,7 +53,7 @@ def spec_of(x: Any) -> Spec:
     return Spec(x.shape, x.dtype)
 
 
-class Scattered:
+class Scattered(Deferred):
     """A cotangent that is zero but at the places `key`, where it is `values`.
 
     The walk adds it to what is there in place, if nobody else holds that: a loop over

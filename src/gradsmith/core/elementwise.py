@@ -11,9 +11,9 @@ import numpy as np
 
 from .errors import UnsupportedOperationError
 from .escapes import traced_in
-from .pool import SMALLEST, Large, computed
+from .pool import SMALLEST, LargePull, computed
 from .rule import Elementwise, Rule, name_of
-from .tape import NOTHING, Traced, state
+from .tape import NOTHING, REUSABLE, Traced, state
 from .tensor import Kept, Tensor, frozen, unwrap, wrap
 
 _new = object.__new__
@@ -128,7 +128,7 @@ def _call_large(rule: Elementwise, inputs: Sequence[Any], values: Any) -> Tensor
 def _large(saved: Any, pull: Any) -> tuple[Any, Any]:
     """What a node of a large operation saves and pulls, in reused memory."""
     if type(saved) is np.ndarray:
-        return Large(saved), pull
+        return REUSABLE, LargePull(pull, saved)
     if saved.__class__ is float:
         p = pull(saved)
         return NOTHING, lambda dy: computed(np.multiply, dy, p)

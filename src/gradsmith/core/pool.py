@@ -41,23 +41,23 @@ def computed(ufunc: Any, *xs: Any) -> Any:
     return ufunc(*xs)
 
 
-class Large:
-    """A large array that a node has saved; its memory may take the product with dy."""
+class LargePull:
+    """dy * partial(array), in the memory of the array once that is not needed."""
 
-    __slots__ = ("array",)
+    __slots__ = ("array", "partial")
 
-    def __init__(self, array: np.ndarray) -> None:
+    def __init__(self, partial: Any, array: np.ndarray) -> None:
+        self.partial = partial
         self.array: np.ndarray | None = array
 
-    def product(self, dy: Any, partial: Any, keep: bool) -> Any:
-        """dy * partial(array); without `keep` the array is not needed any more."""
+    def __call__(self, dy: Any, keep: bool) -> Any:
         # The partial takes memory that the pool does not give: keep one idle block.
         for i in reversed(_idle()[:-1]):
             del _pool.blocks[i]
         array: Any = self.array
         if not keep:
             self.array = None
-        p = partial(array)
+        p = self.partial(array)
         if p is not array:
             return large_product(dy, p, is_mine=getattr(p, "base", p) is None)
         del array

@@ -19,9 +19,7 @@ from itertools import count
 from typing import Any, Protocol, Self
 from weakref import ref
 
-from .cotangent import Scattered
 from .errors import TapeError
-from .pool import Large
 
 _next_index = count().__next__
 _new = object.__new__
@@ -71,15 +69,19 @@ def forget_the_dead(x: Traced) -> None:
             marks.pop(key, None)
 
 
-NOTHING: Any = object()  # what a node has saved whose `pull` holds all that it needs
+# What a node has saved whose `pull` holds all that it needs: for good, or memory that it
+# may use for the cotangent if it is not kept
+NOTHING: Any = object()
+REUSABLE: Any = object()
 
 
 class Node:
     """One recorded operation: its inputs' nodes and the function that pulls back.
 
     `pull(dy, needs)` returns a cotangent for each of the `parents`; `needs` is None or
-    says which of them are wanted. A single parent stands there without a sequence: then
-    it is `dy * pull(saved)`, or `pull(dy)` if nothing is saved.
+    says which of them are wanted. A single parent stands there without a sequence: its
+    cotangent is `dy * pull(saved)`, or `pull(dy)` if NOTHING is saved, or
+    `pull(dy, keep)` if that is REUSABLE.
     """
 
     __slots__ = ("__weakref__", "index", "parents", "pull", "rule", "saved")
@@ -97,13 +99,31 @@ class Node:
         return (parents,) if isinstance(parents, Node) else parents
 
     def pulled(self, dy: Any) -> Sequence[Any]:
-        """The cotangent of each input, from that of the result."""
-        if isinstance(self.saved, Large):
-            return (self.saved.product(dy, self.pull, keep=True),)
-        if self.saved is not NOTHING:
-            return (dy * self.pull(self.saved),)
-        one = isinstance(self.parents, Node)
-        return (self.pull(dy),) if one else self.pull(dy, None)
+        """The cotangent of each input, an array or None, from that of the result."""
+        if not isinstance(self.parents, Node):
+            dxs = self.pull(dy, None) if self.parents else ()
+        elif self.saved is NOTHING:
+            dxs = (self.pull(dy),)
+        elif self.saved is REUSABLE:
+            dxs = (self.pull(dy, True),)
+        else:
+            dxs = (dy * self.pull(self.saved),)
+        return [dx.dense() if isinstance(dx, Deferred) else dx for dx in dxs]
+
+
+class Deferred:
+    """A cotangent that is no array yet: `dense()` makes one.
+
+    `added_to(total)` is the sum with another one, which the caller gives away.
+    """
+
+    __slots__ = ()
+
+    def dense(self) -> Any:
+        raise NotImplementedError
+
+    def added_to(self, total: Any) -> Any:
+        raise NotImplementedError
 
 
 class Recorder(Protocol):
@@ -293,6 +313,28 @@ def leave_mark(y: Traced, key: Key, mark: Any) -> None:
         y.marks[key] = mark
 
 
+# The walk back. The first form says what is computed, the second is the one that runs:
+# a chain of 100 small operations takes it 93 us, the first one 197; and where many
+# nodes wait, it does not look through all of them.
+
+
+def plain_walk_back(
+    cotangents: dict[Node, Any], sources: Iterable[Node]
+) -> dict[Node, Any]:
+    """Carry cotangents back to the sources, latest operation first."""
+    found: dict[Node, Any] = dict.fromkeys(sources)
+    waiting = dict(cotangents)
+    while waiting:
+        node = max(waiting, key=lambda node: node.index)
+        dy = waiting.pop(node)
+        if node in found:
+            found[node] = dy
+        for parent, dx in zip(node.inputs(), node.pulled(dy), strict=True):
+            if dx is not None:
+                waiting[parent] = waiting[parent] + dx if parent in waiting else dx
+    return found
+
+
 def walk_back(
     cotangents: dict[Node, Any],
     sources: Iterable[Node],
@@ -301,7 +343,7 @@ def walk_back(
     prune: bool,
     silent: MutableMapping[Node, set[Node]] | None = None,
 ) -> dict[Node, Any]:
-    """Carry cotangents back to the sources, latest operation first.
+    """`plain_walk_back` in less time and memory.
 
     With `prune`, what leads to no source is not computed; without `keep`, each node
     gives up what it saved as soon as it has been used. `silent` takes note of the
@@ -318,7 +360,7 @@ def walk_back(
     while queue:
         node = heappop(queue)[1]
         dy = cotangents.pop(node)
-        if dy.__class__ is Scattered:
+        if isinstance(dy, Deferred):
             dy = dy.dense()
         while True:
             parents: Any = node.parents
@@ -345,8 +387,8 @@ def walk_back(
                 break
             if saved is NOTHING:
                 dy = pull(dy)
-            elif saved.__class__ is Large:
-                dy = saved.product(dy, pull, keep)
+            elif saved is REUSABLE:
+                dy = pull(dy, keep)
             else:
                 dy = dy * pull(saved)
             if dy is None:
@@ -363,7 +405,7 @@ def _receive(cotangents: dict[Node, Any], queue: Any, node: Node, dy: Any) -> No
     if node not in cotangents:
         cotangents[node] = dy
         heappush(queue, (-node.index, node))
-    elif dy.__class__ is Scattered:
+    elif isinstance(dy, Deferred):
         cotangents[node] = dy.added_to(cotangents.pop(node))
     else:
         # Popped, so that NumPy sees a temporary and adds in place if nobody holds it.
