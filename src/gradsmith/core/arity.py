@@ -15,7 +15,7 @@ POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
 @dataclass(frozen=True)
-class Takes:
+class Arity:
     """What a function can be called with; options of rules are not positional."""
 
     required: int
@@ -35,13 +35,13 @@ class Takes:
         return meant and self.required <= n <= self.maximum
 
 
-_known: dict[int, tuple[Any, Takes]] = {}  # by the identity of their code
+_known: dict[int, tuple[Any, Arity]] = {}  # by the identity of their code
 
 
-def takes(fn: Callable[..., Any]) -> Takes:
+def arity_of(fn: Callable[..., Any]) -> Arity:
     """What a function can be called with.
 
-    >>> takes(lambda dz, dw, needs=None: 0).maximum
+    >>> arity_of(lambda dz, dw, needs=None: 0).maximum
     2
     """
     # A closure is made anew in each call, its code is not. But what wraps other
@@ -55,13 +55,13 @@ def takes(fn: Callable[..., Any]) -> Takes:
     return found[1]
 
 
-def _read(fn: Callable[..., Any]) -> Takes:
+def _read(fn: Callable[..., Any]) -> Arity:
     if type(fn) is FunctionType and not hasattr(fn, "__wrapped__"):
         return read_code(fn)
     parameters = signature_of(fn).parameters
     positional = [p for p in parameters.values() if p.kind in POSITIONAL]
     kinds = {p.kind for p in parameters.values()}
-    return _takes(
+    return _arity(
         positional=[p.name for p in positional],
         optional=[p.name for p in parameters.values() if p.default is not p.empty],
         names=list(parameters),
@@ -70,7 +70,7 @@ def _read(fn: Callable[..., Any]) -> Takes:
     )
 
 
-def read_code(fn: Any) -> Takes:
+def read_code(fn: Any) -> Arity:
     """What a Python function can be called with, without `inspect`.
 
     So that a compiler that traces Python can follow it.
@@ -81,7 +81,7 @@ def read_code(fn: Any) -> Takes:
     optional = [*positional[len(positional) - len(fn.__defaults__ or ()) :]]
     if code.co_kwonlyargcount:
         optional += fn.__kwdefaults__ or ()
-    return _takes(
+    return _arity(
         positional=positional,
         optional=optional,
         names=names,
@@ -90,16 +90,16 @@ def read_code(fn: Any) -> Takes:
     )
 
 
-def _takes(
+def _arity(
     *,
     positional: Sequence[str],
     optional: Collection[str],
     names: Sequence[str],
     starred: bool,
     any_name: bool,
-) -> Takes:
+) -> Arity:
     counted = [name for name in positional if name not in OPTIONS]
-    return Takes(
+    return Arity(
         required=len([name for name in counted if name not in optional]),
         maximum=inf if starred else len(counted),
         names=frozenset(names),

@@ -15,7 +15,7 @@ from .tensor import Variable
 Silent = Mapping[Node, set[Node]]  # the inputs for which nodes had no cotangent
 
 
-class Loss(NamedTuple):
+class Stop(NamedTuple):
     """A place where a followed value lost its gradient."""
 
     where: str
@@ -25,7 +25,7 @@ class Loss(NamedTuple):
     node: ref[Node] | None = None
 
     @classmethod
-    def here(cls, where: str, why: str, node: Node | None = None) -> Loss:
+    def here(cls, where: str, why: str, node: Node | None = None) -> Stop:
         frame = user_frame()
         file = "?" if frame is None else frame.f_code.co_filename
         line = 0 if frame is None else frame.f_lineno
@@ -35,18 +35,18 @@ class Loss(NamedTuple):
         return f"{self.file}:{self.line}: {self.where}: {self.why}"
 
 
-class Losses(dict[tuple[str, str, int], Loss]):
-    """The losses of a tape, the last one for each operation and line."""
+class Stops(dict[tuple[str, str, int], Stop]):
+    """Where gradients stop on a tape, the last one for each operation and line."""
 
-    def add(self, loss: Loss) -> None:
-        self[loss.where, loss.file, loss.line] = loss
+    def add(self, stop: Stop) -> None:
+        self[stop.where, stop.file, stop.line] = stop
 
-    def departures(self) -> list[Loss]:
+    def escapes(self) -> list[Stop]:
         """Where followed values became plain ones."""
-        return [loss for loss in self.values() if loss.why == LEFT]
+        return [stop for stop in self.values() if stop.why == LEFT]
 
 
-def explain(tape: Any, target: Any, source: Any, losses: Losses, silent: Silent) -> str:
+def explain(tape: Any, target: Any, source: Any, stops: Stops, silent: Silent) -> str:
     """Say why the gradient of `target` with respect to `source` is what it is."""
     trouble = _trouble_with_source(tape, source)
     if trouble:
@@ -55,23 +55,23 @@ def explain(tape: Any, target: Any, source: Any, losses: Losses, silent: Silent)
     if not isinstance(target, Traced):
         return (
             f"The target is a plain {type(target).__name__}, which no tape follows."
-            + _told(losses, start)
+            + _told(stops, start)
         )
     if target.dtype.kind not in "fcO":
         return (
             f"The target has dtype {target.dtype}; only floating and complex values "
-            "have gradients." + _told(losses, start)
+            "have gradients." + _told(stops, start)
         )
     end = tape.mark_of(target, reading=False)
     if end is None:
         return (
             "Nothing that the target was computed from is followed by this tape."
-            + _told(losses, start)
+            + _told(stops, start)
         )
     if not reaches(end, start):
         return (
             "The target does not depend on the source through recorded operations."
-            + _told(losses, start)
+            + _told(stops, start)
         )
     return _on_the_way(tape, target, source, silent)
 
@@ -145,15 +145,15 @@ def reaches(end: Node, start: Node, silent: Silent | None = None) -> bool:
     return False
 
 
-def _told(losses: Losses, start: Node) -> str:
+def _told(stops: Stops, start: Node) -> str:
     """What befell values computed from the source."""
     told = []
-    for loss in losses.values():
-        node = loss.node and loss.node()
+    for stop in stops.values():
+        node = stop.node and stop.node()
         if node is None:
-            told.append(f"{loss} (or values of another source: the graph is gone)")
+            told.append(f"{stop} (or values of another source: the graph is gone)")
         elif reaches(node, start):
-            told.append(str(loss))
+            told.append(str(stop))
     if not told:
         return ""
     return " Values computed from the source lost their gradient at:" + _list(told)

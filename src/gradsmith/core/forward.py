@@ -11,7 +11,7 @@ from . import trees
 from .cotangent import cast, spec_of
 from .errors import GradsmithError, TapeError, UnsupportedOperationError
 from .escapes import LEFT
-from .explain import Loss, Losses
+from .explain import Stop, Stops
 from .rule import Function
 from .tape import (
     Key,
@@ -44,7 +44,7 @@ class ForwardAccumulator(Scope):
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.key = Key(self)
-        self.losses = Losses()
+        self.stops = Stops()
         self.leaves: dict[int, tuple[Traced, Any]] = {}
         pairs: list[tuple[Any, Any]] = []
         trees.map(lambda x, dx: pairs.append((x, dx)), primals, tangents)
@@ -86,7 +86,7 @@ class ForwardAccumulator(Scope):
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
         if why == LEFT and any(self.mark_of(x) is not None for x in xs):
-            self.losses.add(Loss.here(where, why))
+            self.stops.add(Stop.here(where, why))
 
     def outside(self) -> tuple[Any, ...]:
         """The recorders that may differentiate what this one computes."""

@@ -13,7 +13,7 @@ import numpy as np
 from . import trees
 from .cotangent import cast
 from .errors import GradsmithError, TapeError
-from .explain import Loss, Losses, explain
+from .explain import Stop, Stops, explain
 from .tape import Key, Node, Scope, Tape, Traced, only, state, walk_back
 from .tensor import Tensor, Variable, unwrap, wrap
 from .unconnected import UnconnectedGradients, wants_zero
@@ -47,7 +47,7 @@ class GradientTape(Scope, Tape):
     ) -> None:
         super().__init__(lifts=persistent, watch_variables=watch_accessed_variables)
         self.persistent = persistent
-        self.losses = Losses()
+        self.stops = Stops()
         self._silent: WeakKeyDictionary[Node, set[Node]] | None = None
         self._walked = False
 
@@ -88,7 +88,7 @@ class GradientTape(Scope, Tape):
     def reset(self) -> None:
         """Forget all that was recorded and watched; keep recording."""
         self.leaves = {}
-        self.losses = Losses()
+        self.stops = Stops()
         self._walked = False
         self._silent = None
         self.key = Key(self)
@@ -97,7 +97,7 @@ class GradientTape(Scope, Tape):
         for x in xs:
             node = self.mark_of(x)
             if node is not None:
-                self.losses.add(Loss.here(where, why, node))
+                self.stops.add(Stop.here(where, why, node))
 
     # Gradients
 
@@ -182,7 +182,7 @@ class GradientTape(Scope, Tape):
         >>> print(tape.explain(y, x))
         The source was not watched: call tape.watch(source) before it is used.
         """
-        return explain(self, target, source, self.losses, self._silenced())
+        return explain(self, target, source, self.stops, self._silenced())
 
     def probe(self, target: Tensor, source: Tensor) -> Any:
         """The gradient, without recording it or using anything up."""

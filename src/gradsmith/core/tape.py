@@ -69,8 +69,8 @@ def forget_the_dead(x: Traced) -> None:
             marks.pop(key, None)
 
 
-# What a node has saved whose `pull` holds all that it needs: for good, or memory that it
-# may use for the cotangent if it is not kept
+# What a node has saved whose `pull` holds all that it needs: for good, or in memory
+# that the cotangent may take if it is not kept
 NOTHING: Any = object()
 REUSABLE: Any = object()
 

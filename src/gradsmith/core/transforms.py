@@ -66,7 +66,7 @@ def value_and_grad(
             result = call(xs)
         value, aux = _split_aux(fun, result, has_aux)
         _require_real_number(fun, value)
-        _refuse_departure(fun, tape, value)
+        _refuse_escapes(fun, tape, value)
         dx = trees.unflatten(picked, tape.pulled(value, flat))
         dx = dx if isinstance(argnums, Sequence) else dx[0]
         if plain:
@@ -94,7 +94,7 @@ def vjp(
         tape.watch(xs)
         result = fun(*xs)
     y, aux = _split_aux(fun, result, has_aux)
-    _refuse_departure(fun, tape, y)
+    _refuse_escapes(fun, tape, y)
 
     def pull(dy: Any) -> Any:
         dys = trees.map(lambda part, d: seed(part, d, "the cotangent"), y, dy)
@@ -128,7 +128,7 @@ def jvp(
     with ForwardAccumulator(xs, dxs) as accumulator:
         result = fun(*xs)
     y, aux = _split_aux(fun, result, has_aux)
-    _refuse_departure(fun, accumulator, y)
+    _refuse_escapes(fun, accumulator, y)
     dy = accumulator.jvp(y, unconnected_gradients="zero")
     if plain:
         given = (primals, tangents)
@@ -341,11 +341,11 @@ def _require_real_number(fun: Any, value: Any) -> None:
     )
 
 
-def _refuse_departure(fun: Any, recorder: Any, y: Any) -> None:
+def _refuse_escapes(fun: Any, recorder: Any, y: Any) -> None:
     """A derivative is not zero because the value left the tape on its way."""
-    departures = recorder.losses and recorder.losses.departures()
-    if departures and all(_mark_of(recorder, part) is None for part in trees.leaves(y)):
-        places = "".join(f"\n  {loss}" for loss in departures)
+    escapes = recorder.stops and recorder.stops.escapes()
+    if escapes and all(_mark_of(recorder, part) is None for part in trees.leaves(y)):
+        places = "".join(f"\n  {stop}" for stop in escapes)
         raise UnsupportedOperationError(
             f"no derivative reaches what {_name(fun)} returned, since tensors became "
             f"plain on the way:{places}\nCompute with NumPy's functions on tensors "

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..core import hooks
 from ..core import trees as _tree
-from ..core.arity import Takes, takes
+from ..core.arity import Arity, arity_of
 from ..core.cotangent import Spec
 from ..core.errors import GradientContractError
 from . import contract
@@ -120,14 +120,14 @@ class Application:
         """
         rule = self.vjp
         assert rule is not None
-        taken = takes(rule)
+        arity = arity_of(rule)
         options: dict[str, Any] = {}
-        if taken.needs:
+        if arity.needs:
             options["needs"] = self._needs(wanted)
-        if taken.requires_variables or (taken.variables and self.variables):
+        if arity.requires_variables or (arity.variables and self.variables):
             options["variables"] = [variable for variable, _ in self.variables]
         if self.grad is not None:
-            upstream = self._upstream(rule, taken, dys)
+            upstream = self._upstream(rule, arity, dys)
             returned = self.call_rule("gradient", rule, upstream, options)
         else:
             dy = self.outputs.structured(dys)
@@ -205,17 +205,17 @@ class Application:
             names += ["y", *signature.names[: signature.positional]]
         return f"({', '.join([*names, *named])})"
 
-    def _upstream(self, rule: Any, taken: Takes, dys: Sequence[Any]) -> Sequence[Any]:
+    def _upstream(self, rule: Any, arity: Arity, dys: Sequence[Any]) -> Sequence[Any]:
         """One upstream gradient per output, or all in one if `grad` takes only one."""
         tree, n = self.outputs.tree, 1
-        if isinstance(tree, Spec) and taken.required == 1:
+        if isinstance(tree, Spec) and arity.required == 1:
             return dys
         structured = self.outputs.structured(dys)
         if isinstance(tree, (tuple, list)):
             n = len(tree)
-            if taken.means_each(n):
+            if arity.means_each(n):
                 return structured
-        if taken.required <= 1 <= taken.maximum:
+        if arity.required <= 1 <= arity.maximum:
             return (structured,)
         raise contract.wrong_parameters(
             f"the gradient of operation {self.operation.name!r}",

@@ -13,12 +13,16 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import FRAMEWORKS, common_framework, described
-from ..core.cotangent import Spec
-from ..core.tensor import unwrap
-from .derivatives import Flat, has_tangent, pullback, pushforward
+from ..core.cotangent import Spec, cast
+from ..core.errors import UnsupportedOperationError
+from ..core.forward import ForwardAccumulator
+from ..core.gradient_tape import GradientTape
+from ..core.tape import Traced
+from ..core.tensor import unwrap, wrap
 from .operation import Operation
 from .trial import try_rule
 
+Flat = Callable[..., Sequence[Any]]
 Find = Callable[[Sequence[Any]], Sequence[Spec]]  # what the outputs will be
 
 
@@ -96,12 +100,12 @@ class _Function:
         wanted = [
             i
             for i, (x, need) in enumerate(zip(arrays, needs.values(), strict=True))
-            if need and has_tangent(_spec(x))
+            if need and has_tangent(array_spec(x))
         ]
         pull = self._derived(
             pullback(self.flat, given, wanted, self.name),
             "the gradient",
-            lambda given: [_spec(given[i - len(arrays)]) for i in wanted],
+            lambda given: [array_spec(given[i - len(arrays)]) for i in wanted],
         )
         found = pull(*(d for d in dy if d is not None), *arrays)
         by_place = dict(zip(wanted, found, strict=True))
@@ -112,27 +116,116 @@ class _Function:
         moved = [
             i
             for i, (x, d) in enumerate(zip(arrays, dxs, strict=True))
-            if d is not None and has_tangent(_spec(x))
+            if d is not None and has_tangent(array_spec(x))
         ]
         push = self._derived(
             pushforward(self.flat, moved, self.name),
             "the tangent",
-            lambda _: [spec for spec in map(_spec, y) if has_tangent(spec)],
+            lambda _: [spec for spec in map(array_spec, y) if has_tangent(spec)],
         )
         found = iter(push(*(dxs[i] for i in moved), *arrays))
-        return tuple(next(found) if has_tangent(_spec(part)) else None for part in y)
+        return tuple(
+            next(found) if has_tangent(array_spec(part)) else None for part in y
+        )
 
     def _derived(self, flat: Flat, what: str, find: Find) -> Operation:
         def tried(arrays: Sequence[Any]) -> Sequence[Spec]:
             if self.trials:
-                try_rule(flat, [_spec(x) for x in arrays])
+                try_rule(flat, [array_spec(x) for x in arrays])
             return find(arrays)
 
         name = f"{what} of {self.name}"
         return differentiable(flat, name, tried, trials=self.trials)
 
 
-def _spec(x: Any) -> Spec:
+def array_spec(x: Any) -> Spec:
     spec = described(x)
     assert spec is not None
     return spec
+
+
+def has_tangent(spec: Any) -> bool:
+    return spec.dtype.kind in "fcV"
+
+
+# The derivatives of a function of NumPy arrays, by the engine
+
+
+def pullback(
+    flat: Flat, given: Sequence[bool], wanted: Sequence[int], name: str
+) -> Flat:
+    """The function of cotangents and arrays that gives the gradients of some arrays."""
+    count = sum(given)
+
+    def pull(*arrays: Any) -> list[Any]:
+        dys, xs = arrays[:count], [*arrays[count:]]
+        for i in wanted:
+            xs[i] = _tensor(xs[i], name)
+        with GradientTape(watch_accessed_variables=False) as tape:
+            tape.watch([xs[i] for i in wanted])
+            ys = flat(*xs)
+        _refuse_escapes(tape, name)
+        ys = [y for y, has in zip(ys, given, strict=True) if has]
+        dxs: list[Any] = [None] * len(wanted)
+        pairs = zip(ys, dys, strict=True)
+        followed = [(y, dy) for y, dy in pairs if isinstance(y, Traced)]
+        if followed:
+            dxs = tape.gradient(
+                [y for y, _ in followed],
+                [xs[i] for i in wanted],
+                [dy for _, dy in followed],
+                unconnected_gradients="zero",
+            )
+        pairs = zip(wanted, dxs, strict=True)
+        return [_zeros(xs[i]) if dx is None else dx for i, dx in pairs]
+
+    return pull
+
+
+def pushforward(flat: Flat, moved: Sequence[int], name: str) -> Flat:
+    """The function of tangents and arrays that gives the tangents of the results."""
+
+    def push(*arrays: Any) -> list[Any]:
+        dxs, xs = arrays[: len(moved)], [*arrays[len(moved) :]]
+        for i in moved:
+            xs[i] = _tensor(xs[i], name)
+        pairs = zip(moved, dxs, strict=True)
+        dxs = [_tensor(cast(dx, xs[i].dtype), name) for i, dx in pairs]
+        with ForwardAccumulator([xs[i] for i in moved], dxs) as accumulator:
+            ys = flat(*xs)
+        _refuse_escapes(accumulator, name)
+        return [
+            accumulator.jvp(y, unconnected_gradients="zero")
+            if isinstance(y, Traced)
+            else _zeros(y)
+            for y in ys
+            if has_tangent(y)
+        ]
+
+    return push
+
+
+def _tensor(x: Any, name: str) -> Any:
+    """A new tensor, so that each is followed by its own place."""
+    if x.dtype.kind == "V":
+        raise UnsupportedOperationError(
+            f"{name} is being differentiated in {x.dtype}, which NumPy can't do: give "
+            "the operation float32 or float64, and convert what it returns"
+        )
+    copied: Any = np.positive
+    return copied(x) if isinstance(x, Traced) else wrap(x)
+
+
+def _zeros(x: Any) -> Any:
+    return np.zeros(x.shape, x.dtype)
+
+
+def _refuse_escapes(recorder: Any, name: str) -> None:
+    escapes = recorder.stops.escapes()
+    if escapes:
+        places = "".join(f"\n  {stop}" for stop in escapes)
+        raise UnsupportedOperationError(
+            f"{name} is being differentiated, and the engine can't see all of it:"
+            f"{places}\nWrite the rule in NumPy's functions, or make the part that is "
+            "not one (SciPy, C) an operation of its own, with gs.python_op."
+        )

@@ -8,7 +8,7 @@ from types import MethodType
 from typing import Any
 
 from ..core import trees
-from ..core.arity import POSITIONAL, signature_of, takes
+from ..core.arity import POSITIONAL, arity_of, signature_of
 
 _ONLY_BY_POSITION = Parameter.POSITIONAL_ONLY
 
@@ -169,9 +169,9 @@ class Bound:
 
         A default that the caller left alone is passed on if the rule has room for it.
         """
-        taken = takes(rule)
-        stop = max(self.stop, min(taken.maximum - before, self.signature.positional))
-        named = self.signature.names if taken.any_name else taken.names
+        arity = arity_of(rule)
+        stop = max(self.stop, min(arity.maximum - before, self.signature.positional))
+        named = self.signature.names if arity.any_name else arity.names
         return self._split(int(stop), {*self.given, *named})
 
     def _split(

@@ -6,52 +6,24 @@ functions that the framework calls back, also from compiled code.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
 from typing import Any
 
-from ..core.arrays import framework_of
+import numpy as np
+
+from ..core import trees
+from ..core.arrays import framework_of, same_shape
+from ..core.cotangent import Spec, spec_of
+from ..core.errors import GradientContractError, GradsmithError
+from ..core.tensor import unwrap
+from .application import OutputSpecs, run_body
+from .callbacks import array_spec, differentiable, has_tangent, hosted
+from .contract.causes import written
+from .engine_rule import gradients_of, tangents_of
 from .operation import Operation
-from .python_callbacks import Callbacks
-
-
-class PythonOperation(Operation):
-    """An operation whose body and rules run on NumPy arrays in every framework."""
-
-    spec: Any = None
-    callback: Operation
-
-    def __init__(self, fn: Callable[..., Any], **declared: Any) -> None:
-        super().__init__(fn, **declared)
-        self._callbacks = Callbacks(self, self.signature)
-        # The operation that a framework sees: callbacks, in rule form.
-        body = wraps(fn)(lambda *args, **kwargs: self._callbacks.body(*args, **kwargs))
-        self.callback = Operation(body, **{**declared, "closure": False})
-        self.callback.hosted = True
-        self.callback.original = self
-        if self.closure:
-            self._give_rules()
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        bound = self.signature.bind(args, kwargs)
-        if all(framework_of(x) == "numpy" for x in bound.leaves):
-            return super().__call__(*args, **kwargs)
-        return self.callback(*args, **kwargs)
-
-    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the gradient, of NumPy arrays: `rule(dy, y, *arguments)`."""
-        self._give_rules()
-        return super().vjp(rule)
-
-    def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
-        """Give the tangent, of NumPy arrays: `rule(dx, y, *arguments)`."""
-        self._give_rules()
-        return super().jvp(rule)
-
-    def _give_rules(self) -> None:
-        """Both follow from one."""
-        self.callback.vjp(self._callbacks.vjp)
-        self.callback.jvp(self._callbacks.jvp)
+from .parameters import Bound, Signature
+from .trial import Trials, specs_by_trial, try_rule
 
 
 def python_op(
@@ -103,3 +75,242 @@ def python_op(
         if rule is not None:
             give(rule)
     return result
+
+
+class PythonOperation(Operation):
+    """An operation whose body and rules run on NumPy arrays in every framework."""
+
+    spec: Any = None
+    callback: Operation
+
+    def __init__(self, fn: Callable[..., Any], **declared: Any) -> None:
+        super().__init__(fn, **declared)
+        self._callbacks = Callbacks(self, self.signature)
+        # The operation that a framework sees: callbacks, in rule form.
+        body = wraps(fn)(lambda *args, **kwargs: self._callbacks.body(*args, **kwargs))
+        self.callback = Operation(body, **{**declared, "closure": False})
+        self.callback.hosted = True
+        self.callback.original = self
+        if self.closure:
+            self._give_rules()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        bound = self.signature.bind(args, kwargs)
+        if all(framework_of(x) == "numpy" for x in bound.leaves):
+            return super().__call__(*args, **kwargs)
+        return self.callback(*args, **kwargs)
+
+    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the gradient, of NumPy arrays: `rule(dy, y, *arguments)`."""
+        self._give_rules()
+        return super().vjp(rule)
+
+    def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+        """Give the tangent, of NumPy arrays: `rule(dx, y, *arguments)`."""
+        self._give_rules()
+        return super().jvp(rule)
+
+    def _give_rules(self) -> None:
+        """Both follow from one."""
+        self.callback.vjp(self._callbacks.vjp)
+        self.callback.jvp(self._callbacks.jvp)
+
+
+# Body and rules, as a framework calls them back
+
+
+class Callbacks:
+    """Body, vjp and jvp of an operation in terms of callbacks."""
+
+    def __init__(self, operation: Any, signature: Signature) -> None:
+        self.operation = operation
+        self.signature = signature
+        self.trials = Trials()
+
+    def body(self, *args: Any, **kwargs: Any) -> Any:
+        call, xs = self._bound(args, kwargs)
+        return call.run(xs)
+
+    def vjp(self, dy: Any, y: Any, *args: Any, needs: Any, **kwargs: Any) -> Any:
+        call, xs = self._bound(args, kwargs)
+        return call.gradients(dy, y, xs, needs)
+
+    def jvp(self, dx: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        call, xs = self._bound(args, kwargs)
+        return call.tangents(dx, y, xs)
+
+    def _bound(self, args: Any, kwargs: Any) -> tuple[_SpecCall, Sequence[Any]]:
+        # A rule is told the defaults too, which not every body takes (a ufunc's)
+        bound = self.signature.bind(args, kwargs).without_defaults()
+        specs = [array_spec(x) for x in bound.leaves]
+        call = _SpecCall(self.operation, bound.with_leaves(specs), specs, self.trials)
+        return call, bound.leaves
+
+
+class _SpecCall:
+    """One call in a framework, with specs in place of its arrays.
+
+    What is called back are functions of flat arrays: those of the arguments, for rules
+    after the cotangents or tangents and the outputs. A compiled graph keeps them, and
+    with them this, but none of the arrays.
+    """
+
+    def __init__(
+        self, operation: Any, bound: Bound, specs: list[Spec], trials: Trials
+    ) -> None:
+        self.operation = operation
+        self.bound = bound
+        self.specs = specs
+        self.trials = trials
+        self.name = f"operation {operation.name!r}"
+        self.outputs: Any = None  # a tree of the specs, once it is known
+
+    def run(self, xs: Sequence[Any]) -> Any:
+        def flat(*xs: Any) -> list[Any]:
+            ys = self._ran(xs)
+            found = trees.map(spec_of, ys)
+            if self.outputs is None:  # run at once: nobody asked before
+                self.outputs = found
+            _require_specs(self.name, trees.leaves(self.outputs), trees.leaves(found))
+            return trees.leaves(ys)
+
+        ys = hosted(flat, xs, self._output_specs, self.operation.name)
+        return trees.unflatten(self.outputs, ys)
+
+    def gradients(
+        self, dy: Any, y: Any, xs: Sequence[Any], needs: dict[str, bool]
+    ) -> dict[str, Any]:
+        outputs = _described_outputs(y)
+        wanted = [*self._wanted(needs)]
+
+        def flat(*arrays: Any) -> list[Any]:
+            dys, y, bound = self._taken_apart(arrays, len(outputs.flat), outputs)
+            return gradients_of(self.operation, bound, outputs, y, dys, wanted)
+
+        def specs(arrays: Sequence[Any]) -> list[Spec]:
+            if self.operation.spec is None:
+                # A broken contract is seen before anything is compiled.
+                run = lambda: try_rule(flat, [array_spec(x) for x in arrays])
+                self.trials.once(tuple(wanted), self.bound, run, self.name)
+            return [self.specs[i] for i in wanted]
+
+        rule = self._differentiable(flat, "the gradient", specs)
+        dys = [d for d in trees.leaves(dy) if d is not None]
+        found = rule(*dys, *trees.leaves(y), *xs)
+        by_place = dict(zip(wanted, found, strict=True))
+        flat_gradients = [by_place.get(i) for i in range(len(self.specs))]
+        return dict(self._by_argument(flat_gradients))
+
+    def tangents(self, dx: Any, y: Any, xs: Sequence[Any]) -> Any:
+        outputs = _described_outputs(y)
+        dxs = [d for d in trees.leaves(dx) if d is not None]
+        moved = [i for i, spec in enumerate(self.specs) if has_tangent(spec)]
+        if len(dxs) == len(self.specs):
+            dxs = [dxs[i] for i in moved]
+
+        def flat(*arrays: Any) -> list[Any]:
+            given, y, bound = self._taken_apart(arrays, len(moved), outputs)
+            by_place = dict(zip(moved, given, strict=True))
+            dxs = [by_place.get(i) for i in range(len(self.specs))]
+            return tangents_of(self.operation, bound, outputs, y, dxs)
+
+        rule = self._differentiable(flat, "the tangent", lambda arrays: outputs.flat)
+        found = rule(*dxs, *trees.leaves(y), *xs)
+        return outputs.structured(found)
+
+    def _differentiable(self, flat: Any, what: str, find: Any) -> Any:
+        name, trials = f"{what} of {self.name}", self.operation.spec is None
+        return differentiable(flat, name, find, trials=trials)
+
+    # Between flat arrays and the call
+
+    def _ran(self, xs: Sequence[Any]) -> Any:
+        """The outputs of the body, each an array."""
+        outputs, _ = run_body(self.operation, self.bound.with_leaves(xs))
+        return trees.map(lambda y: _as_array(self.name, y), outputs)
+
+    def _taken_apart(
+        self, arrays: Sequence[Any], count: int, outputs: OutputSpecs
+    ) -> tuple[Sequence[Any], Any, Bound]:
+        """The cotangents or tangents, the outputs, and the call."""
+        start = len(arrays) - len(self.specs)
+        y = trees.unflatten(outputs.tree, [*arrays[count:start]])
+        return arrays[:count], y, self.bound.with_leaves(arrays[start:])
+
+    def _wanted(self, needs: dict[str, bool]) -> Iterator[int]:
+        """The positions of the arrays whose gradients will be used."""
+        place = 0
+        for name, value in self.bound.arguments():
+            for leaf in trees.leaves(value):
+                if isinstance(leaf, Spec):
+                    if needs.get(name) and has_tangent(leaf):
+                        yield place
+                    place += 1
+
+    def _by_argument(self, gradients: list[Any]) -> Iterator[tuple[str, Any]]:
+        """Each argument that has arrays, with its gradients in the same structure."""
+        structured = self.bound.with_leaves(gradients)
+        pairs = zip(self.bound.arguments(), structured.arguments(), strict=True)
+        for (name, value), (_, gradient) in pairs:
+            if any(isinstance(leaf, Spec) for leaf in trees.leaves(value)):
+                yield name, gradient
+
+    # What a compiler must know before anything is run
+
+    def _output_specs(self) -> list[Spec]:
+        if self.outputs is None:
+            self.outputs = self._told() or self._inferred()
+        return trees.leaves(self.outputs)
+
+    def _told(self) -> Any:
+        spec = self.operation.spec
+        if callable(spec):
+            args, kwargs = self.bound.arguments_for(spec, before=0)
+            spec = spec(*args, **kwargs)
+        return None if spec is None else trees.map(_told_spec, spec)
+
+    def _inferred(self) -> Any:
+        def run() -> Any:
+            return specs_by_trial(self._ran, self.specs, self.name)
+
+        return self.trials.once("outputs", self.bound, run, self.name)
+
+
+def _described_outputs(y: Any) -> OutputSpecs:
+    specs = trees.map(array_spec, y)
+    tree = trees.map(lambda spec: spec if has_tangent(spec) else None, specs)
+    return OutputSpecs(tree, [s for s in trees.leaves(tree) if s is not None])
+
+
+def _as_array(name: str, y: Any) -> Any:
+    array = y if hasattr(y, "dtype") else np.asarray(unwrap(y))
+    if array.dtype.kind not in "biufcV":
+        raise GradientContractError(
+            f"{name} returned something that is no array of numbers\n"
+            f"  expected: arrays, or trees of them\n  got: a {type(y).__name__}\n"
+            "  likely cause: a framework passes on nothing else; leave it out"
+        )
+    return array
+
+
+def _told_spec(spec: Any) -> Spec:
+    if hasattr(spec, "shape") and hasattr(spec, "dtype"):
+        shape: Any = None if spec.shape is None else tuple(spec.shape)
+        return Spec(shape, np.dtype(spec.dtype))
+    raise GradsmithError(
+        f"spec= wants gs.spec(shape, dtype) for each output, and got {spec!r}"
+    )
+
+
+def _require_specs(name: str, told: Sequence[Spec], got: Sequence[Spec]) -> None:
+    pairs = zip(told, got, strict=False)
+    if len(told) == len(got) and all(
+        same_shape(t.shape, g.shape) and t.dtype == g.dtype for t, g in pairs
+    ):
+        return
+    raise GradientContractError(
+        f"{name} returned other outputs than were announced\n"
+        f"  expected: {'; '.join(map(written, told))}\n"
+        f"  got: {'; '.join(map(written, got))}\n"
+        "  likely cause: spec= is wrong, or shapes or dtypes depend on the values"
+    )

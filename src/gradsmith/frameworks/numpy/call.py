@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
-from ...core.arity import takes
+from ...core.arity import arity_of
 from ...core.cotangent import Spec, spec_of
 from ...core.errors import GradsmithError, UnsupportedOperationError
 from ...core.tape import Traced, marks_of, only, state
@@ -109,7 +109,7 @@ class _Run:
             raise
         self.departed = captures.departed()
         vjp = self.grad or operation.vjp_rule
-        takes_variables = vjp is not None and takes(vjp).variables
+        takes_variables = vjp is not None and arity_of(vjp).variables
         self.variables = captures.take_variables() if takes_variables else []
         self.ys: list[Any] = []
         self.captured: list[Any] = []

@@ -8,7 +8,7 @@ from inspect import Parameter
 from typing import Any
 
 from ...core import trees
-from ...core.arity import OPTIONS, POSITIONAL, signature_of, takes
+from ...core.arity import OPTIONS, POSITIONAL, arity_of, signature_of
 from ...core.arrays import framework_of
 from ...core.errors import GradsmithError
 
@@ -82,7 +82,7 @@ class Call:
         position, and so does what the caller chose; what is the default anyway is left
         out.
         """
-        known, own = takes(fn), [*signature_of(fn).parameters][before:]
+        known, own = arity_of(fn), [*signature_of(fn).parameters][before:]
         given_args, given_kwargs = self.with_arrays(xs)
         names = self.names + [""] * (len(given_args) - len(self.names))
         args: list[tuple[str, Any]] = []
@@ -113,7 +113,7 @@ class Call:
         for name, x in given:
             while len(args) < len(taken) and taken[len(args)] in kwargs:
                 args.append(kwargs.pop(taken[len(args)]))
-            if before + len(args) >= takes(fn).maximum:
+            if before + len(args) >= arity_of(fn).maximum:
                 others = (pair for pair in given if not self.has_arrays(pair[1]))
                 raise self._misfit(fn, *next(others, (name, x)), target)
             args.append(x)

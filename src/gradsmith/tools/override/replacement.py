@@ -10,7 +10,7 @@ from numbers import Number
 from typing import Any
 
 from ...core import trees
-from ...core.arity import takes
+from ...core.arity import arity_of
 from ...core.arrays import framework_of
 from ...core.errors import GradsmithError, NotDifferentiableError
 from ...core.places import place_here
@@ -108,7 +108,7 @@ def replacement_of(target: str, value: Any, linear: bool) -> Rule | Instead:
     if isinstance(value, Operation) or framework_with_rule(value):
         return Instead(target, value)
     wrong = not callable(value) or inspect.isclass(value) or framework_of_native(value)
-    if wrong or takes(value).maximum < 3:
+    if wrong or arity_of(value).maximum < 3:
         raise GradsmithError(
             f"{target} can't be replaced by {value!r}\n"
             "  expected: a rule, rule(dy, y, *arguments), which replaces the gradient "

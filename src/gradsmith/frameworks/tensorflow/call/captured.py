@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from ....core.arity import takes
+from ....core.arity import arity_of
 from ....operations.parameters import Bound
 from ..private import add_op_callback, orders_of, remove_op_callback
 from .specs import is_floating
@@ -134,7 +134,7 @@ def takes_variables(operation: Any) -> bool:
     """Whether its rule takes `variables`, as far as is known before the body runs."""
     if not operation.closure:
         rule = operation.vjp_rule
-        return rule is not None and takes(rule).variables
+        return rule is not None and arity_of(rule).variables
     code = getattr(operation.fn, "__code__", None)
     return code is not None and _has_variables(code)
 

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from ....core import trees
-from ....core.arity import takes
+from ....core.arity import arity_of
 from ....operations.application import run_body
 from ....operations.parameters import Bound
 from ..private import (
@@ -123,7 +123,7 @@ class _Run:
         else:
             self.ys = [y for y in trees.leaves(outputs) if has_gradient(y)]
         rule = self.grad or operation.vjp_rule
-        taken = rule is not None and takes(rule).variables
+        taken = rule is not None and arity_of(rule).variables
         self.variables = self.tape.variables() if taken else []
 
     def _run(self, operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:

@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from ....core import trees
-from ....core.arity import takes
+from ....core.arity import arity_of
 from ....operations.application import run_body
 from ....operations.parameters import Bound
 from ..private import (
@@ -106,7 +106,7 @@ class _Run:
         self.outputs = trees.map(lambda y: self._output(y), outputs)
         self.ys = [y for y in trees.leaves(self.outputs) if has_gradient(y)]
         rule = self.grad or operation.vjp_rule
-        taken = rule is not None and takes(rule).variables
+        taken = rule is not None and arity_of(rule).variables
         self.variables = list(watcher.watched_variables()) if taken else []
         spoken_for = reads_of(self.variables)
         self.sources = [

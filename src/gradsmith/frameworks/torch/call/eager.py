@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from ....core import trees
-from ....core.arity import takes
+from ....core.arity import arity_of
 from ....core.errors import UnsupportedOperationError
 from ....operations.application import run_body
 from ....operations.parameters import Bound
@@ -55,7 +55,7 @@ def attached(
     captured = captured_by(outputs, start)
     if captured:
         vjp = grad or operation.vjp_rule
-        if vjp is not None and takes(vjp).variables:
+        if vjp is not None and arity_of(vjp).variables:
             variables = variables_of(operation, inner, captured)
             captured = None
     varies = variables or any(x.requires_grad for x in leaves)

@@ -48,7 +48,7 @@ def _nothing() -> None:
 
 
 _SUBSTITUTES = {
-    arity.takes: _read,
+    arity.arity_of: _read,
     parameters.method_of: _method_of,
     trees.kind_of: _kind,
     arrays.framework_of: _framework_of,

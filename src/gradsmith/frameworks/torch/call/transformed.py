@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from ....core.arity import takes
+from ....core.arity import arity_of
 from ....core.errors import UnsupportedOperationError
 from ....operations.application import run_body
 from ....operations.parameters import Bound
@@ -55,7 +55,7 @@ def call(operation: Any, bound: Bound) -> Any:
 
 def _refuse_variables(operation: Any, grad: Any, outputs: Outputs) -> None:
     vjp = grad or operation.vjp_rule
-    if vjp is None or not takes(vjp).variables:
+    if vjp is None or not arity_of(vjp).variables:
         return
     if any(map(levels_of, outputs.flat)):
         raise UnsupportedOperationError(
