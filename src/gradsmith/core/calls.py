@@ -16,6 +16,7 @@ import numpy as np
 from .elementwise import call_elementwise, call_unary, refuse_foreign, tell
 from .errors import UnsupportedOperationError
 from .escapes import is_followed, tell_lost, traced_in
+from .hooks import FUNCTION
 from .rule import (
     NOT_YET,
     RULES,
@@ -38,6 +39,8 @@ def _array_ufunc(
 ) -> Any:
     rule = RULES.get(ufunc)
     if method == "__call__" and not kwargs and type(rule) is Elementwise:
+        if FUNCTION.wrappers:
+            return call(ufunc, inputs, kwargs)
         return (
             call_unary(rule, inputs[0])
             if len(inputs) == 1
@@ -61,6 +64,12 @@ setattr(Tensor, "__array_function__", _array_function)  # noqa: B010
 
 def call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     """Run any function of the registry and tell the recorders."""
+    if FUNCTION.wrappers:
+        return FUNCTION.run(_call, fn, args, kwargs)
+    return _call(fn, args, kwargs)
+
+
+def _call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     rule = find_rule(fn)
     if type(rule) is Elementwise:
         if kwargs and not isinstance(fn, np.ufunc):

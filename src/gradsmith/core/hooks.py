@@ -59,5 +59,6 @@ class Hook:
 
 
 CALL = Hook()  # an operation was called: (operation, args, kwargs)
+FUNCTION = Hook()  # a function of NumPy's was, on tensors: (function, args, kwargs)
 BODY = Hook()  # the body of an operation runs: (operation, bound) -> outputs, grad
 RULE = Hook()  # a rule runs: (application, what, rule, args, kwargs) -> its answer

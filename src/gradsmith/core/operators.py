@@ -8,6 +8,7 @@ import numpy as np
 
 from .calls import call
 from .elementwise import call_binary, call_with_number
+from .hooks import FUNCTION
 from .rule import RULES, Elementwise, name_of
 from .tensor import Tensor
 
@@ -15,23 +16,29 @@ from .tensor import Tensor
 def _binary(ufunc: np.ufunc) -> tuple[Any, Any]:
     """An operator and its reflection."""
     rule = RULES.get(ufunc)
-    if type(rule) is Elementwise:  # 0.5 us less than through NumPy's dispatch
+    if type(rule) is not Elementwise:
         return (
-            lambda self, other: (
-                call_with_number(rule, self, (self, other), 0)
-                if other.__class__ is float
-                else call_binary(rule, self, other)
-            ),
-            lambda self, other: (
-                call_with_number(rule, self, (other, self), 1)
-                if other.__class__ is float
-                else call_binary(rule, other, self)
-            ),
+            lambda self, other: call(ufunc, (self, other), {}),
+            lambda self, other: call(ufunc, (other, self), {}),
         )
-    return (
-        lambda self, other: call(ufunc, (self, other), {}),
-        lambda self, other: call(ufunc, (other, self), {}),
-    )
+
+    # 0.5 us less than through NumPy's dispatch
+
+    def operator(self: Tensor, other: Any) -> Any:
+        if FUNCTION.wrappers:
+            return call(ufunc, (self, other), {})
+        if other.__class__ is float:
+            return call_with_number(rule, self, (self, other), 0)
+        return call_binary(rule, self, other)
+
+    def reflected(self: Tensor, other: Any) -> Any:
+        if FUNCTION.wrappers:
+            return call(ufunc, (other, self), {})
+        if other.__class__ is float:
+            return call_with_number(rule, self, (other, self), 1)
+        return call_binary(rule, other, self)
+
+    return operator, reflected
 
 
 def _unary(fn: Any) -> Any:

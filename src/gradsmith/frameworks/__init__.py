@@ -11,7 +11,7 @@ from typing import Any
 
 from ..core.arrays import register
 from ..core.import_hooks import once_imported
-from . import _keras  # noqa: F401  (it registers)
+from . import keras  # noqa: F401  (it registers)
 from ._protocol import Framework
 
 ROWS = (

@@ -28,6 +28,7 @@ from ..operations.info import OperationInfo
 from ..operations.parameters import Bound
 
 if TYPE_CHECKING:
+    from ._intercept import Context, Target
     from ._observe import Observer, Operand
     from ._recompute import ScanPlan
     from ._transformations import Row
@@ -399,6 +400,42 @@ class Recompute(Protocol):
         ...
 
 
+class Intercept(Protocol):
+    """`intercept`: calls of the framework's functions, answered by something else.
+
+    An interceptor is installed by a context of a `Target`. It asks `is_intercepted`,
+    and hands the call on by `call_intercepted` (`_intercept.py`), which finds out what
+    the open scopes have in its place. It tells of the rest by `note_call`, runs a model
+    `inside_model` and a function with a rule of its own `inside_rule`. What the
+    framework computes itself (a gradient, a rule) is no call.
+    """
+
+    TARGETS: str  # what can be a target, in words for a message
+    # In these contexts nothing that was compiled before is used: its Python runs again,
+    # eagerly or in a new trace, and what is compiled inside is not used outside.
+    RECOMPILE: tuple[Context, ...]
+
+    def target_of(self, given: Any) -> Target | None:
+        """What a user names as a target; None if it is nothing of this framework's.
+
+        An error (`not_interceptable`) if it is, and its calls can't be intercepted. A
+        target that runs only where the framework runs brings `RECOMPILE` itself; with
+        `compiled=True` those of all frameworks are entered.
+        """
+        ...
+
+    def model_of(self, model: Any) -> Target | None:
+        """What tells when a model, a layer or module, is called; None for others."""
+        ...
+
+    def converted(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """A user's function that we call, as the framework would run it here.
+
+        For one that rewrites Python and does not look into our code; else `fn`.
+        """
+        ...
+
+
 class Framework:
     """One framework: what it is called, which arrays are its own, and its parts.
 
@@ -423,6 +460,7 @@ class Framework:
     natives: Natives
     call: Calls
     observe: Observe
+    intercept: Intercept
     kernels: Kernels
     transformations: Transformations
     recompute: Recompute

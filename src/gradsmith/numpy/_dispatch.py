@@ -21,6 +21,7 @@ from ..core.arrays import (
     framework_of,
     unwrapped,
 )
+from ..core.compilers import not_rewritten
 
 P = ParamSpec("P")
 
@@ -155,9 +156,7 @@ def published(call: Any, definition: Callable[..., Any]) -> Any:
     del call.__wrapped__
     full = signature(definition)
     call.__signature__ = full.replace(parameters=[*full.parameters.values()][1:])
-    # AutoGraph would rewrite what bears no such mark, each time it traces.
-    call.autograph_info__ = {}
-    return call
+    return not_rewritten(call)
 
 
 def _parameters(definition: Any) -> tuple[float, tuple[str, ...]]:

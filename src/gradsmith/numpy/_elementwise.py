@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.compilers import not_rewritten
 from ..frameworks._dtypes import is_inexact
 from ._dispatch import ADOPTED, NUMPY, kernels_of, native
 from ._operands import converted, first_array, kind_of
@@ -104,8 +105,7 @@ def _published(call: Any, name: str, doc: str) -> Any:
     call.__signature__ = Signature(
         [Parameter(each, Parameter.POSITIONAL_ONLY) for each in names]
     )
-    call.autograph_info__ = {}  # as in `_dispatch.published`
-    return call
+    return not_rewritten(call)
 
 
 absolute = _unary("absolute", "The distance of each element from 0.")

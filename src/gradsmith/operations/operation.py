@@ -11,6 +11,7 @@ from weakref import WeakValueDictionary
 from ..core import hooks
 from ..core.arity import OPTIONS
 from ..core.arrays import FRAMEWORKS, QUICK, common_framework, is_array, unwrapped
+from ..core.compilers import not_rewritten
 from ..core.errors import GradsmithError
 from .parameters import Signature, method_of
 
@@ -26,6 +27,7 @@ def _registered(operation: Operation) -> str:
     return key
 
 
+@not_rewritten  # as the function that it wraps
 class Operation:
     """A function together with its gradient; call it like the function.
 
@@ -41,10 +43,6 @@ class Operation:
     # and no options, so that it need not be looked at again.
     plain_rule: Any = ()
     examples: tuple[Callable[[], Any], ...] = ()  # functions that return arguments
-
-    # TensorFlow's autograph rewrites functions, and calls what has this attribute as it
-    # is, not as the function that it wraps.
-    autograph_info__ = None
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from inspect import signature
+from inspect import signature, unwrap
 from typing import Any
 
 import jax
@@ -64,6 +64,27 @@ try:
     from jax._src.checkify import checkify_jaxpr, error_checks
 except ImportError:
     checkify_jaxpr, error_checks = None, {}
+
+# The functions of JAX's that call rules of primitives, or run what was traced. Without
+# them a primitive is intercepted also in the rules of others.
+try:
+    from jax._src import core as _core
+    from jax._src.interpreters import ad as _ad
+    from jax._src.interpreters import batching as _batching
+
+    RULE_CALLERS = {
+        fn.__code__
+        for fn in (
+            _core.EvalTrace.process_primitive,
+            _ad.JVPTrace.process_primitive,
+            _ad.LinearizeTrace.process_primitive,
+            _batching.BatchTrace.process_primitive,
+            unwrap(_core.eval_jaxpr),
+            *(vars(_ad)[name] for name in dir(_ad) if name.startswith("backward_pass")),
+        )
+    }
+except (ImportError, AttributeError):
+    RULE_CALLERS = set()
 
 
 def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:

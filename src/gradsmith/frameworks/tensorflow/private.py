@@ -16,11 +16,19 @@
 - `ag_ctx` and `tf_convert`: a user's function that we call, as autograph rewrites it.
 - `Function` and `ConcreteFunction`: which of them run while something is recomputed.
 - the generated modules of stateful operations: what these return is replayed.
+- `conversion`: what autograph does not convert.
+- `TFE_Py_FastPathExecute`, `_apply_op_helper`, `record_gradient`: how operations run,
+  come into a graph and onto a tape; calls are intercepted there.
+- `function_context`: the key by which what a `tf.function` has traced is found.
+- `function_def_to_graph`: the graph of a function that is called in another.
+- `variable_accessed`: telling the tapes that watch variables.
 - `Weakref`: how an object that is an argument of a `tf.function` is told from others.
 """
 
 # pyright: reportAttributeAccessIssue=false
 # (where these names come from is not there when the code is checked)
+# ruff: noqa: F401
+# (the other files of this folder take them from here)
 
 from __future__ import annotations
 
@@ -32,17 +40,32 @@ from typing import Any
 from weakref import ref
 
 import tensorflow as tf
+from tensorflow.core.framework.tensor_shape_pb2 import TensorShapeProto
 from tensorflow.core.function.trace_type.default_types import Weakref
 from tensorflow.python import pywrap_tfe
 from tensorflow.python.autograph.core import ag_ctx
 from tensorflow.python.autograph.core import config as autograph
+from tensorflow.python.autograph.impl import conversion as autograph_conversion
 from tensorflow.python.autograph.impl.api import tf_convert
-from tensorflow.python.eager import backprop, context, forwardprop_util, record
+from tensorflow.python.eager import (
+    backprop,
+    context,
+    execute,
+    forwardprop_util,
+    record,
+)
 from tensorflow.python.eager.polymorphic_function import (
     concrete_function,
+    function_context,
     polymorphic_function,
 )
-from tensorflow.python.framework import op_callbacks, ops
+from tensorflow.python.framework import (
+    op_callbacks,
+    op_def_library,
+    op_def_registry,
+    ops,
+)
+from tensorflow.python.framework.function_def_to_graph import function_def_to_graph
 from tensorflow.python.framework.registry import _TYPE_TAG
 from tensorflow.python.ops import (
     control_flow_util,
@@ -52,7 +75,8 @@ from tensorflow.python.ops import (
     gen_stateful_random_ops,
     gradients_util,
 )
-from tensorflow.python.ops.parallel_for.pfor import wrap as wrap
+from tensorflow.python.ops.parallel_for.pfor import wrap
+from tensorflow.python.ops.resource_variable_ops import variable_accessed
 
 EagerTensor: Any = ops.EagerTensor
 SymbolicTensor: Any = ops.SymbolicTensor
@@ -115,6 +139,12 @@ tapes_see: Any = forwardprop_util.push_forwardprop_state
 # How often what is computed from some tensors may be differentiated: 0, 1, or 2 for
 # "more than once". A forward accumulator counts like a tape.
 orders_of: Any = pywrap_tfe.TFE_Py_TapeSetPossibleGradientTypes
+
+# The functions of TensorFlow's that compute a gradient, with the same operations
+GRADIENT_BUILDERS = {
+    backprop._gradient_function.__code__,
+    gradients_util._GradientsHelper.__code__,
+}
 
 
 def alias(x: Any) -> Any:

@@ -31,6 +31,10 @@ below_transforms = _C._DisableFuncTorch
 forward_mode = forward_ad._set_fwd_grad_enabled
 next_node_number = _autograd._get_sequence_nr  # of this thread
 saved_tensors_hooks = _C._autograd._top_saved_tensors_default_hooks
+running_node = _C._current_autograd_node  # on the way back; None elsewhere
+TensorBase = _C.TensorBase  # the class of a tensor's methods that are written in C
+DisableTorchFunction = _C.DisableTorchFunction
+schemas_of = _C._jit_get_schemas_for_operator
 keeps_graph = _C._autograd._get_current_graph_task_keep_graph
 
 
@@ -89,3 +93,9 @@ def is_operator(op: Any) -> bool:
 def custom_op_of(op: Any) -> CustomOpDef | None:
     """The custom_op behind `torch.ops.library.name`, if there is one."""
     return OPDEFS.get(getattr(op, "_qualified_op_name", None) or op.name())
+
+
+def uncompiled(module: Any) -> Any:
+    """What `torch.compile` was given, whose own call nobody makes; else the module."""
+    compiled = isinstance(module, torch._dynamo.OptimizedModule)
+    return module._orig_mod if compiled else module

@@ -10,15 +10,15 @@ import gradsmith.numpy as gnp
 
 from ...core import trees
 from ...core.arrays import common_framework, framework_of
+from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError
-from .calculus import as_it_is
 from .discrete import stepped
 from .ode import Flow, advance
 from .runge_kutta import Adaptive, Steps
 from .vectors import is_float, on_vectors, working
 
 
-@as_it_is
+@not_rewritten
 def odeint(
     f: Callable[..., Any],
     y0: Any,

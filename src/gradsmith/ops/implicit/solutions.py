@@ -7,8 +7,9 @@ from typing import Any
 
 import gradsmith.numpy as gnp
 
+from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError
-from .calculus import as_it_is, calculus_of
+from .calculus import calculus_of
 from .descent import Descent
 from .newton import Newton
 from .nonlinear import Equations, found
@@ -16,7 +17,7 @@ from .search import Given, Iteration
 from .vectors import Shape, on_vectors
 
 
-@as_it_is
+@not_rewritten
 def root(
     f: Callable[..., Any],
     x0: Any,
@@ -42,7 +43,7 @@ def root(
     return shape.result(found(start, arrays, Equations(f, search)))
 
 
-@as_it_is
+@not_rewritten
 def fixed_point(
     g: Callable[..., Any],
     x0: Any,
@@ -65,7 +66,7 @@ def fixed_point(
     return shape.result(found(start, arrays, equations))
 
 
-@as_it_is
+@not_rewritten
 def argmin(
     f: Callable[..., Any],
     x0: Any,

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...core import trees
 from ...core.arrays import FRAMEWORKS, NUMPY
+from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError
 from ...core.reach import framework_reached
 from ...frameworks._recompute import COMPILERS
@@ -54,9 +55,7 @@ def checkpoint(
         recompute = FRAMEWORKS[framework_reached(inner, args, kwargs)].recompute
         return recompute.checkpoint(inner, args, kwargs, verify=verify)
 
-    # TensorFlow's AutoGraph calls it as it is, and not as the function that it wraps.
-    setattr(checkpointed, "autograph_info__", {})  # noqa: B010
-    return update_wrapper(checkpointed, inner, updated=())
+    return update_wrapper(not_rewritten(checkpointed), inner, updated=())
 
 
 def checkpoint_scan(

@@ -6,16 +6,20 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import Any
 
+from ...core.compilers import not_rewritten, not_traced
 from ...core.errors import GradsmithError
-from ...core.import_hooks import once_imported
-from .engine import operations
-from .functions import rewritten
-from .missed import require_calls
+from ...frameworks._intercept import (
+    Scope,
+    Target,
+    begin,
+    converted,
+    end,
+    open_scopes,
+)
+from .errors import require_calls
 from .record import Change, Record
-from .replacement import replacement_of
-from .scope import Scope, Target, begin, end, is_open
-from .shared import shared
-from .targets import model_of, target_of
+from .replacements import replacement_of
+from .targets import model_of, operations, target_of
 
 __all__ = ["Change", "Override", "Record", "override"]
 
@@ -31,7 +35,7 @@ class Override:
         self.record = Record()
         self._targets = [target_of(given) for given in targets]
         self._replacements = {
-            target.key: replacement_of(target.name, value, linear)
+            target.key: replacement_of(target.name, value, linear, self.record)
             for target, value in zip(self._targets, targets.values(), strict=True)
         }
         self._open: list[Scope] = []  # of all threads and tasks
@@ -51,33 +55,30 @@ class Override:
         return self.record
 
     def _entered(self, model: Target | None) -> Scope:
-        contexts = dict.fromkeys(c for t in self._targets for c in t.contexts)
+        known = (*self._targets, *([model] if model else ()))
+        contexts = dict.fromkeys(c for target in known for c in target.contexts)
         held = model and model.held
-        scope = Scope(self._replacements, self.record, held, tuple(contexts))
+        scope = Scope(self._replacements, held, (operations, *contexts))
         with ExitStack() as stack:
             stack.callback(end, scope)
             begin(scope)
-            stack.enter_context(shared(operations))
-            for target in (*self._targets, *([model] if model else ())):
-                for context in target.shared:
-                    stack.enter_context(shared(context))
-            for context in contexts:
+            for context in scope.contexts:
                 stack.enter_context(context())
-            scope.holds = stack.pop_all()
+            scope.interceptors = stack.pop_all()
         return scope
 
     def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
-        here = [scope for scope in self._open if is_open(scope)]
+        here = [scope for scope in self._open if scope in open_scopes()]
         scope = (here or self._open)[-1]
         self._open.remove(scope)
         self._leave(scope, failed=kind is not None)
 
     def _leave(self, scope: Scope, *, failed: bool) -> None:
         end(scope)
-        scope.holds.close()
+        scope.interceptors.close()
         if not failed:
             where = "in this scope" if self.model is None else "inside of this model"
-            require_calls(scope, self._targets, where)
+            require_calls(scope, self._targets, where, self.record.notes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self.model is None:
@@ -87,7 +88,7 @@ class Override:
             )
         scope = self._entered(None)
         try:
-            y = rewritten(self.model)(*args, **kwargs)
+            y = converted(self.model)(*args, **kwargs)
         except BaseException:
             self._leave(scope, failed=True)
             raise
@@ -95,16 +96,18 @@ class Override:
         return y
 
 
-def _hide(dynamo: Any) -> None:
-    """PyTorch's compiler leaves an override, and what is called in it, as it is."""
-    why = "gs.override changes calls as they are made in Python: compile what is around"
-    for name in ("__init__", "__enter__", "__exit__", "__call__"):
-        setattr(Override, name, dynamo.disable(vars(Override)[name], reason=why))
+not_traced(
+    Override,
+    "__init__",
+    "__enter__",
+    "__exit__",
+    "__call__",
+    reason="gs.override changes calls as they are made in Python: compile what is "
+    "around",
+)
 
 
-once_imported("torch._dynamo", _hide)
-
-
+@not_rewritten
 def override(
     model: Any, targets: Mapping[Any, Any] | None = None, *, linear: bool = False
 ) -> Override:
@@ -144,7 +147,3 @@ def override(
             f"override wants a model that can be called, not {model!r}"
         )
     return Override(model, targets, linear)
-
-
-# Autograph leaves it alone: it calls what has this attribute as it is.
-setattr(override, "autograph_info__", None)  # noqa: B010

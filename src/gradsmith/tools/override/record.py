@@ -34,13 +34,13 @@ class Record:
 
     def __init__(self) -> None:
         self._counts: Counter[tuple[str, str, Place | None]] = Counter()
-        self._left: dict[tuple[str, str], None] = {}
+        self._left_alone: dict[tuple[str, str], None] = {}
 
     def add(self, target: str, call: str, place: Place | None) -> None:
         self._counts[target, call, place] += 1
 
-    def left(self, target: str, inside: str) -> None:
-        self._left[target, inside] = None
+    def left_alone(self, target: str, inside: str) -> None:
+        self._left_alone[target, inside] = None
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -48,7 +48,7 @@ class Record:
         return tuple(
             f"{target} inside of {inside} was left alone: {inside} has a rule of its "
             "own, which decides"
-            for target, inside in self._left
+            for target, inside in self._left_alone
         )
 
     @property

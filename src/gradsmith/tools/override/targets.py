@@ -2,59 +2,72 @@
 
 from __future__ import annotations
 
-import sys
+from contextlib import AbstractContextManager
 from dataclasses import replace
-from importlib import import_module
+from types import MethodType
 from typing import Any
 
-from ...core.errors import GradsmithError
-from . import engine, functions
-from .scope import Target
-
-# Whose targets they may be, if they are loaded; Keras runs on any of the others
-_FRAMEWORKS = ("keras", "torch", "tensorflow", "jax")
+from ...core.hooks import CALL
+from ...frameworks._intercept import (
+    ProcessWide,
+    Target,
+    call_intercepted,
+    function_target,
+    inside_rule,
+    is_intercepted,
+    not_interceptable,
+    note_call,
+    parts,
+)
+from ...operations.operation import Operation
 
 
 def target_of(given: Any) -> Target:
-    """What a key of the dict stands for; an error if its calls can't be changed."""
-    for module in _modules():
-        found = module.target_of(given)
+    """What a key of the dict stands for; an error if its calls can't be intercepted."""
+    finders = (_operation_target, *(part.target_of for part in parts()))
+    for find in (*finders, function_target):
+        found = find(given)
         if found is not None:
-            return _afresh(found) if found.afresh else found
-    raise refused(given, "nobody knows when it is called")
+            return _recompiled(found) if found.compiled else found
+    raise not_interceptable(given, "nobody knows when it is called")
 
 
 def model_of(model: Any) -> Target | None:
     """How to know when a model is called; None if one can't."""
-    for module in _modules():
-        found = module.model_of(model) if hasattr(module, "model_of") else None
-        if found is not None:
-            return found
-    return None
+    return next(filter(None, (part.model_of(model) for part in parts())), None)
 
 
-def _modules() -> list[Any]:
-    loaded = [name for name in _FRAMEWORKS if name in sys.modules]
-    theirs = [import_module(f"{__package__}.{name}") for name in loaded]
-    return [engine, *theirs, functions]
-
-
-def _afresh(target: Target) -> Target:
+def _recompiled(target: Target) -> Target:
     """A target with what lets Python run again that any framework has compiled."""
-    contexts, shared = target.contexts, target.shared
-    for module in _modules():
-        contexts += getattr(module, "AFRESH_IN_SCOPE", ())
-        shared += getattr(module, "AFRESH", ())
-    return replace(target, contexts=contexts, shared=shared)
+    contexts = [context for part in parts() for context in part.RECOMPILE]
+    return replace(target, contexts=(*target.contexts, *contexts))
 
 
-def refused(given: Any, why: str) -> GradsmithError:
-    """A target whose calls can't be changed."""
-    return GradsmithError(
-        f"{given!r} can't be overridden: {why}\n"
-        "  expected: a Python function; an operation of ours; a function of NumPy, "
-        "TensorFlow (or the name of an operation, 'Relu'), JAX (or a primitive) or "
-        "PyTorch; a Keras layer or a torch module, the class or an instance\n"
-        "  what to do: override the function or layer that calls it; a framework must "
-        "be imported first"
-    )
+def _operation_target(given: Any) -> Target | None:
+    """An operation of ours, or a method that is one."""
+    if isinstance(given, MethodType):
+        given = given.__func__
+    if not isinstance(given, Operation):
+        return None
+    return Target(_key(given), given.name, (), given, compiled=True)
+
+
+def _key(operation: Operation) -> Any:
+    return ("operation", id(operation))
+
+
+@ProcessWide
+def operations() -> AbstractContextManager[None]:
+    """Calls of operations, on arrays of whichever framework; any scope needs it."""
+    return CALL.wrapped(_call)
+
+
+def _call(proceed: Any, operation: Operation, args: Any, kwargs: Any) -> Any:
+    key, name = _key(operation), operation.name
+    original = lambda *args, **kwargs: proceed(operation, args, kwargs)
+    if is_intercepted(key):
+        signature = operation.signature.full
+        return call_intercepted(key, name, original, args, kwargs, signature)
+    note_call(name)
+    with inside_rule(name):
+        return original(*args, **kwargs)

@@ -13,6 +13,7 @@ from functools import wraps
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from ....core.compilers import not_rewritten
 from ....core.errors import GradsmithError
 from ..private import ConcreteFunction, Function, autographed, without_autograph
 from .replay import STATEFUL_KINDS, is_rerun, is_running, paused
@@ -25,11 +26,11 @@ def with_checkpoint_inside(fn: Any, checkpoint: Callable[..., Any]) -> Any:
     if fn not in _with_checkpoint:
         inner = fn.python_function
 
+        @not_rewritten
         @wraps(inner)
         def run(*args: Any, **kwargs: Any) -> Any:
             return checkpoint(inner, args, kwargs)
 
-        setattr(run, "autograph_info__", {})  # noqa: B010  (it is not for AutoGraph)
         _with_checkpoint[fn] = fn._clone(run)
     return _with_checkpoint[fn]
 

@@ -28,9 +28,3 @@ def calculus_of(*trees: Any) -> Any:
     foreign = names - {None, "numpy"}
     name = foreign.pop() if foreign else "engine"
     return import_module(f"{__name__}.{name}")
-
-
-def as_it_is(fn: Any) -> Any:
-    """A function that TensorFlow's AutoGraph does not rewrite."""
-    fn.autograph_info__ = {}
-    return fn

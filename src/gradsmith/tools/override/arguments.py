@@ -11,30 +11,25 @@ from ...core import trees
 from ...core.arity import OPTIONS, POSITIONAL, arity_of, signature_of
 from ...core.arrays import framework_of
 from ...core.errors import GradsmithError
+from ...frameworks._intercept import InterceptedCall
 
 # Arguments that matter to neither the value nor the gradient
 _IRRELEVANT = {"name", "inplace", "_stacklevel"}
 _EMPTY, _EITHER = Parameter.empty, Parameter.POSITIONAL_OR_KEYWORD
 
 
-class Call:
+class CallArguments:
     """The arguments of a call, with others in the places of its arrays if need be.
 
-    NumPy's arrays beside a framework's are constants. What is `offered` is given to
-    replacements that have a parameter of that name.
+    NumPy's arrays beside a framework's are constants.
     """
 
-    def __init__(
-        self,
-        args: Sequence[Any],
-        kwargs: dict[str, Any],
-        signature: inspect.Signature | None = None,
-        offered: dict[str, Any] | None = None,
-    ) -> None:
-        self.args = list(args)
-        self.kwargs = kwargs
-        self.offered = offered or {}
-        parameters = signature.parameters.values() if signature is not None else ()
+    def __init__(self, call: InterceptedCall) -> None:
+        self.target = call.name
+        self.args = list(call.args)
+        self.kwargs = kwargs = call.kwargs
+        self.offered = call.offered or {}
+        parameters = call.signature.parameters.values() if call.signature else ()
         self.defaults = {p.name: p.default for p in parameters}
         self.names = [p.name for p in parameters if p.kind in POSITIONAL]
         found = filter(None, map(framework_of, trees.leaves((self.args, kwargs))))
@@ -74,7 +69,7 @@ class Call:
         return args, kwargs
 
     def for_replacement(
-        self, fn: Callable[..., Any], before: int, xs: Sequence[Any], target: str
+        self, fn: Callable[..., Any], before: int, xs: Sequence[Any]
     ) -> tuple[list[Any], dict[str, Any]]:
         """The arguments for `fn(*before, *args, **kwargs)`.
 
@@ -94,7 +89,7 @@ class Call:
                 kwargs[name] = x
             elif not idle:
                 args.append((name, x))
-        return self._placed(fn, before, args, kwargs, target)
+        return self._placed(fn, before, args, kwargs)
 
     def _placed(
         self,
@@ -102,7 +97,6 @@ class Call:
         before: int,
         given: list[tuple[str, Any]],
         kwargs: dict[str, Any],
-        target: str,
     ) -> tuple[list[Any], dict[str, Any]]:
         """Arguments in the places that are free, with the named ones between them."""
         slots = [
@@ -115,7 +109,7 @@ class Call:
                 args.append(kwargs.pop(taken[len(args)]))
             if before + len(args) >= arity_of(fn).maximum:
                 others = (pair for pair in given if not self.has_arrays(pair[1]))
-                raise self._misfit(fn, *next(others, (name, x)), target)
+                raise self._misfit(fn, *next(others, (name, x)))
             args.append(x)
         return args, kwargs
 
@@ -126,11 +120,11 @@ class Call:
         same = alike and framework_of(x) is None and x == default
         return name in _IRRELEVANT or x is default or same
 
-    def _misfit(self, fn: Any, name: str, x: Any, target: str) -> GradsmithError:
+    def _misfit(self, fn: Any, name: str, x: Any) -> GradsmithError:
         shown = type(x).__name__ if framework_of(x) else repr(x)
         called = f"one of this name ({name})" if name else "one, after those it has"
         return GradsmithError(
-            f"{target} is called with {name and name + '='}{shown}, for which its "
+            f"{self.target} is called with {name and name + '='}{shown}, for which its "
             f"replacement {getattr(fn, '__name__', fn)!r} has no parameter\n"
             f"  what to do: add {called}"
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import compress
 from numbers import Number
@@ -14,37 +14,59 @@ from ...core.arity import arity_of
 from ...core.arrays import framework_of
 from ...core.errors import GradsmithError, NotDifferentiableError
 from ...core.places import place_here
+from ...frameworks._intercept import InterceptedCall, inside_replacement, inside_target
 from ...operations.operation import Operation
 from .._inputs import framework_of_native, framework_with_rule
-from .calls import Call
-from .scope import found, off, without
+from .arguments import CallArguments
+from .record import Record
 
 
-class Rule:
+class Replacement:
+    """What a user wants in the place of a target, whose calls are recorded."""
+
+    def __init__(self, target: str, record: Record) -> None:
+        self.target = target
+        self.record = record
+
+    def answer(self, call: InterceptedCall) -> Any:
+        self.record.add(self.target, call.name, place_here())
+        return self.run(call, CallArguments(call))
+
+    def left_alone(self, inside: str) -> None:
+        self.record.left_alone(self.target, inside)
+
+    def run(self, call: InterceptedCall, arguments: CallArguments) -> Any:
+        raise NotImplementedError
+
+
+class OtherGradient(Replacement):
     """A gradient for a target whose value stays: `rule(dy, y, *arguments)`."""
 
-    def __init__(self, target: str, rule: Callable[..., Any], linear: bool) -> None:
-        self.target = target
+    def __init__(
+        self, target: str, record: Record, rule: Callable[..., Any], linear: bool
+    ) -> None:
+        super().__init__(target, record)
         self.rule = rule
         self.linear = linear
 
-    def call(self, key: Hashable, name: str, original: Any, call: Call) -> Any:
+    def run(self, call: InterceptedCall, arguments: CallArguments) -> Any:
         def body(*xs: Any) -> Any:
-            args, kwargs = call.with_arrays(xs)
-            with without(key):
-                y = original(*args, **kwargs)
-            _require_arrays(name, y)
+            args, kwargs = arguments.with_arrays(xs)
+            with inside_target(call.target):
+                y = call.original(*args, **kwargs)
+            _require_arrays(call.name, y)
             return y
 
         def vjp(dy: Any, y: Any, *xs: Any) -> Any:
-            args, kwargs = call.for_replacement(self.rule, 2, xs, name)
-            with off():
+            args, kwargs = arguments.for_replacement(self.rule, 2, xs)
+            with inside_replacement():
                 dxs = self.rule(dy, y, *args, **kwargs)
-            return _of_arrays(dxs, args, call)
+            return _of_arrays(dxs, args, arguments)
 
-        call.for_replacement(self.rule, 2, call.arrays, name)  # told now if it misfits
-        body.__name__ = name
-        setattr(body, "__signature__", call.signature)  # noqa: B010 (for pyright)
+        xs = arguments.arrays
+        arguments.for_replacement(self.rule, 2, xs)  # told now if it misfits
+        body.__name__ = call.name
+        setattr(body, "__signature__", arguments.signature)  # noqa: B010 (for pyright)
         operation = Operation(
             body,
             closure=False,
@@ -53,7 +75,7 @@ class Rule:
         )
         operation.vjp(vjp)
         with _hint(self.linear):
-            return operation(*call.arrays)
+            return operation(*xs)
 
 
 @contextmanager
@@ -66,9 +88,9 @@ def _hint(linear: bool) -> Iterator[None]:
         raise
 
 
-def _of_arrays(dxs: Any, args: list[Any], call: Call) -> Any:
+def _of_arrays(dxs: Any, args: list[Any], arguments: CallArguments) -> Any:
     """Gradients without those for numbers: a rule of `x * y` may have one for each."""
-    arrays = [call.has_arrays(x) for x in args]
+    arrays = [arguments.has_arrays(x) for x in args]
     # The gradient of a tuple is a tuple, too.
     whole = arrays.count(True) == 1 and type(args[arrays.index(True)]) is tuple
     if whole or all(arrays) or type(dxs) is not tuple or len(dxs) != len(arrays):
@@ -89,55 +111,33 @@ def _require_arrays(name: str, y: Any) -> None:
     )
 
 
-class Instead:
+class OtherOperation(Replacement):
     """An operation that is called in the place of the target."""
 
-    def __init__(self, target: str, operation: Any) -> None:
-        self.target = target
+    def __init__(self, target: str, record: Record, operation: Any) -> None:
+        super().__init__(target, record)
         self.operation = operation
 
-    def call(self, key: Hashable, name: str, original: Any, call: Call) -> Any:
+    def run(self, call: InterceptedCall, arguments: CallArguments) -> Any:
         body = getattr(self.operation, "fn", self.operation)
-        args, kwargs = call.for_replacement(body, 0, call.arrays, name)
-        with off():
+        args, kwargs = arguments.for_replacement(body, 0, arguments.arrays)
+        with inside_replacement():
             return self.operation(*args, **kwargs)
 
 
-def replacement_of(target: str, value: Any, linear: bool) -> Rule | Instead:
+def replacement_of(
+    target: str, value: Any, linear: bool, record: Record
+) -> Replacement:
     """What a user wants in the place of a target."""
     if isinstance(value, Operation) or framework_with_rule(value):
-        return Instead(target, value)
+        return OtherOperation(target, record, value)
     wrong = not callable(value) or inspect.isclass(value) or framework_of_native(value)
     if wrong or arity_of(value).maximum < 3:
         raise GradsmithError(
             f"{target} can't be replaced by {value!r}\n"
             "  expected: a rule, rule(dy, y, *arguments), which replaces the gradient "
-            "alone; or an operation (gs.custom_gradient, gs.operation, "
-            "tf.custom_gradient, jax.custom_vjp, ...), which replaces value and "
-            "gradient\n"
+            "alone; or an operation (by gs.custom_gradient, gs.operation, or a "
+            "framework's own custom gradient), which replaces value and gradient\n"
             "  what to do: give a function its gradient first, by @gs.custom_gradient"
         )
-    return Rule(target, value, linear)
-
-
-def replaced(
-    key: Hashable,
-    name: str,
-    original: Callable[..., Any],
-    args: Sequence[Any],
-    kwargs: dict[str, Any],
-    signature: inspect.Signature | None = None,
-    offered: dict[str, Any] | None = None,
-) -> Any:
-    """A call of something, by what a scope wants in its place."""
-    due = found(key, name)
-    if due is None:
-        return original(*args, **kwargs)
-    call = Call(args, kwargs, signature, offered)
-    scope, replacement = due
-    if not call.places:
-        scope.bare[key] = place_here()
-        return original(*args, **kwargs)
-    scope.called[key] += 1
-    scope.record.add(replacement.target, name, place_here())
-    return replacement.call(key, name, original, call)
+    return OtherGradient(target, record, value, linear)

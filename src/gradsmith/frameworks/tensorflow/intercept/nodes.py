@@ -1,7 +1,5 @@
 """The nodes of a graph, run one by one, and those of the functions that they call."""
 
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 import re
@@ -10,12 +8,17 @@ from functools import lru_cache
 from typing import Any, cast
 
 import tensorflow as tf
-from tensorflow.core.framework import tensor_shape_pb2
-from tensorflow.python import pywrap_tfe
-from tensorflow.python.eager import context, execute
-from tensorflow.python.framework import function_def_to_graph, op_def_library, ops
 
-from ...core.errors import GradsmithError
+from ....core.errors import GradsmithError
+from ..private import (
+    TensorShapeProto,
+    context,
+    execute,
+    function_def_to_graph,
+    op_def_library,
+    ops,
+    pywrap_tfe,
+)
 
 _CALLS = {"PartitionedCall", "StatefulPartitionedCall"}
 _BRANCHES = {"If", "StatelessIf"}
@@ -59,7 +62,7 @@ def _inner_names(node: Any) -> Iterator[str]:
 def _graph(name: str) -> Any:
     functions: Any = context.context()
     definition = functions.get_function_def(name)
-    return function_def_to_graph.function_def_to_graph(definition)
+    return function_def_to_graph(definition)
 
 
 def run(graph: Any, args: Sequence[Any]) -> list[Any]:
@@ -149,5 +152,5 @@ def _put_into_graph(kind: str, inputs: dict[str, Any], attrs: dict[str, Any]) ->
 
 
 def _plain(value: Any) -> Any:
-    is_shape = isinstance(value, tensor_shape_pb2.TensorShapeProto)
+    is_shape = isinstance(value, TensorShapeProto)
     return tf.TensorShape(cast(Any, value)) if is_shape else value

@@ -10,10 +10,10 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from ..core.arrays import register_wrapper
-from ..core.errors import GradsmithError
-from ..core.import_hooks import once_imported
-from ..operations.operation import Operation
+from ...core.arrays import register_wrapper
+from ...core.errors import GradsmithError
+from ...core.import_hooks import once_imported
+from ...operations.operation import Operation
 
 
 class _Variables:
@@ -63,7 +63,7 @@ def _save_by_name(keras: Any) -> None:
     """Let Keras find operations when it loads a file."""
     setattr(Operation, "get_config", _config_of)  # noqa: B010
     setattr(Operation, "from_config", classmethod(_from_config))  # noqa: B010
-    from ..operations.python_op import PythonOperation
+    from ...operations.python_op import PythonOperation
 
     for kind in (Operation, PythonOperation):
         keras.saving.register_keras_serializable("gradsmith")(kind)

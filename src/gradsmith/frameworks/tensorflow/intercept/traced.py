@@ -4,8 +4,6 @@ Their Python is gone. If a target is in their graph, its operations are run one 
 instead, and each can be changed as any other.
 """
 
-# pyright: reportAttributeAccessIssue=false
-
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,22 +11,17 @@ from contextlib import contextmanager
 from typing import Any
 from weakref import WeakSet
 
-from tensorflow.python.eager.polymorphic_function import (
-    concrete_function,
-    function_context,
-)
-from tensorflow.python.ops import resource_variable_ops
-
-from ...core.errors import GradsmithError
-from ...core.patching import patched as attributes
-from .scope import is_due, numbers, saw
-from .tensorflow_nodes import has_gradient_in, kinds_in, run
+from ....core.errors import GradsmithError
+from ....core.patching import patched
+from ..._intercept import ProcessWide, cache_key, is_intercepted, note_call
+from ..private import ConcreteFunction, function_context, variable_accessed
+from .nodes import has_gradient_in, kinds_in, run
 
 # Graphs in which something was changed when they were built
 _changed: WeakSet[Any] = WeakSet()
 
 
-def changed(graph: Any) -> None:
+def note_changed(graph: Any) -> None:
     """A call was changed while this graph, and those around it, were built."""
     while graph is not None:
         _changed.add(graph)
@@ -44,35 +37,33 @@ def _computed_before(function: Any, kind: str) -> GradsmithError:
     )
 
 
+@ProcessWide
 @contextmanager
-def traced() -> Iterator[None]:
+def traced_functions() -> Iterator[None]:
     """Calls of traced functions; what is traced inside stays inside."""
-    cls, make = (
-        concrete_function.ConcreteFunction,
-        function_context.make_function_context,
-    )
-    theirs = cls._call_flat
+    theirs = ConcreteFunction._call_flat
+    make = function_context.make_function_context
 
     def call(self: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
         kinds = set() if self.graph in _changed else kinds_in(self.graph)
-        due = [kind for kind in kinds if is_due(("tensorflow", kind))]
+        due = [kind for kind in kinds if is_intercepted(("tensorflow", kind))]
         if not due:
             for kind in kinds:
-                saw(kind)
+                note_call(kind)
             return theirs(self, tensor_inputs, captured_inputs)
         if has_gradient_in(self.graph) or any(f"{kind}Grad" in kinds for kind in due):
             raise _computed_before(self, due[0])
         for variable in self.graph.variables:  # tapes that watch variables are told
-            resource_variable_ops.variable_accessed(variable)
+            variable_accessed(variable)
         flat = run(self.graph, [*tensor_inputs, *captured_inputs])
         return self.function_type.pack_output(flat)
 
     def function_key(scope_type: Any = None) -> Any:
-        within = numbers()
+        within = cache_key()
         return make((scope_type, within) if within else scope_type)
 
     with (
-        attributes(cls, _call_flat=call),
-        attributes(function_context, make_function_context=function_key),
+        patched(ConcreteFunction, _call_flat=call),
+        patched(function_context, make_function_context=function_key),
     ):
         yield

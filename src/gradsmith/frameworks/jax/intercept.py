@@ -9,7 +9,6 @@ are a part of the key by which JAX finds what it has compiled.
 
 from __future__ import annotations
 
-import inspect
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,33 +20,49 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax._src import core
-from jax._src.interpreters import ad, batching
 from jax.extend.core import Primitive
 
 from ...core.errors import GradsmithError
-from ...core.patching import patched as attributes
+from ...core.patching import patched
 from ...operations.info import name_of
-from . import functions
-from .replacement import replaced
-from .scope import Scope, Target, is_due, opened_with, ruled_by, saw
+from .._intercept import (
+    ProcessWide,
+    Scope,
+    Target,
+    call_intercepted,
+    function_target,
+    inside_rule,
+    is_intercepted,
+    note_call,
+    open_scopes,
+)
+from .private import RULE_CALLERS
 
+TARGETS = "a function of JAX's, or a primitive"
 _CLASSES = (jax.custom_jvp, jax.custom_vjp, jnp.ufunc)
 
 
 def target_of(given: Any) -> Target | None:
     """A primitive, a compiled function, one with its own rule, or a ufunc."""
-    hooks, anew = (_objects, _primitives), (_retraced,)
+    contexts = (_objects, _primitives, _retraced)
     if isinstance(given, Primitive):
-        return Target(_key(given), given.name, anew, hooks, given, afresh=False)
+        return Target(_key(given), given.name, contexts, given)
     if isinstance(given, _CLASSES):
-        return Target(_key(given), _name(given), anew, hooks, given, afresh=False)
-    given = given.__wrapped__ if isinstance(given, type(_compiled())) else given
-    found = functions.target_of(given)
-    if found is None or given.__module__.partition(".")[0] != "jax":
-        return found
-    shared = (*found.shared, *hooks)
-    return replace(found, contexts=anew, shared=shared, afresh=False)
+        return Target(_key(given), _name(given), contexts, given)
+    compiled = isinstance(given, type(_compiled()))
+    given = given.__wrapped__ if compiled else given
+    found = function_target(given)
+    if found is not None and given.__module__.partition(".")[0] == "jax":
+        return replace(found, contexts=(*found.contexts, *contexts), compiled=False)
+    return found if compiled else None
+
+
+def model_of(model: Any) -> None:
+    return None
+
+
+def converted(fn: Any) -> Any:
+    return fn
 
 
 def _key(target: Any) -> Any:
@@ -80,7 +95,7 @@ _thread = _Thread()
 @contextmanager
 def _retraced() -> Iterator[None]:
     """Nothing that was compiled outside is used inside, and the other way round."""
-    here = opened_with(_retraced)
+    here = _scopes()
     if any(not scope.ended and scope not in here for scope in _thread.scopes):
         raise GradsmithError(
             "another task of this thread has an override open, and JAX would mix up "
@@ -96,21 +111,27 @@ def _retraced() -> Iterator[None]:
 
 def _follow() -> None:
     """Let JAX find what was compiled in the scopes that are open now."""
-    _thread.scopes = opened_with(_retraced)
+    _thread.scopes = _scopes()
     key = tuple(scope.number for scope in _thread.scopes)
     _scope()(key or None).__enter__()
 
 
-AFRESH_IN_SCOPE = (_retraced,)
+def _scopes() -> tuple[Scope, ...]:
+    """The scopes that are open here and trace anew."""
+    return tuple(scope for scope in open_scopes() if _retraced in scope.contexts)
 
 
+RECOMPILE = (_retraced,)
+
+
+@ProcessWide
 @contextmanager
 def _objects() -> Iterator[None]:
     """Calls of objects of JAX's classes."""
     with (
-        attributes(jax.custom_jvp, __call__=_calling(jax.custom_jvp)),
-        attributes(jax.custom_vjp, __call__=_calling(jax.custom_vjp)),
-        attributes(jnp.ufunc, __call__=_calling(jnp.ufunc)),
+        patched(jax.custom_jvp, __call__=_calling(jax.custom_jvp)),
+        patched(jax.custom_vjp, __call__=_calling(jax.custom_vjp)),
+        patched(jnp.ufunc, __call__=_calling(jnp.ufunc)),
     ):
         yield
 
@@ -120,49 +141,39 @@ def _calling(cls: Any) -> Any:
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         original = MethodType(theirs, self)
-        if is_due(_key(self)) or cls is jnp.ufunc:
-            return replaced(_key(self), _name(self), original, args, kwargs)
-        saw(_name(self))
-        with ruled_by(_name(self)):
+        if is_intercepted(_key(self)) or cls is jnp.ufunc:
+            return call_intercepted(_key(self), _name(self), original, args, kwargs)
+        note_call(_name(self))
+        with inside_rule(_name(self)):
             return original(*args, **kwargs)
 
     return call
 
 
+@ProcessWide
 @contextmanager
 def _primitives() -> Iterator[None]:
     """What is given to primitives by code that is being run or traced."""
     theirs = Primitive.bind
 
     def bind(self: Any, *args: Any, **params: Any) -> Any:
-        if not is_due(_key(self)) or _in_rule():
-            saw(self.name)
+        if not is_intercepted(_key(self)) or _in_rule():
+            note_call(self.name)
             return theirs(self, *args, **params)
         original = lambda *args: theirs(self, *args, **params)
-        return replaced(_key(self), self.name, original, args, {}, offered=params)
+        return call_intercepted(
+            _key(self), self.name, original, args, {}, offered=params
+        )
 
-    with attributes(Primitive, bind=bind):
+    with patched(Primitive, bind=bind):
         yield
-
-
-_RULES = {
-    fn.__code__
-    for fn in (
-        core.EvalTrace.process_primitive,
-        ad.JVPTrace.process_primitive,
-        ad.LinearizeTrace.process_primitive,
-        batching.BatchTrace.process_primitive,
-        inspect.unwrap(core.eval_jaxpr),
-        *(getattr(ad, name) for name in dir(ad) if name.startswith("backward_pass")),
-    )
-}
 
 
 def _in_rule() -> bool:
     """Whether it is JAX itself that calls: a rule of another primitive, or a trace."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
-        if frame.f_code in _RULES:
+        if frame.f_code in RULE_CALLERS:
             return True
         frame = frame.f_back
     return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from types import MethodType
 from typing import Any
@@ -12,31 +12,45 @@ import keras
 import numpy as np
 
 from ...core import trees
-from ...core.patching import patched as attributes
+from ...core.patching import patched
 from ...operations.info import signature_of
-from .replacement import replaced
-from .scope import Target, inside, is_due, saw
+from .._intercept import (
+    ProcessWide,
+    Target,
+    call_intercepted,
+    inside_model,
+    is_intercepted,
+    note_call,
+)
+
+TARGETS = "a Keras layer, the class or an instance"
+RECOMPILE = ()
 
 
 def target_of(given: Any) -> Target | None:
     """A layer, or a class of layers."""
     if isinstance(given, keras.Layer):
-        return Target(_key(given), given.name, (), (_layers,), given)
+        return Target(_key(given), given.name, (_layers,), given, compiled=True)
     if inspect.isclass(given) and issubclass(given, keras.Layer):
-        return Target(_key(given), given.__name__, (), (_layers,), given)
+        return Target(_key(given), given.__name__, (_layers,), given, compiled=True)
     return None
 
 
 def model_of(model: Any) -> Target | None:
     if not isinstance(model, keras.Layer):
         return None
-    return Target(_key(model), model.name, (), (_layers,), model)
+    return Target(_key(model), model.name, (_layers,), model)
 
 
-def _key(layer: Any) -> Any:
+def converted(fn: Any) -> Any:
+    return fn
+
+
+def _key(layer: Any) -> Hashable:
     return ("layer", id(layer))
 
 
+@ProcessWide
 @contextmanager
 def _layers() -> Iterator[None]:
     """Calls of layers; one on symbols only builds a model."""
@@ -46,18 +60,18 @@ def _layers() -> Iterator[None]:
         original = MethodType(theirs, self)
         if any(isinstance(x, keras.KerasTensor) for x in trees.leaves((args, kwargs))):
             return original(*args, **kwargs)
-        with inside(self):
+        with inside_model(self):
             keys = [_key(each) for each in (self, *type(self).__mro__)]
-            key = next((key for key in keys if is_due(key)), keys[0])
-            if not is_due(key):
-                saw(self.name)
+            key = next((key for key in keys if is_intercepted(key)), keys[0])
+            if not is_intercepted(key):
+                note_call(self.name)
                 return original(*args, **kwargs)
             # As the layer itself would convert them
             args, kwargs = trees.map(_tensor, (args, kwargs))
             signature = signature_of(self.call)
-            return replaced(key, self.name, original, args, kwargs, signature)
+            return call_intercepted(key, self.name, original, args, kwargs, signature)
 
-    with attributes(keras.Layer, __call__=call):
+    with patched(keras.Layer, __call__=call):
         yield
 
 

@@ -1,0 +1,40 @@
+"""What compilers do not look into: functions of ours that they call as they are.
+
+A tool says so here, whether or not a compiler is there yet; a framework that has one
+registers how it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+Tell = Callable[[type, str, str], Any]
+_methods: list[tuple[type, str, str]] = []  # with the class, and the reason
+_compilers: list[Tell] = []
+
+
+def not_rewritten(fn: T) -> T:
+    """Mark a function, or the objects of a class, that nobody rewrites.
+
+    TensorFlow's AutoGraph looks for the attribute: else it rewrites the function, or
+    the one that this wraps, each time that it traces.
+    """
+    fn.autograph_info__ = {}  # type: ignore[attr-defined]
+    return fn
+
+
+def not_traced(cls: type, *methods: str, reason: str) -> None:
+    """Let compilers run methods in Python; `reason` is for who forbids that."""
+    for name in methods:
+        _methods.append((cls, name, reason))
+        for tell in _compilers:
+            tell(cls, name, reason)
+
+
+def add_compiler(tell: Tell) -> None:
+    """Call `tell(cls, name, reason)` for each method that is not traced."""
+    _compilers.append(tell)
+    for method in _methods:
+        tell(*method)
