@@ -13,8 +13,8 @@ import numpy as np
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from benchmarks._peers import load
+from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.tools._inputs import info_of
-from gradsmith.tools.check.kits import kit_for
 
 # --- operations ----------------------------------------------------------------------
 
@@ -98,7 +98,7 @@ def _import(framework: str) -> None:
     if framework != "numpy":
         load(framework)
     gs.check  # noqa: B018
-    kit_for(framework)
+    FRAMEWORKS[framework].part("calculus")
     info_of(elementwise(), framework)
 
 

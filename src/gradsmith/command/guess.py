@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.arrays import FRAMEWORKS
 from ..core.errors import GradsmithError
 from ..operations.info import OperationInfo, is_floating, of_operation
 from ..operations.spec import spec
 from ..tools._inputs import framework_for, info_of
 from ..tools.check.inputs import from_specs
-from ..tools.check.kits import kit_for
 from ..tools.check.making import problem_of
 from ..tools.check.problem import Problem
 
@@ -61,11 +61,11 @@ def guess(op: Any, framework: str | None, seed: int, owner: Any = None) -> Guess
     `owner` is the class of a method.
     """
     name = framework_for(op, (), framework, caller="check()")
-    info, kit = info_of(op, name), kit_for(name)
+    info = info_of(op, name)
     first: BaseException | None = None
     ranked: list[tuple[int, Guess]] = []
     for each in _candidates(op, info, seed, owner):
-        problem = problem_of(info, kit, name, each.args, {})
+        problem = problem_of(info, FRAMEWORKS[name], each.args, {})
         try:
             rank = _rank(problem)
         except Exception as error:

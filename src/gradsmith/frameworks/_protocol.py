@@ -94,6 +94,121 @@ class Arrays(Protocol):
         ...
 
 
+class Calculus(Protocol):
+    """`calculus`: values and derivatives of functions of lists of arrays.
+
+    A gradient of a complex argument is dL/dRe + i dL/dIm, in every framework: L changes
+    by Re<conj(gradient), dx>.
+
+    `nested` says where a call stands. Without it, it stands on its own: what recorded
+    the arguments is cut off, and a framework may compile it as a whole and keep that
+    for the next call with an equal `fn`. With it, the call is part of what somebody
+    differentiates, compiles or vectorizes: nothing is cut off or kept, results can be
+    differentiated again, and a gradient is never None.
+    """
+
+    compiles: bool  # each new shape is compiled, also where operations run one by one
+
+    def value(self, fn: Any, xs: Sequence[Any]) -> list[Any]:
+        """fn(xs), with nothing recorded. Never nested."""
+        ...
+
+    def vjp(
+        self, fn: Any, xs: Sequence[Any], *, nested: bool = False, eager: bool = False
+    ) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
+        """ys, and `pull` from dys to dxs, which may be called any number of times.
+
+        Where y does not depend on x, `pull` gives None (or zeros, if the framework
+        does not know); zeros if `nested`. With `eager` operations run one by one, as
+        a user runs them who compiles nothing.
+        """
+        ...
+
+    def jvp(
+        self, fn: Any, xs: Sequence[Any], dxs: Sequence[Any], *, nested: bool = False
+    ) -> tuple[list[Any], list[Any]]:
+        """ys and dys; zeros where y does not depend on x."""
+        ...
+
+    def second(
+        self, fn: Any, xs: Sequence[Any], dys: Sequence[Any], vs: Sequence[Any]
+    ) -> tuple[list[Any], list[Any]]:
+        """The gradients of Re<conj(vs), pull(dys)>: by xs, and by dys.
+
+        That is: the rule is differentiated. None as from `vjp`. Never nested.
+        """
+        ...
+
+    def abstract(self, fn: Any, xs: Sequence[Any]) -> bool:
+        """Run any function of xs on shapes and dtypes alone, where that is quicker.
+
+        False, with nothing run, where a framework can't, or has no use for it.
+        """
+        ...
+
+    def in_bounds(self, fn: Any, xs: Sequence[Any]) -> bool:
+        """Whether no index in fn is out of bounds.
+
+        True where the framework raises by itself, and where it can't tell.
+        """
+        ...
+
+
+class Compiled(Protocol):
+    """`compiled`: what runs compiled or vectorized, and what runs inside of that."""
+
+    JIT: str  # how users call what compiles; "" where nothing does
+    VMAP: str  # how users call what vectorizes; "" where nothing does
+
+    def jit(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of lists of arrays, compiled anew. Without JIT it raises."""
+        ...
+
+    def vmap(self, fn: Callable[..., Any], *lists: Any) -> list[Any]:
+        """fn over the first axis of all arrays in the lists. Without VMAP it raises.
+
+        It raises, too, what can't be vectorized: nothing falls back to a loop.
+        """
+        ...
+
+    def loop(
+        self, going: Callable[[Any], Any], step: Callable[[Any], Any], state: list[Any]
+    ) -> list[Any]:
+        """state = step(state) while going(state), also where values are not known.
+
+        Under `vmap` it goes on while one goes on, and those that are done stay as they
+        are. Reverse mode through it is not promised.
+        """
+        ...
+
+    def unrecorded(self) -> AbstractContextManager[Any]:
+        """The context in which nothing is recorded that nobody asks for.
+
+        Nothing changes where recording is up to the caller. Derivatives within it work.
+        """
+        ...
+
+    def converted(
+        self, fn: Callable[..., Any], x: Any, arrays: list[Any]
+    ) -> tuple[Callable[..., Any], list[Any]]:
+        """fn(x, arrays), with the arrays that it captures among `arrays`.
+
+        Only where nothing else would differentiate by them; else both as they are.
+        """
+        ...
+
+    def columns(self, push: Callable[[Any], Any], like: Any) -> Any:
+        """The matrix of a linear map of vectors like `like`."""
+        ...
+
+    def insist(self, x: Any, holds: Any, text: str, **facts: Any) -> Any:
+        """x; unless `holds`, raise `text.format(**facts)` once that is known.
+
+        Where nothing can be raised, x becomes NaN.
+        """
+        ...
+
+
 class Natives(Protocol):
     """`natives`: the framework's own functions and custom gradients."""
 
@@ -457,6 +572,8 @@ class Framework:
     """
 
     arrays: Arrays
+    calculus: Calculus
+    compiled: Compiled
     natives: Natives
     call: Calls
     observe: Observe

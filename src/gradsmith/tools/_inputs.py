@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from ..core import trees
@@ -84,19 +83,6 @@ def info_of(op: Any, framework: str) -> OperationInfo:
 def _native(op: Any, framework: str) -> OperationInfo | None:
     row = FRAMEWORKS[framework]
     return row.natives.info_of(op) if row.has("natives") else None
-
-
-def module_for(package: str, name: str) -> Any:
-    """A tool's module of a framework, which is imported if it is installed."""
-    try:
-        return import_module(f"{package}.{name}")
-    except ModuleNotFoundError as error:
-        if error.name != name:
-            raise
-        row = FRAMEWORKS[name]
-        raise GradsmithError(
-            f"{row.title} is not installed: pip install {row.install}"
-        ) from None
 
 
 def prepared(inputs: Any, array: Callable[[Any], Any], *, caller: str) -> Any:

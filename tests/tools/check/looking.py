@@ -8,8 +8,8 @@ import numpy as np
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith.core import arrays
 from gradsmith.tools._inputs import framework_for, info_of, prepared
-from gradsmith.tools.check.kits import kit_for
 from gradsmith.tools.check.making import as_array, problem_of
 from gradsmith.tools.check.session import Session
 
@@ -24,7 +24,7 @@ def looked(
     name = framework_for(op, (inputs, {}), framework, caller="check()")
     info = info_of(op, name)
     args, kwargs = prepared((inputs, {}), as_array, caller="check()")
-    problem = problem_of(info, kit_for(name), name, args, kwargs)
+    problem = problem_of(info, arrays.FRAMEWORKS[name], args, kwargs)
     session = Session(problem, seed)
     look(session, problem.in_dtype("float64"))
     return session

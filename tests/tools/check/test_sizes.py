@@ -5,9 +5,9 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.tools._inputs import info_of
 from gradsmith.tools.check.beginning import smaller
-from gradsmith.tools.check.kits import kit_for
 from gradsmith.tools.check.making import problem_of
 from gradsmith.tools.check.session import GIVEN, PART
 from gradsmith.tools.check.sizes import resized
@@ -18,7 +18,7 @@ COUNT = 10**5
 
 
 def problem(op, *xs):
-    return problem_of(info_of(op, "numpy"), kit_for("numpy"), "numpy", xs, {})
+    return problem_of(info_of(op, "numpy"), FRAMEWORKS["numpy"], xs, {})
 
 
 def largest(op, *xs):

@@ -9,12 +9,12 @@ import numpy as np
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.tools._inputs import info_of
 from gradsmith.tools.check.comparison import Test
 from gradsmith.tools.check.diagnosis import Explanation, explain
 from gradsmith.tools.check.first import Ground
 from gradsmith.tools.check.flat import flat
-from gradsmith.tools.check.kits import kit_for
 from gradsmith.tools.check.making import problem_of
 from gradsmith.tools.check.session import Session
 
@@ -47,8 +47,7 @@ def compared(
     seed: int = 0,
 ) -> tuple[Ground, Test, Session]:
     """A comparison that comes out wrong, with all that explaining it takes."""
-    kit = kit_for(framework)
-    problem = problem_of(info_of(op, framework), kit, framework, xs, {})
+    problem = problem_of(info_of(op, framework), FRAMEWORKS[framework], xs, {})
     session = Session(problem.in_dtype("float64"), seed)
     ground = Ground(flat(session.problem), session.random("given"))
     return ground, first_wrong(ground, argument), session

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
+from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradsmithError
 from ...tools._inputs import framework_for, info_of, prepared
 from ...tools.check.inputs import Given
-from ...tools.check.kits import kit_for
 from ...tools.check.making import as_array, is_moved, problem_of
 from ...tools.check.problem import Problem
 from .samples import is_elementwise, samples
@@ -57,10 +57,10 @@ def problem_for(op: Any, given: Given, framework: str | None) -> Problem:
     """The operation on the arrays that it is looked at with."""
     inputs = given.args, given.kwargs
     name = framework_for(op, inputs, framework, caller="report")
-    kit, info = kit_for(name), info_of(op, name)
+    info = info_of(op, name)
     inputs = given.args, {**(info.captured or {}), **given.kwargs}
     args, kwargs = prepared(inputs, as_array, caller=f"report on {info.name}")
-    return problem_of(info, kit, name, args, kwargs, bounds=given.bounds)
+    return problem_of(info, FRAMEWORKS[name], args, kwargs, bounds=given.bounds)
 
 
 def survived(op: Any, given: Given, framework: str | None) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def audited(op: Any, given: Given, problem: Problem, seed: int) -> dict[str, Any
     numbers = is_elementwise(problem)
     inputs = tuple(0.5 if numbers and is_moved(x) else x for x in given.args)
     domain = _domain(problem)
-    options: Any = {"framework": problem.framework, "seed": seed}
+    options: Any = {"framework": problem.framework.name, "seed": seed}
     return audit(op, domain, inputs=inputs, **options).as_dict()
 
 

@@ -54,7 +54,7 @@ def _body(problem: Problem) -> tuple[Any, str]:
 
 
 def _mode(problem: Problem) -> str:
-    return "compiled, each once" if problem.framework == "jax" else "eager"
+    return "compiled, each once" if problem.calculus.compiles else "eager"
 
 
 def _sizes(problem: Problem) -> Iterator[Problem]:
@@ -105,19 +105,19 @@ def _in_turns(runs: Sequence[Run]) -> list[list[float]]:
 
 def _run(problem: Problem, call: Any) -> Run:
     """Value and gradient on arrays of the framework, which are made once."""
-    kit, dtypes = problem.kit, problem.dtypes
+    arrays, dtypes = problem.arrays, problem.dtypes
     wide = any(name in ("float64", "complex128") for name in dtypes)
     precision = "float64" if wide else dtypes[0]
     fn = _direct(problem, call)
-    with kit.precision(precision):
+    with arrays.precision(precision):
         xs = problem.given(problem.xs)
-        ys = kit.value(fn, xs)
-        dys = [kit.array(np.ones(y.shape), kit.dtype_name(y)) for y in ys]
+        ys = problem.calculus.value(fn, xs)
+        dys = [arrays.array(np.ones(y.shape), arrays.dtype_name(y)) for y in ys]
 
     def run() -> list[Any]:
-        with kit.precision(precision):
-            _, pull = kit.vjp(fn, xs)
-            return [None if g is None else kit.numpy(g) for g in pull(dys)]
+        with arrays.precision(precision):
+            _, pull = problem.calculus.vjp(fn, xs)
+            return [None if g is None else arrays.numpy(g) for g in pull(dys)]
 
     return run
 
@@ -130,7 +130,7 @@ def _direct(problem: Problem, call: Any) -> Any:
         from ...tools.check.body import Body
 
         typed = list(zip(problem.names, problem.dtypes, strict=True))
-        return Body(call, problem.kit, problem.inputs, typed, problem.held)
+        return Body(call, problem.arrays, problem.inputs, typed, problem.held)
 
     def fn(xs: Any) -> list[Any]:
         y = call(*xs)

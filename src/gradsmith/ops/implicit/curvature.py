@@ -10,7 +10,7 @@ from typing import Any
 
 import gradsmith.numpy as gnp
 
-from .calculus import calculus_of
+from .parts import compiled_of
 from .sizes import norm, precision, probe
 
 DIRECTIONS = 200  # at most
@@ -20,9 +20,9 @@ def is_minimum(x: Any, params: Any, equations: Any) -> Any:
     """x; an error if the function bends down there."""
     if x.shape[0] == 0:
         return x
-    calculus = calculus_of(x, params)
-    least, most = _curvatures(x, params, equations, calculus)
-    return calculus.insist(
+    compiled = compiled_of(x, params)
+    least, most = _curvatures(x, params, equations, compiled)
+    return compiled.insist(
         x,
         least >= -(precision(x) ** 0.5) * most,
         "no minimum was found: where the gradient is zero the function bends down, by "
@@ -32,7 +32,7 @@ def is_minimum(x: Any, params: Any, equations: Any) -> Any:
     )
 
 
-def _curvatures(x: Any, params: Any, equations: Any, calculus: Any) -> Any:
+def _curvatures(x: Any, params: Any, equations: Any, compiled: Any) -> Any:
     """The least of pᵀ H p / pᵀ p over all directions p, and the largest of |H p|."""
     count, at = min(DIRECTIONS, x.shape[0]), [x, *params]
 
@@ -55,4 +55,4 @@ def _curvatures(x: Any, params: Any, equations: Any, calculus: Any) -> Any:
     b = probe(x) + 0 * x
     start, zero = norm(b), 0 * norm(b)
     state = [b, b, gnp.inf + zero, zero, zero]
-    return calculus.loop(going, step, state)[2:4]
+    return compiled.loop(going, step, state)[2:4]

@@ -8,7 +8,7 @@ import gradsmith.numpy as gnp
 
 from ...core.arrays import framework_of
 from ...operations.portable import stop_gradient
-from .calculus import calculus_of
+from .parts import compiled_of
 from .sizes import finite, precision
 from .solvers import SINGULAR, factorised
 
@@ -28,7 +28,7 @@ def dense_solve(a: Any, b: Any) -> Any:
     if a.shape[-1] == 0:
         return x
     holds = _is_solved(*map(stop_gradient, (x, a, b)))
-    return calculus_of(a, b).insist(x, holds, SINGULAR)
+    return compiled_of(a, b).insist(x, holds, SINGULAR)
 
 
 def _is_solved(x: Any, a: Any, b: Any) -> Any:

@@ -10,9 +10,9 @@ from typing import Any
 
 import gradsmith.numpy as gnp
 
-from .calculus import calculus_of
 from .curvature import is_minimum
 from .newton import HALVINGS, Newton
+from .parts import compiled_of
 from .search import FINISH
 from .sizes import largest, norm, tolerance
 
@@ -26,7 +26,7 @@ class Descent:
         self.value, self.tol, self.max_steps = value, tol, max_steps
 
     def __call__(self, x0: Any, params: Any, equations: Any) -> Any:
-        calculus, tol = calculus_of(x0, params), tolerance(self.tol, x0)
+        compiled, tol = compiled_of(x0, params), tolerance(self.tol, x0)
 
         def going(state: Any) -> Any:
             _, _, moved, way, k = state
@@ -34,18 +34,18 @@ class Descent:
 
         def step(state: Any) -> Any:
             x, g, _, way, k = state
-            d = _direction(equations, x, g, norm(g) / first, params, calculus)
-            new = self._lower(x, d, g, params, calculus)
+            d = _direction(equations, x, g, norm(g) / first, params, compiled)
+            new = self._lower(x, d, g, params, compiled)
             g = equations.f(new, params)
             return [new, g, norm(new - x), gnp.maximum(way, norm(new)), k + 1]
 
         g, way = equations.f(x0, params), norm(x0)
         first = gnp.where(norm(g) > 0, norm(g), 1 + 0 * way)
         state = [x0, g, gnp.inf + 0 * way, way, 0 * way]
-        x, _, _, way, k = calculus.loop(going, step, state)
+        x, _, _, way, k = compiled.loop(going, step, state)
         # The value's rounding ends it long before the gradient's would.
         found = Newton(self.tol, FINISH).find(x, params, equations, way)
-        end = calculus.insist(
+        end = compiled.insist(
             found.x,
             found.holds,
             "no minimum was found: after {steps:.0f} steps the gradient's norm is "
@@ -60,7 +60,7 @@ class Descent:
         """x; an error if Newton's method, which asks for no value, has climbed."""
         value, low, high = (self.value(x, params) for x in (x, before, x0))
         rounding = tolerance(None, x) * (gnp.abs(low) + gnp.abs(high))
-        return calculus_of(x, params).insist(
+        return compiled_of(x, params).insist(
             x,
             ~(value > low + rounding),
             "no minimum was found: the search came as low as {low:.6g}, where the "
@@ -69,7 +69,7 @@ class Descent:
             low=low, value=value,
         )  # fmt: skip
 
-    def _lower(self, x: Any, d: Any, g: Any, params: Any, calculus: Any) -> Any:
+    def _lower(self, x: Any, d: Any, g: Any, params: Any, compiled: Any) -> Any:
         """x + d / 2^k, with the least k for which the value falls enough."""
         start, slope = self.value(x, params), gnp.sum(g * d)
 
@@ -81,14 +81,14 @@ class Descent:
             enough = value <= start + 1e-4 * part * slope
             return ~enough & (part > 2.0**-HALVINGS)
 
-        part, value = calculus.loop(
+        part, value = compiled.loop(
             too_high, lambda state: at(state[0] / 2), at(1 + 0 * slope)
         )
         return gnp.where(value <= start, x + part * d, x)
 
 
 def _direction(
-    equations: Any, x: Any, g: Any, rest: Any, params: Any, calculus: Any
+    equations: Any, x: Any, g: Any, rest: Any, params: Any, compiled: Any
 ) -> Any:
     """About -H⁻¹ g, as far as H is positive; closer when little of |g| is left."""
     at, unit = [x, *params], largest(g)
@@ -111,4 +111,4 @@ def _direction(
         return [d, new, new + (gnp.sum(new * new) / rr) * p, k + 1, bend]
 
     zero = 0 * rest
-    return unit * calculus.loop(going, step, [0 * b, b, b, zero, zero + 1])[0]
+    return unit * compiled.loop(going, step, [0 * b, b, b, zero, zero + 1])[0]

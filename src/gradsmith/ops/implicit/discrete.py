@@ -13,8 +13,8 @@ import gradsmith.numpy as gnp
 from ...operations.portable import stop_gradient
 from ...tools.checkpoint import checkpoint, checkpoint_scan
 from ...tools.checkpoint.schedule import repetitions
-from .calculus import calculus_of
 from .ode import Flow
+from .parts import compiled_of
 
 _AGAIN = 2  # how often a step is computed again, if nobody says
 
@@ -34,7 +34,7 @@ def stepped(
         return checkpoint_scan(steps, list(state), n, snapshots=stored)[0]
 
     # What a state carries along unchanged is stored once, and differentiated where
-    # captured arrays are not: in torch.func.
+    # captured arrays are not.
     return (checkpoint(run) if apart else run)(y, t0, t1 - t0, *params)
 
 
@@ -43,8 +43,8 @@ class _Steps:
 
     def __init__(self, y: Any, t0: Any, t1: Any, params: Any, flow: Flow) -> None:
         self.flow = flow
-        with calculus_of(y).quiet():
-            # JAX takes a NumPy array out of its tracer
+        with compiled_of(y).unrecorded():
+            # A NumPy array may come out of a tracer
             still = [
                 gnp.asarray(stop_gradient(x), like=x) for x in (y, t0, t1, *params)
             ]

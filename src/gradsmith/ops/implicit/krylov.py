@@ -17,7 +17,7 @@ STEPS = 20  # directions that GMRES keeps
 
 
 def conjugate_gradients(
-    push: Callable[[Any], Any], b: Any, tol: float, steps: int, calculus: Any
+    push: Callable[[Any], Any], b: Any, tol: float, steps: int, compiled: Any
 ) -> Any:
     """For symmetric positive definite matrices."""
     limit = tol**2 * _dot(b, b)
@@ -35,11 +35,11 @@ def conjugate_gradients(
         return [x + a * p, r, r + (new / rr) * p, new, k + 1]
 
     zero, rr = gnp.zeros_like(b), _dot(b, b)
-    return calculus.loop(going, step, [zero, b, b, rr, 0 * rr])[0]
+    return compiled.loop(going, step, [zero, b, b, rr, 0 * rr])[0]
 
 
 def gmres(
-    push: Callable[[Any], Any], b: Any, tol: float, steps: int, calculus: Any
+    push: Callable[[Any], Any], b: Any, tol: float, steps: int, compiled: Any
 ) -> Any:
     """For all others: the least residual over the last directions, again and again."""
     limit = tol**2 * _dot(b, b)
@@ -51,15 +51,15 @@ def gmres(
 
     def step(state: Any) -> Any:
         x, r, rr, k = state
-        x = x + _least_residual(push, r, gnp.sqrt(rr), m, calculus)
+        x = x + _least_residual(push, r, gnp.sqrt(rr), m, compiled)
         r = b - push(x)
         return [x, r, _dot(r, r), k + m]
 
     rr = _dot(b, b)
-    return calculus.loop(going, step, [gnp.zeros_like(b), b, rr, 0 * rr])[0]
+    return compiled.loop(going, step, [gnp.zeros_like(b), b, rr, 0 * rr])[0]
 
 
-def _least_residual(push: Any, r: Any, size: Any, m: int, calculus: Any) -> Any:
+def _least_residual(push: Any, r: Any, size: Any, m: int, compiled: Any) -> Any:
     """What of m directions brings r closest to zero: r - A V y with A V = Q H."""
     row = gnp.arange(m + 1, dtype=r.dtype, like=r)
     basis = gnp.where(row[:, None] == 0, (r / size)[None], 0 * r[None])
@@ -81,7 +81,7 @@ def _least_residual(push: Any, r: Any, size: Any, m: int, calculus: Any) -> Any:
         return [basis, images, k + 1]
 
     state = [basis, images, 0 * size]
-    basis, images, _ = calculus.loop(lambda state: state[2] < m, step, state)
+    basis, images, _ = compiled.loop(lambda state: state[2] < m, step, state)
     h = gnp.matmul(basis, gnp.swapaxes(images, 0, 1))  # (m + 1, m)
     unit = largest(gnp.reshape(h, (-1,)))
     h = h / unit

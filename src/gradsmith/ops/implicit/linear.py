@@ -16,7 +16,7 @@ from typing import Any
 from ...core.errors import UnsupportedOperationError
 from ...operations.define import operation
 from ...operations.portable import stop_gradient
-from .calculus import calculus_of
+from .parts import calculus_of, compiled_of
 from .smooth import chosen, filled, smooth
 from .solvers import Solver
 
@@ -48,7 +48,8 @@ class Map:
 
 def _transpose(push: Callable[..., Any]) -> Callable[..., Any]:
     def pull(w: Any, params: Any) -> Any:
-        _, back = calculus_of(w).vjp(lambda v: [push(v[0], params)], [0 * w])
+        f = lambda v: [push(v[0], params)]
+        _, back = calculus_of(w).vjp(f, [0 * w], nested=True)
         return back([w])[0]
 
     return pull
@@ -93,13 +94,13 @@ def _(dx: Any, x: Any, again: Any) -> Any:
 
 @operation
 def solve(b: Any, params: Any, matrix: Map) -> Any:
-    calculus = calculus_of(b, params)
+    compiled = compiled_of(b, params)
     push = lambda v: matrix.push(v, params)
-    with calculus.quiet():
-        x = stop_gradient(matrix.how(push, b, matrix.symmetric, calculus))
+    with compiled.unrecorded():
+        x = stop_gradient(matrix.how(push, b, matrix.symmetric, compiled))
     residual = push(x) - b
-    with calculus.quiet():
-        x = matrix.how.insist(x, stop_gradient(residual), b, push, calculus)
+    with compiled.unrecorded():
+        x = matrix.how.insist(x, stop_gradient(residual), b, push, compiled)
     return attached(x, residual, params, matrix)
 
 
@@ -109,7 +110,7 @@ def _(dx: Any, x: Any, b: Any, params: Any, matrix: Map) -> Any:
     if not params:
         return {"b": adjoint}
     f, some = smooth(lambda p: [matrix.push(x, p)], params)
-    _, back = calculus_of(dx).vjp(f, some)
+    _, back = calculus_of(dx).vjp(f, some, nested=True)
     return adjoint, filled(params, back([-adjoint]), None)
 
 
@@ -119,5 +120,5 @@ def _(d: Any, x: Any, b: Any, params: Any, matrix: Map) -> Any:
         return matrix.solve(d, params)
     db, dparams = d
     f, some = smooth(lambda p: [matrix.push(x, p)], params)
-    _, (off,) = calculus_of(x).jvp(f, some, chosen(params, dparams))
+    _, (off,) = calculus_of(x).jvp(f, some, chosen(params, dparams), nested=True)
     return matrix.solve(db - off, params)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import gradsmith.numpy as gnp
 
-from .calculus import calculus_of
+from .parts import compiled_of
 from .sizes import norm, precision, tolerance
 
 HALVINGS = 30
@@ -40,7 +40,7 @@ class Newton:
 
     def __call__(self, x0: Any, params: Any, equations: Any) -> Any:
         found = self.find(x0, params, equations, norm(x0))
-        return calculus_of(x0, params).insist(
+        return compiled_of(x0, params).insist(
             found.x,
             found.holds,
             "no root was found: after {steps:.0f} steps of Newton's method |f(x)| is "
@@ -52,7 +52,7 @@ class Newton:
 
     def find(self, x0: Any, params: Any, equations: Any, way: Any) -> Found:
         """The root next to x0; `way` is how large the unknowns have been."""
-        calculus, tol = calculus_of(x0, params), tolerance(self.tol, x0)
+        compiled, tol = compiled_of(x0, params), tolerance(self.tol, x0)
 
         def residual(x: Any) -> Any:
             return equations.f(x, params)
@@ -63,7 +63,7 @@ class Newton:
 
         def step(state: Any) -> Any:
             x, r, size, d, _, way, _, k = state
-            new, r_new, less, falls = _shortened(x, d, r, size, residual, calculus)
+            new, r_new, less, falls = _shortened(x, d, r, size, residual, compiled)
             x, r = gnp.where(falls, new, x), gnp.where(falls, r_new, r)
             size = gnp.where(falls, less, size)
             stuck = gnp.where(falls, 0 * k, 1 + 0 * k)
@@ -74,7 +74,7 @@ class Newton:
         size, d = norm(r), equations.step(r, x0, params)
         zero = 0 * size
         state = [x0, r, size, d, zero, gnp.maximum(way, norm(x0)), zero, zero]
-        state = calculus.loop(going, step, state)
+        state = compiled.loop(going, step, state)
         return _found(state, tol, lambda x: equations.jacobian.push(x, [x, *params]))
 
 
@@ -96,7 +96,7 @@ def _found(state: Any, tol: float, push: Any) -> Found:
     return Found(x, holds, k, size, norm(d) / gnp.where(norm(x) > 0, norm(x), 1))
 
 
-def _shortened(x: Any, d: Any, r: Any, size: Any, residual: Any, calculus: Any) -> Any:
+def _shortened(x: Any, d: Any, r: Any, size: Any, residual: Any, compiled: Any) -> Any:
     """x - d / 2^k, with the least k that makes the residual smaller; if one does."""
 
     def at(part: Any) -> Any:
@@ -109,5 +109,5 @@ def _shortened(x: Any, d: Any, r: Any, size: Any, residual: Any, calculus: Any) 
         return ~(new <= (1 - part / 4) * size) & (part > 2.0**-HALVINGS)
 
     first = at(1 + 0 * size)
-    new, r, less, _ = calculus.loop(too_large, lambda state: at(state[3] / 2), first)
+    new, r, less, _ = compiled.loop(too_large, lambda state: at(state[3] / 2), first)
     return new, r, less, less < size

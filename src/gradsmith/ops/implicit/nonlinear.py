@@ -13,8 +13,8 @@ from typing import Any
 
 from ...operations.define import operation
 from ...operations.portable import stop_gradient
-from .calculus import calculus_of
 from .linear import Map, attached
+from .parts import calculus_of, compiled_of
 from .smooth import chosen, filled, smooth
 from .solvers import SingularError, Solver
 
@@ -36,7 +36,7 @@ class Equations:
         """J⁻¹ r, as far as there is one: the search judges by its own residual."""
         b, push = r, lambda v: self._push(v, [x, *params])
         try:
-            return Solver()(push, b, self.jacobian.symmetric, calculus_of(x))
+            return Solver()(push, b, self.jacobian.symmetric, compiled_of(x))
         except SingularError as error:
             raise SingularError(
                 "no solution was found: where the search has come to, ∂f/∂x is "
@@ -46,13 +46,14 @@ class Equations:
     def _push(self, v: Any, at: Any) -> Any:
         """J v at (x, *params)."""
         x, *params = at
-        return calculus_of(x).jvp(lambda x: [self.f(x[0], params)], [x], [v])[1][0]
+        f = lambda x: [self.f(x[0], params)]
+        return calculus_of(x).jvp(f, [x], [v], nested=True)[1][0]
 
 
 @operation
 def solution(x0: Any, params: Any, equations: Equations) -> Any:
     """The x with equations.f(x, params) = 0 that the search finds from x0."""
-    with calculus_of(x0, params).quiet():
+    with compiled_of(x0, params).unrecorded():
         x = stop_gradient(equations.search(x0, params, equations))
     return attached(x, equations.f(x, params), [x, *params], equations.jacobian)
 
@@ -63,7 +64,7 @@ def _(dx: Any, x: Any, x0: Any, params: Any, equations: Equations) -> Any:
         return {"x0": None}
     adjoint = equations.jacobian.transposed.solve(dx, [x, *params])
     f, some = smooth(lambda p: [equations.f(x, p)], params)
-    _, back = calculus_of(x).vjp(f, some)
+    _, back = calculus_of(x).vjp(f, some, nested=True)
     return None, filled(params, back([-adjoint]), None)
 
 
@@ -73,7 +74,7 @@ def _(d: Any, x: Any, x0: Any, params: Any, equations: Equations) -> Any:
         return 0 * x
     _, dparams = d
     f, some = smooth(lambda p: [equations.f(x, p)], params)
-    _, (off,) = calculus_of(x).jvp(f, some, chosen(params, dparams))
+    _, (off,) = calculus_of(x).jvp(f, some, chosen(params, dparams), nested=True)
     return equations.jacobian.solve(-off, [x, *params])
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import gradsmith.numpy as gnp
 
 from ...operations.define import operation
-from .calculus import calculus_of
+from .parts import calculus_of
 from .smooth import chosen, filled, smooth
 from .vectors import Shape, is_float
 
@@ -44,7 +44,7 @@ def _(dy: Any, end: Any, y: Any, t0: Any, t1: Any, params: Any, flow: Flow) -> A
     def adjoint(t: Any, state: Any, params: Any) -> Any:
         y, a, *_ = shape.result(state)
         f = lambda yp: [flow.f(t, yp[0], yp[1:])]
-        slope, pull = calculus.vjp(*smooth(f, [y, *params]))
+        slope, pull = calculus.vjp(*smooth(f, [y, *params]), nested=True)
         return shape.vector([slope[0], *[-dx for dx in pull([a])]])
 
     back = Flow(adjoint, flow.solver)
@@ -68,7 +68,7 @@ def _(d: Any, end: Any, y: Any, t0: Any, t1: Any, params: Any, flow: Flow) -> An
         params, moves = arrays[:n], arrays[n:]
         y, v = both.arrays(state)
         f = lambda yp: [flow.f(t, yp[0], yp[1:])]
-        ys, dys = calculus.jvp(*smooth(f, [y, *params]), [v, *moves])
+        ys, dys = calculus.jvp(*smooth(f, [y, *params]), [v, *moves], nested=True)
         return both.vector([*ys, *dys])
 
     moves = chosen(params, rest[0]) if rest else []

@@ -12,7 +12,7 @@ from typing import Any
 import gradsmith.numpy as gnp
 
 from ...core.errors import GradsmithError
-from .calculus import calculus_of
+from .parts import compiled_of
 
 # The nodes, the weights of each stage, and those of order 5 less those of order 4.
 NODES = (0, 1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1)
@@ -37,9 +37,9 @@ class Adaptive:
         self.rtol, self.atol, self.max_steps = rtol, atol, max_steps
 
     def __call__(self, f: Any, y: Any, t0: Any, t1: Any) -> Any:
-        calculus, search = calculus_of(y), _Search(self, f, y, t0, t1)
-        found = calculus.loop(search.going, search.step, search.start)
-        return self._insist(found, calculus)
+        compiled, search = compiled_of(y), _Search(self, f, y, t0, t1)
+        found = compiled.loop(search.going, search.step, search.start)
+        return self._insist(found, compiled)
 
     def parts(self, f: Any, y: Any, t0: Any, t1: Any) -> list[tuple[float, float]]:
         """Where each step begins and how long it is, as parts of the interval."""
@@ -50,15 +50,15 @@ class Adaptive:
             state = search.step(state)
             if _known(state[2] > done):
                 made.append((float(done), float(part)))
-        self._insist(state, calculus_of(y))
+        self._insist(state, compiled_of(y))
         return made
 
     def step(self, f: Any, t: Any, y: Any, h: Any) -> Any:
         return y + h * _combined(STAGES[-1], _stages(f, t, y, f(t, y), h))
 
-    def _insist(self, state: Any, calculus: Any) -> Any:
+    def _insist(self, state: Any, compiled: Any) -> Any:
         y, _, done, _, k = state
-        return calculus.insist(
+        return compiled.insist(
             y,
             done >= 1,
             "odeint: after {steps:.0f} steps only {done:.3f} of an interval of t is "
@@ -156,7 +156,7 @@ class Steps:
             return [self.step(f, t0 + k * h, y, h), k + 1]
 
         state = [y, 0 * h]
-        return calculus_of(y).loop(lambda state: state[1] < self.n, step, state)[0]
+        return compiled_of(y).loop(lambda state: state[1] < self.n, step, state)[0]
 
     def parts(self, f: Any, y: Any, t0: Any, t1: Any) -> list[tuple[float, float]]:
         return [(k / self.n, 1 / self.n) for k in range(self.n)]

@@ -9,9 +9,9 @@ from typing import Any
 
 import gradsmith.numpy as gnp
 
-from .calculus import calculus_of
 from .curvature import is_minimum
 from .newton import Newton
+from .parts import compiled_of
 from .sizes import norm, precision
 
 FINISH = 20  # steps of Newton's method at most
@@ -27,7 +27,7 @@ class Iteration:
         self.tol, self.max_steps = tol, max_steps
 
     def __call__(self, x0: Any, params: Any, equations: Any) -> Any:
-        calculus, near = calculus_of(x0, params), precision(x0) ** 0.5
+        compiled, near = compiled_of(x0, params), precision(x0) ** 0.5
 
         def settled(state: Any) -> Any:
             _, off, way, _ = state
@@ -44,13 +44,13 @@ class Iteration:
 
         way = norm(x0)
         off = norm(equations.f(x0, params))
-        state = calculus.loop(going, step, [x0, off, way, 0 * way])
+        state = compiled.loop(going, step, [x0, off, way, 0 * way])
         x, off, way, k = state
         stays = settled(state) & (off < gnp.inf)
         found = Newton(self.tol, FINISH).find(
             gnp.where(stays, x, x0), params, equations, way
         )
-        return calculus.insist(
+        return compiled.insist(
             found.x,
             stays & found.holds,
             "no fixed point was found: after {steps:.0f} steps x still moves by "
@@ -73,7 +73,7 @@ class Given:
         way = gnp.maximum(norm(x0), norm(x))
         found = Newton(None, FINISH).find(x, params, equations, way)
         off = norm(found.x - x)
-        x = calculus_of(x0, params).insist(
+        x = compiled_of(x0, params).insist(
             found.x,
             found.holds & (off <= tol * way),
             "the solver given found no solution: the residual is {residual:.1e}, and "

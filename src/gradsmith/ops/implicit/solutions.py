@@ -9,10 +9,10 @@ import gradsmith.numpy as gnp
 
 from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError
-from .calculus import calculus_of
 from .descent import Descent
 from .newton import Newton
 from .nonlinear import Equations, found
+from .parts import calculus_of
 from .search import Given, Iteration
 from .vectors import Shape, on_vectors
 
@@ -87,7 +87,7 @@ def argmin(
     shape, start, f, arrays = on_vectors(f, x0, params, "x0", _number)
 
     def slope(x: Any, arrays: Any) -> Any:
-        (y,), pull = calculus_of(x).vjp(lambda x: [f(x[0], arrays)], [x])
+        (y,), pull = calculus_of(x).vjp(lambda x: [f(x[0], arrays)], [x], nested=True)
         return pull([gnp.ones_like(y)])[0]
 
     search = Given(solver, tol, f) if solver else Descent(f, tol, max_steps)

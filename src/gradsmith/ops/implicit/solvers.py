@@ -37,21 +37,21 @@ class Solver:
     ) -> None:
         self.solver, self.tol, self.max_steps = solver, tol, max_steps
 
-    def __call__(self, push: Any, b: Any, symmetric: bool, calculus: Any) -> Any:
+    def __call__(self, push: Any, b: Any, symmetric: bool, compiled: Any) -> Any:
         if self.solver is not None:
             return self.solver(push, b)
         if b.shape[0] <= SMALL:
-            return factorised(calculus.columns(push, b), b)
+            return factorised(compiled.columns(push, b), b)
         method = conjugate_gradients if symmetric else gmres
         unit = largest(b)  # the squares of what is left neither overflow nor vanish
         tol = self.tolerance(b)
-        return unit * method(push, b / unit, tol, self.max_steps, calculus)
+        return unit * method(push, b / unit, tol, self.max_steps, compiled)
 
     def tolerance(self, b: Any) -> float:
         """Three quarters of the digits, if nothing else is said."""
         return self.tol or precision(b) ** 0.75
 
-    def insist(self, x: Any, residual: Any, b: Any, push: Any, calculus: Any) -> Any:
+    def insist(self, x: Any, residual: Any, b: Any, push: Any, compiled: Any) -> Any:
         """x; an error if the residual is larger than rounding explains.
 
         Rounding leaves |A| |x| eps of it, much where the matrix is nearly singular; but
@@ -61,7 +61,7 @@ class Solver:
         rounding = _ROUNDING * precision(b) * _gain(push, b) * long
         allowed = 100 * self.tolerance(b) * size + gnp.minimum(rounding, 0.01 * size)
         ratio = off / gnp.where(size > 0, size, 1)
-        return calculus.insist(x, off <= allowed, UNSOLVED, residual=ratio)
+        return compiled.insist(x, off <= allowed, UNSOLVED, residual=ratio)
 
 
 def _gain(push: Any, b: Any) -> Any:

@@ -13,7 +13,7 @@ import gradsmith.numpy as gnp
 from ...core import trees
 from ...core.arrays import framework_of
 from ...core.errors import GradsmithError
-from .calculus import calculus_of
+from .parts import compiled_of
 
 
 class Shape:
@@ -121,5 +121,5 @@ def on_vectors(
         return returned(shape, fn(shape.arrays(v), *rebuild(arrays)))
 
     vector = shape.vector(x)
-    pure, arrays = calculus_of(x, arrays).converted(pure, vector, arrays)
+    pure, arrays = compiled_of(x, arrays).converted(pure, vector, arrays)
     return shape, vector, pure, arrays

@@ -13,17 +13,16 @@ from typing import Any
 import numpy as np
 
 from ... import numpy as portable
+from ...core.arrays import FRAMEWORKS
 from ...core.cotangent import Spec
 from ...core.errors import annotate
 from ...operations.examples import examples_of
 from ...operations.info import is_floating, signature_of
-from ..check.kits import kit_for
 from .balls import Balls
 from .references import VECTORS
 from .targets import Target
 
 SIZE = 10  # elements of a vector, unless an input says otherwise
-_AXES = {"torch": "dim"}  # what the others call axis
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,7 @@ def _takes_axis(target: Target) -> bool:
 
 def _is_elementwise(target: Target) -> bool:
     """Whether each element of the value comes from its own elements alone."""
-    kit, n = kit_for(target.framework), len(target.arguments)
+    n = len(target.arguments)
     x = np.linspace(0.3, 0.7, 5).astype(np.float32)
     other = x.copy()
     other[0] = 0.45
@@ -102,14 +101,16 @@ def _is_elementwise(target: Target) -> bool:
         f"raised by {target.name}, given {n} array{'s' * (n > 1)} of 5 numbers; if it "
         "takes others, show some: inputs=(gs.spec((3,)), 2)"
     ):
-        a, b = (_value(target, kit, [each] * n) for each in (x, other))
+        a, b = (_value(target, [each] * n) for each in (x, other))
     return a.shape == x.shape and np.array_equal(a[1:], b[1:], equal_nan=True)
 
 
-def _value(target: Target, kit: Any, xs: Sequence[Any]) -> Any:
+def _value(target: Target, xs: Sequence[Any]) -> Any:
+    framework = FRAMEWORKS[target.framework]
     with np.errstate(all="ignore"):
-        given = [kit.array(x, "float32") for x in xs]
-        return kit.numpy(kit.value(lambda xs: target.call(*xs), given))
+        given = [framework.arrays.array(x, "float32") for x in xs]
+        y = framework.calculus.value(lambda xs: target.call(*xs), given)
+        return framework.arrays.numpy(y)
 
 
 @dataclass(frozen=True)
@@ -157,7 +158,7 @@ def on_rows(target: Target, arguments: Sequence[Argument]) -> tuple[Any, Any, bo
         call, true = Fixed(call, fixed), Fixed(true, fixed)
     if not any(a.shape for a in arguments):
         return call, true, False
-    axis = (_AXES.get(target.framework, "axis"), -1)
+    axis = (FRAMEWORKS[target.framework].natives.axis, -1)
     own = target.reference is target.op
     if target.native and target.reference in VECTORS:
         return Fixed(target.call, fixed, (axis,)), target.reference, False

@@ -24,11 +24,11 @@ from multiprocessing import get_context
 from signal import SIG_IGN, SIGINT, signal
 from typing import Any
 
+from ...core.arrays import FRAMEWORKS, NUMPY
 from ...core.errors import GradsmithError
 
 TRIES = 3  # times that lost work is given out again
 _LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError")  # Dask's
-_THREADED = ("jax", "tensorflow", "torch")  # with threads, which no fork survives
 
 Result = tuple[Any, Any]  # an item, and what came of it
 
@@ -67,7 +67,8 @@ def cores() -> int:
 
 def _method(work: Any, notes: list[str]) -> str | None:
     """How processes are started; None if they would not know the work."""
-    threaded = any(name in sys.modules for name in _THREADED)
+    others = [row for name, row in FRAMEWORKS.items() if name != NUMPY]
+    threaded = any(row.is_imported for row in others)  # threads survive no fork
     if sys.platform == "linux" and not threaded:
         return "fork"  # they know all that is known here, lambdas too
     alone = "ran in this process alone: "

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import FRAMEWORKS
 from ...operations.info import is_floating
-from ..check.kits import kit_for
 from .arguments import Fixed
 from .causes import cause_of, gradient_steps, value_steps
 from .errors import LOST, UNDERFLOW, Errors
@@ -120,9 +120,9 @@ def _origin(target: Target, region: Region, args: list[Any], dtype: str) -> str 
 
     if region.kind not in ("nan", "overflow", "infinite"):
         return None
-    kit = kit_for(target.framework)
-    with kit.precision(dtype):
-        given = [kit.array(x, dtype) if is_floating(x) else x for x in args]
+    arrays = FRAMEWORKS[target.framework].arrays
+    with arrays.precision(dtype):
+        given = [arrays.array(x, dtype) if is_floating(x) else x for x in args]
         seen = find_nan(target.op, *given, framework=target.framework)
     if seen.where is None:
         return None

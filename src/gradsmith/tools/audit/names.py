@@ -1,7 +1,7 @@
 """Which true function a framework's function is, found by its name.
 
-Conventions differ: JAX's gelu is the approximate one unless told otherwise, and
-TensorFlow's leaky_relu has another slope. Options and attributes are heard.
+Conventions differ: gelu is the approximate one in some framework unless told otherwise,
+and leaky_relu has another slope. Options and attributes are heard.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import FRAMEWORKS
 from . import references as r
 
 _NUMPY = (
@@ -58,7 +59,8 @@ def reference_for(
     if set(options) - {"axis", "dim", *_OPTIONS.get(name, ())}:
         return None  # of an option that we don't know it is another function
     if name in _CONVENTIONS:
-        return _CONVENTIONS[name](framework, options)
+        usual = FRAMEWORKS[framework].natives.defaults.get(name, {})
+        return _CONVENTIONS[name]({**usual, **options})
     if name in _NUMPY.split():
         return getattr(np, name)
     if name in _SPECIAL.split():
@@ -66,22 +68,21 @@ def reference_for(
     return getattr(r, name) if name in _OURS.split() else None
 
 
-def _gelu(framework: str, options: dict[str, Any]) -> Any:
-    approximate = options.get("approximate", framework == "jax")
+def _gelu(options: dict[str, Any]) -> Any:
+    approximate = options.get("approximate")
     return r.gelu_tanh if approximate in (True, "tanh") else r.gelu
 
 
-def _leaky_relu(framework: str, options: dict[str, Any]) -> Any:
-    usual = 0.2 if framework == "tensorflow" else 0.01
-    slope = options.get("negative_slope", options.get("alpha", usual))
+def _leaky_relu(options: dict[str, Any]) -> Any:
+    slope = options.get("negative_slope", options.get("alpha", 0.01))
     return partial(r.leaky_relu, slope=slope)
 
 
-def _elu(framework: str, options: dict[str, Any]) -> Any:
+def _elu(options: dict[str, Any]) -> Any:
     return partial(r.elu, alpha=options.get("alpha", 1.0))
 
 
-def _softplus(framework: str, options: dict[str, Any]) -> Any:
+def _softplus(options: dict[str, Any]) -> Any:
     beta = options.get("beta", 1)
     return r.softplus if beta == 1 else partial(r.softplus_beta, beta=beta)
 

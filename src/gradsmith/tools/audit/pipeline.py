@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import title_of
+from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError
-from ..check.kits import kit_for
 from . import sampling
 from .arguments import Argument, arguments_of, constants, on_rows
 from .errors import Errors
@@ -111,8 +110,9 @@ def run_audit(
     gradients = dict(zip(target.arguments, slopes, strict=True))
     if target.surrogate:
         gradients = dict.fromkeys(gradients, NOTHING.accuracy())
+    framework = FRAMEWORKS[target.framework]
     return Audit(
-        target.name, title_of(target.framework), kit_for(target.framework).version,
+        target.name, framework.title, framework.arrays.version,
         options.form.name, options.domain, target.arguments, bool(options.exhaustive),
         n, value, max(gradients.values(), key=_badness), gradients,
         (*target.notes, *notes), options.seed, perf_counter() - started,

@@ -11,11 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import title_of
+from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError, annotate
 from ...core.transforms import vjp
-from .._inputs import module_for
-from ..check.kits import kit_for
 from .formats import Format
 from .truth import Truth
 
@@ -105,25 +103,26 @@ def _in_numpy(runner: Runner, xs: Sequence[Any], form: Format, dy: Any) -> Any:
 
 
 def _in_framework(runner: Runner, xs: Sequence[Any], form: Format, dy: Any) -> Any:
-    kit = kit_for(runner.framework)
-    vjp = _vjp(runner.framework, kit)
+    framework = FRAMEWORKS[runner.framework]
+    arrays, calculus = framework.arrays, framework.calculus
     n = len(xs[0])
-    if runner.framework == "jax":  # each new shape is compiled anew: 0.1 s an operation
+    if calculus.compiles:  # each new shape anew: 0.1 s an operation
         xs = [_padded(x, n) for x in xs]
         dy = dy if dy is None else _padded(dy, n)
 
     def back(x: Any, like: Any) -> Any:
         if x is None:
             return np.zeros(like.shape, form.dtype)
-        return kit.numpy(x).astype(form.dtype)
+        return arrays.numpy(x).astype(form.dtype)
 
-    with kit.precision(form.name), kit.alone(), np.errstate(all="ignore"):
-        ys, pull = vjp(
-            lambda xs: [runner.applied(*xs)], [_given(kit, x, form) for x in xs]
-        )
+    single = arrays.single_threaded()
+    with arrays.precision(form.name), single, np.errstate(all="ignore"):
+        given = [arrays.array(_plain(x), form.name) for x in xs]
+        # Compiled as a whole, operations may be fused, and more precise.
+        ys, pull = calculus.vjp(lambda xs: [runner.applied(*xs)], given, eager=True)
         y = back(ys[0], ys[0])
         dy = np.ones(y.shape, np.float32) if dy is None else _plain(dy)
-        dxs = pull([kit.array(dy, kit.dtype_name(ys[0]))])
+        dxs = pull([arrays.array(dy, arrays.dtype_name(ys[0]))])
         return y[:n], [back(dx, x)[:n] for dx, x in zip(dxs, xs, strict=True)]
 
 
@@ -136,16 +135,6 @@ def _padded(x: Any, n: int) -> Any:
     return np.concatenate([x, np.repeat(x[-1:], size - n, axis=0)])
 
 
-def _vjp(framework: str, kit: Any) -> Any:
-    if framework != "jax":
-        return kit.vjp
-    return module_for(__package__ or "", "jax").vjp
-
-
-def _given(kit: Any, x: Any, form: Format) -> Any:
-    return kit.array(_plain(x), form.name)
-
-
 def _plain(x: Any) -> Any:
     """Numbers of a dtype that every framework reads."""
     return x if x.dtype.kind == "f" else x.astype(np.float32)
@@ -155,10 +144,10 @@ def flushes(framework: str, dtype: str) -> bool:
     """Whether a framework flushes subnormal numbers to 0."""
     if framework == "numpy":
         return False
-    kit = kit_for(framework)
+    arrays = FRAMEWORKS[framework].arrays
     tiny = np.float32(2.0**-130) if dtype != "float64" else 2.0**-1040
-    with kit.precision(dtype):
+    with arrays.precision(dtype):
         if dtype == "float16":
             tiny = np.float16(2.0**-20)
-        x = kit.array(np.asarray([tiny]), dtype)
-        return bool(kit.numpy(x * 0.5)[0] == 0)
+        x = arrays.array(np.asarray([tiny]), dtype)
+        return bool(arrays.numpy(x * 0.5)[0] == 0)

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from contextlib import ExitStack, nullcontext
 from numbers import Integral
 from typing import Any
 
-from ...core.arrays import FRAMEWORKS, title_of
+from ...core.arrays import FRAMEWORKS, NUMPY
 from ...core.errors import GradsmithError, annotate
 from ...operations.info import of_operation
 from .._inputs import framework_for, info_of, prepared
 from .inputs import Given, given
-from .kits import kit_for
 from .making import as_array, problem_of
 from .merge import merged
 from .model import Finding, Look, Report, Verdict
@@ -81,22 +79,22 @@ def _check_one(
     start = time.perf_counter()
     inputs = given.args, given.kwargs
     name = framework_for(op, inputs, framework, caller="check()")
-    kit = kit_for(name)
+    chosen = FRAMEWORKS[name]
     info = info_of(op, name)
     inputs = given.args, {**(info.captured or {}), **given.kwargs}
     args, kwargs = prepared(inputs, as_array, caller=f"check({info.name})")
-    problem = problem_of(info, kit, name, args, kwargs, bounds=given.bounds)
+    problem = problem_of(info, chosen, args, kwargs, bounds=given.bounds)
     session = Session(problem, seed)
     with ExitStack() as stack:
         if given.name:
             stack.enter_context(annotate(f"checked on {given.name}"))
-        if name == "numpy" and of_operation(op) is None:
+        if name == NUMPY and of_operation(op) is None:
             stack.enter_context(_in_numpy())
         run(session, thorough=thorough)
     return Report(
         info.name,
-        title_of(name),
-        kit.version,
+        chosen.title,
+        chosen.arrays.version,
         session.verdict,
         tuple(session.findings),
         tuple(session.looks),
@@ -109,13 +107,14 @@ def _check_one(
 
 def _in_numpy() -> Any:
     """A function does not say whose arrays it wants."""
-    loaded = [each for each in FRAMEWORKS if each != "numpy" and each in sys.modules]
+    others = [name for name in FRAMEWORKS if name != NUMPY]
+    loaded = [name for name in others if FRAMEWORKS[name].is_imported]
     if not loaded:
         return nullcontext()
-    others = " or ".join(f"framework={each!r}" for each in loaded)
+    said = " or ".join(f"framework={each!r}" for each in loaded)
     return annotate(
         "it was given NumPy's arrays, so that it ran in NumPy; if it is for another "
-        f"framework, give arrays of that, or say {others}"
+        f"framework, give arrays of that, or say {said}"
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.arrays import FRAMEWORKS, described
+from ...core.arrays import described
 from ...core.cotangent import Spec
 from .problem import Problem
 
@@ -21,7 +21,7 @@ class Answer:
 
 def answers(problem: Problem, xs: list[Any], returned: Any) -> list[Answer]:
     """The gradients of the arrays `xs`, each with its argument."""
-    natives = FRAMEWORKS[problem.framework].natives
+    natives = problem.framework.natives
     args, kwargs = problem.inputs
     moved = dict(zip(problem.moved, xs, strict=True))
     found = []

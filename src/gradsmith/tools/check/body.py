@@ -22,7 +22,7 @@ class Body:
     """
 
     call: Callable[..., Any]
-    kit: Any
+    arrays: Any  # the part of the framework
     inputs: Any
     typed: Sequence[tuple[str, str]]
     held: frozenset[str]
@@ -36,11 +36,11 @@ class Body:
             name, dtype = next(names) if is_floating(x) else ("", str(x.dtype))
             if name and name not in self.held:
                 return next(moved)
-            return self.kit.array(x, dtype)
+            return self.arrays.array(x, dtype)
 
         args, kwargs = trees.map(leaf, self.inputs)
         ys = floating(self.call(*args, **kwargs))
-        if self.kit.numbers:
+        if self.arrays.numbers_differentiable:
             return ys
         return [y for y in ys if is_array(y)]
 

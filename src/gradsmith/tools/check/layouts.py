@@ -1,7 +1,7 @@
 """Does it matter how the arrays lie in memory? It may not.
 
-PyTorch and NumPy have transposed, sliced and repeated arrays without copying; a kernel
-or a `view` that takes the elements as they lie reads the wrong ones.
+Where arrays can be transposed, sliced and repeated without copying, a kernel or a
+`view` that takes the elements as they lie reads the wrong ones.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ ROUNDINGS = 256.0  # sums are taken in another order
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Arguments and upstream gradients in other layouts, same values."""
-    kit = problem.kit
+    layouts = problem.arrays.LAYOUTS
     unsteady = session.has_found("purity", "determinism")
-    if unsteady or not hasattr(kit, "LAYOUTS"):
+    if unsteady or not layouts:
         return
     probe = _Probe(session, problem, scenario)
     if probe.g.size == 0:
         return
-    for words, laid_out in kit.LAYOUTS.items():
+    for words, laid_out in layouts.items():
         # Layouts of the arguments first; then of the upstream gradient alone
         probe.compare(f"{words} arguments", laid_out, None)
         probe.compare(f"{words} upstream gradients", None, laid_out)
-    probe.compare_repeated(kit.repeated)
+    probe.compare_repeated(problem.arrays.repeated)
     if probe.clean:
         session.looked("layout", scenario, Verdict.RIGHT)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core import trees
 from ...core.arrays import is_array
+from ...frameworks._protocol import Framework
 from ...operations.info import OperationInfo, is_floating, positional
 from .bounds import Bounds
 from .problem import Problem
@@ -16,8 +17,7 @@ from .problem import Problem
 
 def problem_of(
     info: OperationInfo,
-    kit: Any,
-    framework: str,
+    framework: Framework,
     args: Any,
     kwargs: Any,
     bounds: tuple[Bounds, ...] = (),
@@ -28,16 +28,15 @@ def problem_of(
     def leaf(x: Any) -> Any:
         if not _holds_numbers(x):
             return x
-        return np.array(x) if isinstance(x, np.ndarray) else kit.numpy(x)
+        return np.array(x) if isinstance(x, np.ndarray) else framework.arrays.numpy(x)
 
     return Problem(
         info,
-        kit,
         framework,
         info.call,
         trees.map(leaf, (tuple(args), dict(kwargs))),
         tuple(name for name, _ in named),
-        tuple(_dtype_name(x, kit) for _, x in named),
+        tuple(_dtype_name(x, framework) for _, x in named),
         bounds=bounds,
     )
 
@@ -48,12 +47,14 @@ def _named(info: OperationInfo, args: Any, kwargs: Any) -> list[tuple[str, Any]]
     return [leaf for name, x in pairs for leaf in trees.leaves_with_names(x, name)]
 
 
-def _dtype_name(x: Any, kit: Any) -> str:
-    return str(x.dtype) if isinstance(x, np.ndarray) else kit.dtype_name(x)
+def _dtype_name(x: Any, framework: Framework) -> str:
+    if isinstance(x, np.ndarray):
+        return str(x.dtype)
+    return framework.arrays.dtype_name(x)
 
 
 def _holds_numbers(x: Any) -> bool:
-    """Not so an array of strings, or one of JAX's random keys."""
+    """Not so an array of strings, or of random keys."""
     return is_array(x) and bool(re.search("bool|int|float|complex", str(x.dtype)))
 
 

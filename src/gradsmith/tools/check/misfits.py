@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...core.arrays import FRAMEWORKS
 from ...operations.contract.leaves import MisfitError, checked
 from .answers import Answer
 from .first import Ground
@@ -41,12 +40,9 @@ def _is_missing_sum(answer: Answer) -> bool:
 def _missing_sum(problem: Problem, answer: Answer, scenario: str) -> Finding:
     name, got = answer.name, tuple(answer.gradient.shape)
     hidden = ""
-    framework = FRAMEWORKS[problem.framework]
-    if framework.natives.sums_gradients:
-        hidden = (
-            f"\n{framework.title} sums it for you, which hides that the formula is "
-        )
-        hidden += "wrong"
+    if problem.framework.natives.sums_gradients:
+        who = problem.framework.title
+        hidden = f"\n{who} sums it for you, which hides that the formula is wrong"
     return Finding(
         "shape",
         f"the gradient was not summed over the axes along which {name} was broadcast: "

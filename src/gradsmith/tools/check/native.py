@@ -29,10 +29,10 @@ class Native:
 
     def upstream(self, dys: Sequence[np.ndarray]) -> list[Any]:
         """Upstream gradients as the framework's, in the dtypes of the outputs."""
-        kit = self.problem.kit
+        arrays = self.problem.arrays
         with context(self.problem):
             return [
-                kit.array(dy, kit.dtype_name(y))
+                arrays.array(dy, arrays.dtype_name(y))
                 for dy, y in zip(dys, self.ys, strict=True)
             ]
 
@@ -43,13 +43,13 @@ class Native:
     def numpy(self, arrays: Sequence[Any]) -> Arrays:
         """Copies, in the precision that they have."""
         with context(self.problem):
-            return [self.problem.kit.numpy(x) for x in arrays]
+            return [self.problem.arrays.numpy(x) for x in arrays]
 
     def vector(self, gradients: Sequence[Any]) -> np.ndarray:
         """All gradients one after the other; None is zero."""
         with context(self.problem):
-            kit = self.problem.kit
-            copies = [None if g is None else wide(kit.numpy(g)) for g in gradients]
+            numpy = self.problem.arrays.numpy
+            copies = [None if g is None else wide(numpy(g)) for g in gradients]
         return self.arguments.vector(copies)
 
     @property
@@ -63,7 +63,7 @@ class Native:
 def evaluated(problem: Problem, xs: list[Any]) -> Native:
     """Run the operation on arrays of the framework, recording it."""
     with context(problem):
-        ys, pull = problem.kit.vjp(problem.native, xs)
+        ys, pull = problem.calculus.vjp(problem.native, xs)
     return Native(problem, xs, list(ys), pull)
 
 
@@ -76,7 +76,7 @@ def given(problem: Problem, xs: Sequence[np.ndarray] | None = None) -> list[Any]
 def context(problem: Problem) -> AbstractContextManager[Any]:
     """The context in which arrays of the problem's dtypes exist."""
     wide = any(name in ("float64", "complex128") for name in problem.dtypes)
-    return problem.kit.precision("float64" if wide else "float32")
+    return problem.arrays.precision("float64" if wide else "float32")
 
 
 def signed(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -31,12 +31,12 @@ class Runs:
         self, xs: Arrays, dtype: str, us: Arrays | None = None
     ) -> tuple[Arrays, np.ndarray]:
         """The outputs and the gradient."""
-        problem, kit = self.exact.in_dtype(dtype), self.exact.kit
+        problem, numpy = self.exact.in_dtype(dtype), self.exact.arrays.numpy
         with context(problem):
             us = self.us if us is None else us
             ys, dxs = _both(problem, problem.given(xs), us)
-            found = [None if dx is None else wide(kit.numpy(dx)) for dx in dxs]
-            return [wide(kit.numpy(y)) for y in ys], self.arguments.vector(found)
+            found = [None if dx is None else wide(numpy(dx)) for dx in dxs]
+            return [wide(numpy(y)) for y in ys], self.arguments.vector(found)
 
     @property
     def is_of_first_degree(self) -> bool:
@@ -57,10 +57,10 @@ class Runs:
 
 
 def _both(problem: Problem, xs: list[Any], us: Arrays) -> Any:
-    kit = problem.kit
-    ys, pull = kit.vjp(problem.native, xs)
+    arrays = problem.arrays
+    ys, pull = problem.calculus.vjp(problem.native, xs)
     pairs = zip(us, ys, strict=True)
-    return ys, pull([kit.array(u, kit.dtype_name(y)) for u, y in pairs])
+    return ys, pull([arrays.array(u, arrays.dtype_name(y)) for u, y in pairs])
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...core.arrays import NUMPY
 from .flat import EPS
 from .linear import Arrays
 from .model import Finding, Verdict
@@ -36,7 +37,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     runs = Runs(exact, random)
     _look_at_digits(session, runs, scenario)
     for dtype in DTYPES:
-        if dtype == "bfloat16" and problem.framework == "numpy":
+        if dtype == "bfloat16" and problem.framework.name == NUMPY:
             continue  # NumPy has none
         try:
             finding = _at(runs, exact.xs, dtype, scenario)

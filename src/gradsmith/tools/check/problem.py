@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
+from ...frameworks._protocol import Framework
 from ...operations.info import OperationInfo, is_floating
 from .body import Body
 from .bounds import Bounds, within
@@ -27,8 +28,7 @@ class Problem:
     """An operation, with all that doesn't change while it is checked."""
 
     info: OperationInfo
-    kit: Any
-    framework: str
+    framework: Framework
     call: Callable[..., Any]  # the operation, or an altered copy of it
     inputs: Any  # (args, kwargs), with all arrays as NumPy's
     names: tuple[str, ...]  # of the arrays of floating numbers
@@ -38,40 +38,47 @@ class Problem:
     bounds: tuple[Bounds, ...] = ()  # of all of these arrays, if any has some
     fixed: bool = False  # it takes these dtypes only
 
+    @property
+    def arrays(self) -> Any:
+        """The framework's part of that name."""
+        return self.framework.arrays
+
+    @property
+    def calculus(self) -> Any:
+        return self.framework.calculus
+
     # --- running it
 
     def value(self, xs: Sequence[np.ndarray]) -> Arrays:
         """The outputs."""
         with self._precision():
-            ys = self.kit.value(self.native, self.given(xs))
-            return [wide(self.kit.numpy(y)) for y in ys]
+            ys = self.calculus.value(self.native, self.given(xs))
+            return [wide(self.arrays.numpy(y)) for y in ys]
 
     def is_inside(self) -> bool:
         """Whether no index is out of bounds, as far as the framework can tell."""
-        if not hasattr(self.kit, "inside"):
-            return True
         with self._precision():
-            return self.kit.inside(self.native, self.given(self.xs))
+            return self.calculus.in_bounds(self.native, self.given(self.xs))
 
     def computed(self) -> tuple[Arrays, str]:
         """The outputs, and the lowest precision among them."""
         with self._precision():
-            ys = self.kit.value(self.native, self.given(self.xs))
-            names = {_REAL.get(name, name) for name in map(self.kit.dtype_name, ys)}
-            values = [wide(self.kit.numpy(y)) for y in ys]
+            ys = self.calculus.value(self.native, self.given(self.xs))
+            names = {_REAL.get(name, name) for name in map(self.arrays.dtype_name, ys)}
+            values = [wide(self.arrays.numpy(y)) for y in ys]
         lower = [name for name in ("bfloat16", "float16", "float32") if name in names]
         return values, lower[0] if lower else "float64"
 
     def linear(self, xs: Sequence[np.ndarray]) -> Linear:
         """The outputs and the gradients by the rule."""
         with self._precision():
-            ys, pull = self.kit.vjp(self.native, self.given(xs))
-            dtypes = [self.kit.dtype_name(y) for y in ys]
-            values = [wide(self.kit.numpy(y)) for y in ys]
+            ys, pull = self.calculus.vjp(self.native, self.given(xs))
+            dtypes = [self.arrays.dtype_name(y) for y in ys]
+            values = [wide(self.arrays.numpy(y)) for y in ys]
 
         def pull_numpy(dys: Sequence[np.ndarray]) -> Gradients:
             with self._precision():
-                given = map(self.kit.array, dys, dtypes)
+                given = map(self.arrays.array, dys, dtypes)
                 return [self._back(dx) for dx in pull(list(given))]
 
         return Linear(values, pull_numpy)
@@ -79,8 +86,8 @@ class Problem:
     def push(self, xs: Sequence[np.ndarray], dxs: Sequence[np.ndarray]) -> Arrays:
         """The tangents of the outputs, by forward mode."""
         with self._precision():
-            dys = self.kit.jvp(self.native, self.given(xs), self.given(dxs))
-            return [wide(self.kit.numpy(dy)) for dy in dys]
+            _, dys = self.calculus.jvp(self.native, self.given(xs), self.given(dxs))
+            return [wide(self.arrays.numpy(dy)) for dy in dys]
 
     def curve(
         self,
@@ -91,28 +98,29 @@ class Problem:
         """The gradient of <pull(dys), vs>, by differentiating the rule."""
         with self._precision():
             given = self.given(xs)
-            like = self.kit.value(self.native, given)
-            dtypes = [self.kit.dtype_name(y) for y in like]
-            upstream = list(map(self.kit.array, dys, dtypes))
-            found = self.kit.hvp(self.native, given, upstream, self.given(vs))
-            return [self._back(dx) for dx in found]
+            like = self.calculus.value(self.native, given)
+            dtypes = [self.arrays.dtype_name(y) for y in like]
+            upstream = list(map(self.arrays.array, dys, dtypes))
+            second = self.calculus.second
+            by_xs, _ = second(self.native, given, upstream, self.given(vs))
+            return [self._back(dx) for dx in by_xs]
 
     @cached_property
     def native(self) -> Body:
         """The operation on the framework's own arrays."""
-        return Body(self.call, self.kit, self.inputs, self._typed, self.held)
+        return Body(self.call, self.arrays, self.inputs, self._typed, self.held)
 
     def given(self, xs: Sequence[np.ndarray]) -> list[Any]:
         """Arrays of the framework, in the dtypes of the arguments."""
         dtypes = [dtype for name, dtype in self._typed if name not in self.held]
-        return list(map(self.kit.array, xs, dtypes))
+        return list(map(self.arrays.array, xs, dtypes))
 
     def _back(self, dx: Any) -> np.ndarray | None:
-        return None if dx is None else wide(self.kit.numpy(dx))
+        return None if dx is None else wide(self.arrays.numpy(dx))
 
     def _precision(self) -> Any:
         widest = max(self.dtypes, key=lambda name: np.isin(name, _WIDE).item())
-        return self.kit.precision(widest)
+        return self.arrays.precision(widest)
 
     # --- another problem like this one
 

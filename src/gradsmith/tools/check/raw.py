@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradientContractError
 from ...frameworks._natives import StructureError
 from ...operations.info import of_operation
@@ -30,7 +29,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Each gradient against its argument, in the dtypes given and in the other one."""
     if problem.info.altered is None:
         return
-    FRAMEWORKS[problem.framework].part("call")  # it describes the arrays
+    problem.framework.part("call")  # it describes the arrays
     for each in _in_two_dtypes(problem):
         found = _findings(session, each, scenario)
         for finding in found:
@@ -73,11 +72,10 @@ def _run(problem: Problem, xs: list[Any], seen: list[Any]) -> Exception | None:
             point = evaluated(recorded, xs)
             return point.pull(point.upstream([np.ones(s) for s in point.shapes()]))
 
-        if hasattr(problem.kit, "abstract"):
-            with suppress(Exception), context(problem):
-                problem.kit.abstract(pulled, xs)
+        with suppress(Exception), context(problem):
+            if problem.calculus.abstract(pulled, xs):
                 return None
-            seen.clear()
+        seen.clear()
         try:
             pulled(xs)
         except Exception as error:

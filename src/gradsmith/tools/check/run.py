@@ -42,7 +42,7 @@ def run(session: Session, *, thorough: bool) -> None:
 def _threads(problem: Problem) -> AbstractContextManager[None]:
     """Small arrays are not worth the threads of a framework."""
     small = sum(x.size for x in problem.xs) < MANY
-    return problem.kit.alone() if small else nullcontext()
+    return problem.arrays.single_threaded() if small else nullcontext()
 
 
 def _look(session: Session, given: Problem, progress: Progress, thorough: bool) -> None:

@@ -13,23 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import FRAMEWORKS, title_of
+from ...core.arrays import FRAMEWORKS
 from ...core.progress import silenced
+from ...frameworks._protocol import Framework
 from ...operations.info import of_operation
 from .._inputs import info_of
 from ..survival import Verdict as Survived
 from ..survival import survives
 from .flat import flat
-from .kits import kit_for
 from .model import Finding, Verdict
-from .modes import modes_of
 from .native import context, jittered, reason, signed
 from .problem import Problem
 from .session import Session
 
 ROUNDINGS = 1024.0  # compilers rearrange, and each framework has functions of its own
 BATCH = 3
-_MODULES = {"tensorflow": "tensorflow", "jax": "jax", "torch": "torch"}
 
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
@@ -38,13 +36,12 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     if not plain.g.size:
         return
     with silenced():
-        modes = modes_of(problem.framework)
-        if modes is not None:
-            _look_at_compiled(plain, modes)
-            _look_at_mapped(plain, modes)
+        if problem.framework.has("compiled"):
+            _look_at_compiled(plain)
+            _look_at_mapped(plain)
         if of_operation(problem.info.call) is not None:
-            for name in FRAMEWORKS:
-                _look_at_other(plain, name)
+            for framework in FRAMEWORKS.values():
+                _look_at_other(plain, framework)
         _look_at_survival(session, problem, scenario)
 
 
@@ -62,13 +59,18 @@ class Plain:
     def vector(self, gradients: Sequence[np.ndarray | None]) -> np.ndarray:
         return self.flat.arguments.vector(gradients)
 
-    def natives(self, modes: Any = None) -> tuple[list[Any], list[Any]]:
+    def natives(self) -> tuple[list[Any], list[Any]]:
         """Arguments and upstream gradients as the framework's arrays."""
-        problem, kit = self.problem, self.problem.kit
+        problem, arrays = self.problem, self.problem.arrays
         xs = problem.given(problem.xs)
-        ys = kit.value(problem.native, xs)
+        ys = problem.calculus.value(problem.native, xs)
         pairs = zip(self.dys, ys, strict=True)
-        return xs, [kit.array(dy, kit.dtype_name(y)) for dy, y in pairs]
+        return xs, [arrays.array(dy, arrays.dtype_name(y)) for dy, y in pairs]
+
+    def back(self, gradients: Sequence[Any]) -> np.ndarray:
+        """The framework's gradients as a vector."""
+        numpy = self.problem.arrays.numpy
+        return self.vector([None if g is None else numpy(g) for g in gradients])
 
     def compare(self, what: str, where: str, run: Callable[[], np.ndarray]) -> None:
         """What a mode gives against the eager gradient."""
@@ -102,62 +104,65 @@ class Plain:
         return error / size, ROUNDINGS * max(eps, noise / size)
 
 
-def _look_at_compiled(plain: Plain, modes: Any) -> None:
+def _look_at_compiled(plain: Plain) -> None:
     """With the backward outside of what is compiled, and inside."""
-    problem, kit, name = plain.problem, plain.problem.kit, modes.NAMES["compiled"]
+    problem, compiled = plain.problem, plain.problem.framework.compiled
+    if not compiled.JIT:
+        return
 
     def outside() -> np.ndarray:
         xs, dys = plain.natives()
-        found = kit.vjp(modes.compiled(problem.native), xs)[1](dys)
-        return plain.vector([None if g is None else kit.numpy(g) for g in found])
+        vjp = problem.calculus.vjp
+        return plain.back(vjp(compiled.jit(problem.native), xs)[1](dys))
 
     def inside() -> np.ndarray:
-        xs, dys = plain.natives()
-        run = modes.compiled(lambda xs, dys: modes.gradient(problem.native, xs, dys))
-        return plain.vector([kit.numpy(g) for g in run(xs, dys)])
+        return plain.back(compiled.jit(_gradient(problem))(*plain.natives()))
 
-    plain.compare("compiled", name, outside)
-    plain.compare("compiled", f"{name} with the backward inside", inside)
+    plain.compare("compiled", compiled.JIT, outside)
+    plain.compare("compiled", f"{compiled.JIT} with the backward inside", inside)
 
 
-def _look_at_mapped(plain: Plain, modes: Any) -> None:
+def _look_at_mapped(plain: Plain) -> None:
     """Over a batch whose first element is the plain case, and the others are near."""
-    problem, kit = plain.problem, plain.problem.kit
+    problem, compiled = plain.problem, plain.problem.framework.compiled
+    if not compiled.VMAP:
+        return
 
     def first_of_batch() -> np.ndarray:
         xs, dys = plain.natives()
-        batch = [modes.stack([x, x * 0.75, x * 1.125][:BATCH]) for x in xs]
-        upstream = [modes.stack([dy] * BATCH) for dy in dys]
-        one = lambda xs, dys: modes.gradient(problem.native, list(xs), list(dys))
-        found = modes.mapped(one, batch, upstream)
-        return plain.vector([kit.numpy(g)[0] for g in found])
+        stack = problem.arrays.stack
+        batch = [stack([x, x * 0.75, x * 1.125][:BATCH]) for x in xs]
+        upstream = [stack([dy] * BATCH) for dy in dys]
+        found = compiled.vmap(_gradient(problem), batch, upstream)
+        return plain.vector([problem.arrays.numpy(g)[0] for g in found])
 
-    plain.compare("vectorized", modes.NAMES["mapped"], first_of_batch)
+    plain.compare("vectorized", compiled.VMAP, first_of_batch)
 
 
-def _look_at_other(plain: Plain, name: str) -> None:
+def _gradient(problem: Problem) -> Callable[[Any, Any], list[Any]]:
+    """The gradients by xs and dys, as part of what is compiled or vectorized."""
+    vjp, native = problem.calculus.vjp, problem.native
+    return lambda xs, dys: vjp(native, list(xs), nested=True)[1](list(dys))
+
+
+def _look_at_other(plain: Plain, framework: Framework) -> None:
     """The same definition in another framework that is installed."""
     problem = plain.problem
-    module = _MODULES.get(name)
-    if name == problem.framework or (module and find_spec(module) is None):
+    if framework is problem.framework or find_spec(framework.module) is None:
         return
-    other = replace(
-        problem,
-        framework=name,
-        kit=kit_for(name),
-        info=info_of(problem.info.call, name),
-    )
+    info = info_of(problem.info.call, framework.name)
+    other = replace(problem, framework=framework, info=info)
 
     def run() -> np.ndarray:
         return plain.vector(other.linear(other.xs).pull(plain.dys))
 
-    plain.compare("frameworks", title_of(name), run)
+    plain.compare("frameworks", framework.title, run)
 
 
 def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None:
     """Transformations that drop the rule in silence, or give something else."""
     args, kwargs = problem.inputs
-    found = survives(problem.call, *args, framework=problem.framework, **kwargs)
+    found = survives(problem.call, *args, framework=problem.framework.name, **kwargs)
     bad = [o for o in found.outcomes if not o.ok]
     refused = [o for o in found.outcomes if o.verdict is Survived.REFUSED]
     if refused:
@@ -171,8 +176,7 @@ def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None
         # The rule itself may well be right: it is the framework that drops it.
         names = ", ".join(o.transformation for o in bad)
         session.note(
-            f"{title_of(problem.framework)} drops the rule in silence under {names}; "
-            "an "
+            f"{problem.framework.title} drops the rule in silence under {names}; an "
             "operation of gs.custom_gradient or gs.operation keeps it"
         )
         return

@@ -26,18 +26,20 @@ class Rule:
 
     @classmethod
     def at(cls, f: Flat, random: np.random.Generator) -> Rule:
-        problem, kit, fn = f.problem, f.problem.kit, f.problem.native
+        problem, arrays, calculus = f.problem, f.problem.arrays, f.problem.calculus
+        fn = problem.native
         with context(problem):
-            ys = kit.value(fn, problem.given(f.arguments.arrays(f.x)))
-            us = [upstream_like(random, kit.numpy(y)) for y in ys]
-            dys = [kit.array(u, kit.dtype_name(y)) for u, y in zip(us, ys, strict=True)]
+            ys = calculus.value(fn, problem.given(f.arguments.arrays(f.x)))
+            us = [upstream_like(random, arrays.numpy(y)) for y in ys]
+            pairs = zip(us, ys, strict=True)
+            dys = [arrays.array(u, arrays.dtype_name(y)) for u, y in pairs]
         return cls(
             f,
             f.arguments,
             f.x,
             us,
-            lambda xs: kit.vjp(fn, xs)[1](dys),
-            lambda xs, vs: kit.twice(fn, xs, dys, vs),
+            lambda xs: calculus.vjp(fn, xs)[1](dys),
+            lambda xs, vs: calculus.second(fn, xs, dys, vs),
         )
 
     def value(self, x: np.ndarray) -> np.ndarray:
@@ -57,7 +59,7 @@ class Rule:
         return self.inner.problem.given(self.arguments.arrays(x))
 
     def _back(self, gradients: list[Any]) -> list:
-        numpy = self.inner.problem.kit.numpy
+        numpy = self.inner.problem.arrays.numpy
         return [None if g is None else numpy(g) for g in gradients]
 
     @property

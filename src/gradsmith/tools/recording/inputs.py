@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
+from ...core.arrays import FRAMEWORKS
 from ...operations.info import is_floating
-from ..check.kits import kit_for
 from .recorder import Recorded
 from .seen import Case, Seen
 
@@ -66,13 +66,13 @@ def _value(seen: Seen, random: np.random.Generator, draw: Any) -> Any:
 
 
 def _is_finite(op: Any, inputs: Any, entry: Recorded) -> bool:
-    kit = kit_for(entry.framework)
+    arrays = FRAMEWORKS[entry.framework].arrays
 
     def array(x: Any) -> Any:
-        return kit.array(x, str(x.dtype)) if isinstance(x, np.ndarray) else x
+        return arrays.array(x, str(x.dtype)) if isinstance(x, np.ndarray) else x
 
     call = getattr(op, "apply", op)
     with np.errstate(all="ignore"):
         args, kwargs = trees.map(array, inputs)
         ys = [y for y in trees.leaves(call(*args, **kwargs)) if is_floating(y)]
-        return all(np.isfinite(kit.numpy(y)).all() for y in ys)
+        return all(np.isfinite(arrays.numpy(y)).all() for y in ys)

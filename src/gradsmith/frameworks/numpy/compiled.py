@@ -1,4 +1,4 @@
-"""The embedded engine."""
+"""The engine neither compiles nor vectorizes: functions run as they are written."""
 
 from __future__ import annotations
 
@@ -7,20 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from ....core.errors import GradsmithError
-from ....core.tape import only
-from ....core.transforms import jvp as _jvp
-from ....core.transforms import vjp as _vjp
+from ...core.errors import GradsmithError, UnsupportedOperationError
+from ...core.tape import only
+
+JIT = VMAP = ""
 
 
-def vjp(fn: Any, xs: list[Any]) -> Any:
-    ys, pull = _vjp(lambda *xs: tuple(fn([*xs])), *xs)
-    return [*ys], lambda dys: [*pull(tuple(dys))]
+def jit(fn: Callable[..., Any]) -> Any:
+    raise UnsupportedOperationError(
+        "NumPy compiles nothing: functions run as they are written"
+    )
 
 
-def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> Any:
-    ys, dys = _jvp(lambda *xs: tuple(fn([*xs])), tuple(xs), tuple(dxs))
-    return [*ys], [*dys]
+def vmap(fn: Callable[..., Any], *lists: Any) -> Any:
+    raise UnsupportedOperationError(
+        "NumPy vectorizes nothing: write the function for arrays with one more axis"
+    )
 
 
 def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
@@ -29,7 +31,7 @@ def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) ->
     return state
 
 
-def quiet() -> Any:
+def unrecorded() -> Any:
     return only(())
 
 

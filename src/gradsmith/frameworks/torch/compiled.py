@@ -1,32 +1,50 @@
-"""PyTorch."""
+"""Compiled and vectorized functions in PyTorch."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import count
+from types import FunctionType
 from typing import Any
 
 import torch
 
-from . import engine
-from .engine import converted
+from ..numpy import compiled as engine
 
-__all__ = ["columns", "converted", "insist", "jvp", "loop", "quiet", "vjp"]
-
-
-def vjp(fn: Any, xs: list[Any]) -> Any:
-    found: Any = torch.func.vjp(lambda *xs: tuple(fn([*xs])), *xs)
-    ys, pull = found
-    return [*ys], lambda dys: [*pull(tuple(dys))]
+JIT, VMAP = "torch.compile", "torch.func.vmap"
+unrecorded = torch.no_grad
+converted = engine.converted
+_numbers = count()
 
 
-def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> Any:
-    found: Any = torch.func.jvp(lambda *xs: tuple(fn([*xs])), tuple(xs), tuple(dxs))
-    ys, dys = found
-    return [*ys], [*dys]
+def jit(fn: Any) -> Any:
+    """Compiled whole, or else in pieces; without generating code, which takes long.
+
+    Compiled code is kept with a function's code, so each gets its own; resetting the
+    compiler would take away what the caller compiled.
+    """
+    whole, pieces = (_compile(fn, fullgraph=each) for each in (True, False))
+
+    def call(*lists: Any) -> Any:
+        try:
+            return whole(*lists)
+        except Exception:
+            return pieces(*lists)
+
+    return call
 
 
-def quiet() -> Any:
-    return torch.no_grad()
+def _compile(fn: Any, *, fullgraph: bool) -> Any:
+    def call(*lists: Any) -> Any:
+        return fn(*lists)
+
+    code = call.__code__.replace(co_name=f"compiled_{next(_numbers)}")
+    fresh = FunctionType(code, globals(), closure=call.__closure__)
+    return torch.compile(fresh, backend="aot_eager", fullgraph=fullgraph)
+
+
+def vmap(fn: Any, *lists: Any) -> list[Any]:
+    return torch.func.vmap(lambda *lists: fn(*lists))(*lists)
 
 
 def columns(push: Callable[[Any], Any], like: Any) -> Any:

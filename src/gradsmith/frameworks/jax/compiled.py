@@ -1,4 +1,4 @@
-"""JAX."""
+"""Compiled and vectorized functions in JAX."""
 
 from __future__ import annotations
 
@@ -9,24 +9,22 @@ from typing import Any
 import jax
 from jax.core import Tracer as _Tracer
 
-from . import engine
+from ..numpy import compiled as engine
+
+JIT, VMAP = "jax.jit", "jax.vmap"
+unrecorded = nullcontext
 
 
-def vjp(fn: Any, xs: list[Any]) -> Any:
-    ys, pull = jax.vjp(fn, xs)
-    return ys, lambda dys: pull(dys)[0]
+def jit(fn: Any) -> Any:
+    return jax.jit(lambda *lists: fn(*lists))
 
 
-def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> Any:
-    return jax.jvp(fn, (xs,), (dxs,))
+def vmap(fn: Any, *lists: Any) -> list[Any]:
+    return jax.vmap(fn)(*lists)
 
 
 def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
     return jax.lax.while_loop(going, step, state)
-
-
-def quiet() -> Any:
-    return nullcontext()
 
 
 def converted(fn: Any, x: Any, arrays: list[Any]) -> tuple[Any, list[Any]]:

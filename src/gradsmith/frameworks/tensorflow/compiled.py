@@ -1,4 +1,4 @@
-"""TensorFlow."""
+"""Compiled and vectorized functions in TensorFlow."""
 
 from __future__ import annotations
 
@@ -10,38 +10,27 @@ from typing import Any
 
 import tensorflow as tf
 
-from . import engine
-from .engine import converted
+from ..numpy import compiled as engine
 
-__all__ = ["columns", "converted", "insist", "jvp", "loop", "quiet", "vjp"]
-
-
-def vjp(fn: Any, xs: list[Any]) -> Any:
-    with tf.GradientTape(persistent=True, watch_accessed_variables=False) as tape:
-        tape.watch(xs)
-        ys = fn(xs)
-
-    def pull(dys: list[Any]) -> list[Any]:
-        zero = tf.UnconnectedGradients.ZERO
-        return tape.gradient(ys, xs, dys, unconnected_gradients=zero)
-
-    return ys, pull
+JIT, VMAP = "tf.function", "tf.vectorized_map"
+unrecorded = nullcontext  # stop_recording would also stop the tapes within
+converted = engine.converted
 
 
-def jvp(fn: Any, xs: list[Any], dxs: list[Any]) -> Any:
-    with tf.autodiff.ForwardAccumulator(xs, dxs) as forward:
-        ys = fn(xs)
-    return ys, [forward.jvp(y, unconnected_gradients="zero") for y in ys]
+def jit(fn: Any) -> Any:
+    return tf.function(lambda *lists: fn(*lists))
+
+
+def vmap(fn: Any, *lists: Any) -> list[Any]:
+    return tf.vectorized_map(
+        lambda each: fn(*each), lists, fallback_to_while_loop=False
+    )
 
 
 def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
     if tf.executing_eagerly():
         return engine.loop(going, step, state)
     return tf.while_loop(going, lambda state: (step(state),), (state,))[0]
-
-
-def quiet() -> Any:
-    return nullcontext()  # stop_recording would also stop the tapes within
 
 
 def columns(push: Callable[[Any], Any], like: Any) -> Any:

@@ -1,0 +1,102 @@
+"""Derivatives by PyTorch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.autograd import forward_ad
+
+compiles = False
+
+
+def value(fn: Any, xs: Any) -> list[Any]:
+    with torch.no_grad():
+        return fn(xs)
+
+
+def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
+    if nested:
+        found: Any = torch.func.vjp(lambda *xs: tuple(fn([*xs])), *xs)
+        return [*found[0]], lambda dys: [*found[1](tuple(dys))]
+    # Not by torch.func, which refuses a Function whose forward takes ctx. The rule is
+    # given the very memory of dys, so that one that changes it is found out.
+    xs = [x.detach().requires_grad_() for x in xs]
+    with torch.enable_grad():
+        ys = fn(xs)
+    return ys, lambda dys: _gradients(ys, xs, dys)
+
+
+def jvp(fn: Any, xs: Any, dxs: Any, *, nested: bool = False) -> Any:
+    if nested:
+        both: Any = torch.func.jvp(lambda *xs: tuple(fn([*xs])), tuple(xs), tuple(dxs))
+        return [*both[0]], [*both[1]]
+    with torch.no_grad(), forward_ad.dual_level():
+        ys = fn(list(map(forward_ad.make_dual, xs, dxs)))
+        duals = [forward_ad.unpack_dual(y) for y in ys]
+    return [y for y, _ in duals], [
+        torch.zeros_like(y) if dy is None else dy for y, dy in duals
+    ]
+
+
+def second(fn: Any, xs: Any, dys: Any, vs: Any) -> Any:
+    xs = [x.detach().requires_grad_() for x in xs]
+    # once_differentiable refuses only if the upstream gradient needs a gradient.
+    dys = [dy.detach().requires_grad_() for dy in dys]
+    with torch.enable_grad():
+        slope = _slope(_gradients(fn(xs), xs, dys, create_graph=True), vs)
+    if not (isinstance(slope, torch.Tensor) and slope.requires_grad):
+        return [None] * len(xs), [None] * len(dys)
+    _require_twice(slope)
+    found = list(torch.autograd.grad(slope, [*xs, *dys], allow_unused=True))
+    return found[: len(xs)], found[len(xs) :]
+
+
+def _require_twice(y: Any) -> None:
+    """Raise what once_differentiable does, also if no path to xs leads through it."""
+    ahead, seen = [y.grad_fn], set()
+    while ahead:
+        node = ahead.pop()
+        if node is None or node in seen:
+            continue
+        seen.add(node)
+        if node.name() == "torch::autograd::Error":
+            raise RuntimeError(
+                "the rule is marked with @once_differentiable, so it is not to be "
+                "differentiated"
+            )
+        ahead += [parent for parent, _ in node.next_functions]
+
+
+def _slope(gradients: list[Any], vs: Any) -> Any:
+    pairs = zip(gradients, vs, strict=True)
+    return sum(
+        torch.sum(torch.real(torch.conj(v) * g)) for g, v in pairs if g is not None
+    )
+
+
+def _gradients(
+    ys: list[Any], xs: list[Any], dys: Any, create_graph: bool = False
+) -> list[Any]:
+    pairs = [(y, dy) for y, dy in zip(ys, dys, strict=True) if y.requires_grad]
+    if not pairs:
+        return [None] * len(xs)
+    connected, upstream = zip(*pairs, strict=True)
+    return list(
+        torch.autograd.grad(
+            connected,
+            xs,
+            upstream,
+            retain_graph=True,
+            create_graph=create_graph,
+            allow_unused=True,
+        )
+    )
+
+
+def abstract(fn: Any, xs: Any) -> bool:
+    return False
+
+
+def in_bounds(fn: Any, xs: Any) -> bool:
+    return True
