@@ -18,8 +18,8 @@ _compilers: list[Tell] = []
 def not_rewritten(fn: T) -> T:
     """Mark a function, or the objects of a class, that nobody rewrites.
 
-    TensorFlow's AutoGraph looks for the attribute: else it rewrites the function, or
-    the one that this wraps, each time that it traces.
+    AutoGraph looks for the attribute: else it rewrites the function, or the one that
+    this wraps, each time that it traces.
     """
     fn.autograph_info__ = {}  # type: ignore[attr-defined]
     return fn

@@ -10,14 +10,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import count
 from threading import RLock
-from types import FunctionType
+from types import CodeType, FrameType, FunctionType
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
@@ -106,7 +106,7 @@ class Replacement(Protocol):
 class Scope:
     """One `with`: what stands in the place of each target, and what was called."""
 
-    replacements: dict[Hashable, Replacement]
+    replacements: Mapping[Hashable, Replacement]
     model: Any = None  # calls inside of this one only
     contexts: tuple[Context, ...] = ()  # that are entered with it
     called: Counter[Hashable] = field(default_factory=Counter)  # targets, by their keys
@@ -200,6 +200,21 @@ def is_intercepted(key: Hashable) -> bool:
     if key in _running.get():
         return False
     return any(key in scope.replacements for scope in _active())
+
+
+def first_intercepted(keys: Sequence[Hashable]) -> Hashable:
+    """The first of several keys whose calls are intercepted; else the first one."""
+    return next(filter(is_intercepted, keys), keys[0])
+
+
+def is_called_by(codes: Container[CodeType]) -> bool:
+    """Whether one of these functions, by its code, is running."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code in codes:
+            return True
+        frame = frame.f_back
+    return False
 
 
 def note_call(name: str) -> None:

@@ -9,13 +9,12 @@ are a part of the key by which JAX finds what it has compiled.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from threading import local
-from types import FrameType, MethodType
+from types import MethodType
 from typing import Any
 
 import jax
@@ -32,6 +31,7 @@ from .._intercept import (
     call_intercepted,
     function_target,
     inside_rule,
+    is_called_by,
     is_intercepted,
     note_call,
     open_scopes,
@@ -157,7 +157,8 @@ def _primitives() -> Iterator[None]:
     theirs = Primitive.bind
 
     def bind(self: Any, *args: Any, **params: Any) -> Any:
-        if not is_intercepted(_key(self)) or _in_rule():
+        # JAX itself may call: a rule of another primitive, or a trace.
+        if not is_intercepted(_key(self)) or is_called_by(RULE_CALLERS):
             note_call(self.name)
             return theirs(self, *args, **params)
         original = lambda *args: theirs(self, *args, **params)
@@ -167,13 +168,3 @@ def _primitives() -> Iterator[None]:
 
     with patched(Primitive, bind=bind):
         yield
-
-
-def _in_rule() -> bool:
-    """Whether it is JAX itself that calls: a rule of another primitive, or a trace."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code in RULE_CALLERS:
-            return True
-        frame = frame.f_back
-    return False

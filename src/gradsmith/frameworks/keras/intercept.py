@@ -18,6 +18,7 @@ from .._intercept import (
     ProcessWide,
     Target,
     call_intercepted,
+    first_intercepted,
     inside_model,
     is_intercepted,
     note_call,
@@ -62,7 +63,7 @@ def _layers() -> Iterator[None]:
             return original(*args, **kwargs)
         with inside_model(self):
             keys = [_key(each) for each in (self, *type(self).__mro__)]
-            key = next((key for key in keys if is_intercepted(key)), keys[0])
+            key = first_intercepted(keys)
             if not is_intercepted(key):
                 note_call(self.name)
                 return original(*args, **kwargs)

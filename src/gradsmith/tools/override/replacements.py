@@ -21,7 +21,7 @@ from .arguments import CallArguments
 from .record import Record
 
 
-class Replacement:
+class RecordedReplacement:
     """What a user wants in the place of a target, whose calls are recorded."""
 
     def __init__(self, target: str, record: Record) -> None:
@@ -39,7 +39,7 @@ class Replacement:
         raise NotImplementedError
 
 
-class OtherGradient(Replacement):
+class OtherGradient(RecordedReplacement):
     """A gradient for a target whose value stays: `rule(dy, y, *arguments)`."""
 
     def __init__(
@@ -111,7 +111,7 @@ def _require_arrays(name: str, y: Any) -> None:
     )
 
 
-class OtherOperation(Replacement):
+class OtherOperation(RecordedReplacement):
     """An operation that is called in the place of the target."""
 
     def __init__(self, target: str, record: Record, operation: Any) -> None:
@@ -127,7 +127,7 @@ class OtherOperation(Replacement):
 
 def replacement_of(
     target: str, value: Any, linear: bool, record: Record
-) -> Replacement:
+) -> RecordedReplacement:
     """What a user wants in the place of a target."""
     if isinstance(value, Operation) or framework_with_rule(value):
         return OtherOperation(target, record, value)

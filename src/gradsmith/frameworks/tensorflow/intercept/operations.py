@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from types import FrameType
 from typing import Any
 
 import tensorflow as tf
@@ -15,6 +13,7 @@ from ....core.patching import patched
 from ..._intercept import (
     ProcessWide,
     call_intercepted,
+    is_called_by,
     is_intercepted,
     note_call,
 )
@@ -36,7 +35,7 @@ def eager_operations() -> Iterator[None]:
 
     def running(ctx: Any, kind: str, name: Any, *args: Any) -> Any:
         key = ("tensorflow", kind)
-        if not is_intercepted(key) or _in_gradient():
+        if not is_intercepted(key) or is_called_by(GRADIENT_BUILDERS):
             note_call(kind)
             return run(ctx, kind, name, *args)
         n = len(_input_names(kind))
@@ -59,7 +58,7 @@ def graph_operations() -> Iterator[None]:
 
     def building(kind: str, name: Any = None, **given: Any) -> Any:
         key = ("tensorflow", kind)
-        if not is_intercepted(key) or _in_gradient():
+        if not is_intercepted(key) or is_called_by(GRADIENT_BUILDERS):
             note_call(kind)
             return build(kind, name, **given)
         names = _input_names(kind)
@@ -97,13 +96,3 @@ def _input_names(kind: str) -> list[str]:
 
 def _read(x: Any) -> Any:
     return tf.convert_to_tensor(x) if isinstance(x, tf.Variable) else x
-
-
-def _in_gradient() -> bool:
-    """Whether a gradient is being computed, with the same operations."""
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        if frame.f_code in GRADIENT_BUILDERS:
-            return True
-        frame = frame.f_back
-    return False

@@ -14,8 +14,8 @@ from ....core.patching import patched
 from ..._intercept import (
     ProcessWide,
     Target,
+    first_intercepted,
     inside_model,
-    is_intercepted,
     not_interceptable,
 )
 from ..private import uncompiled
@@ -75,7 +75,7 @@ def _modules() -> Iterator[None]:
         with inside_model(self, inner):
             classes = (*type(self).__mro__, *type(inner).__mro__)
             keys = [_module_key(each) for each in (self, inner, *classes)]
-            key = next((key for key in keys if is_intercepted(key)), keys[0])
+            key = first_intercepted(keys)
             return call_replaced(key, name, original, args, kwargs, self)
 
     with patched(torch.nn.Module, __call__=call):
