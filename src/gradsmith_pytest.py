@@ -1,4 +1,4 @@
-"""The door of the pytest plugin, which every pytest of this environment opens.
+"""The entry point of the pytest plugin, which every pytest of this environment loads.
 
 It is a module of its own, since importing any part of `gradsmith` imports NumPy, which
 takes 0.2 s: who does not ask for `--gradsmith` should not wait for it.
@@ -51,25 +51,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_ASKING = ("gradsmith", "gradsmith_report_only", "gradsmith_json")
-
-
+_ENABLING = ("gradsmith", "gradsmith_report_only", "gradsmith_json")
 _NAME = "gradsmith-recording"
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
     # Before a conftest.py imports what is to be watched
-    _record_if_asked(early_config, early_config.known_args_namespace)
+    _record_if_enabled(early_config, early_config.known_args_namespace)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    _record_if_asked(config, config.option)  # if this was not loaded that early
+    _record_if_enabled(config, config.option)  # if this was not loaded that early
 
 
-def _record_if_asked(config: pytest.Config, options: Any) -> None:
-    asked = any(getattr(options, name, None) for name in _ASKING)
-    if asked and not config.pluginmanager.has_plugin(_NAME):
+def _record_if_enabled(config: pytest.Config, options: Any) -> None:
+    enabled = any(getattr(options, name, None) for name in _ENABLING)
+    if enabled and not config.pluginmanager.has_plugin(_NAME):
         from gradsmith.tools.recording.plugin import Plugin
 
         config.pluginmanager.register(Plugin(config), _NAME)

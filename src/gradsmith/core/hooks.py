@@ -16,6 +16,7 @@ moment for a while. A hook that nobody wraps costs one test of an attribute.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -62,3 +63,26 @@ CALL = Hook()  # an operation was called: (operation, args, kwargs)
 FUNCTION = Hook()  # a function of NumPy's was, on tensors: (function, args, kwargs)
 BODY = Hook()  # the body of an operation runs: (operation, bound) -> outputs, grad
 RULE = Hook()  # a rule runs: (application, what, rule, args, kwargs) -> its answer
+
+_thread = threading.local()
+
+
+@contextmanager
+def unrecorded() -> Iterator[None]:
+    """What this thread calls within is a tool's doing, and no test's.
+
+    >>> with unrecorded():
+    ...     is_recorded()
+    False
+    """
+    before = is_recorded()
+    _thread.recorded = False
+    try:
+        yield
+    finally:
+        _thread.recorded = before
+
+
+def is_recorded() -> bool:
+    """Whether calls that this thread makes now are for a recorder to remember."""
+    return getattr(_thread, "recorded", True)

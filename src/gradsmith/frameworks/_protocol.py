@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ._intercept import Context, Target
     from ._observe import Observer, Operand
     from ._recompute import ScanPlan
+    from ._recording import Recorder, Seen
     from ._transformations import Row
 
 
@@ -551,6 +552,32 @@ class Intercept(Protocol):
         ...
 
 
+class Recording(Protocol):
+    """`recording`: telling a recorder of each call of a custom gradient."""
+
+    # How the modules begin whose custom gradients only run those of others, which are
+    # recorded themselves.
+    MACHINERY: tuple[str, ...]
+
+    def recorded(self, recorder: Recorder) -> AbstractContextManager[None]:
+        """The context in which the recorder is told of its own custom gradients.
+
+        Of those that users defined before, too, and in each transformation; under a
+        compiler when it traces. Results and errors don't change, and nobody who
+        observes the framework's operations sees the recorder. A compiler that traces
+        Python code also tells of operations of ours, and leaves out `recorder.see`.
+        """
+        ...
+
+    def read(self, x: Any) -> Seen | None:
+        """What is seen of an array, also of NumPy's where it takes these; else None.
+
+        Where it is mapped over, one example of the batch. Nothing is copied yet, and
+        nothing of it is recorded or traced.
+        """
+        ...
+
+
 class Framework:
     """One framework: what it is called, which arrays are its own, and its parts.
 
@@ -581,6 +608,7 @@ class Framework:
     kernels: Kernels
     transformations: Transformations
     recompute: Recompute
+    recording: Recording
 
     def __init__(
         self,

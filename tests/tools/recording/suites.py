@@ -141,6 +141,18 @@ def test_compiled():
     compiled(inputs(3)).backward()
     torch.compile(Compiled.apply, backend="eager", fullgraph=True)(inputs(3), 3)
 
+import gradsmith as gs
+
+@gs.custom_gradient
+def compiled_ours(x):
+    return 3 * x, lambda dy: -3 * dy
+
+def test_compiled_operation_of_ours():
+    compiled = torch.compile(
+        lambda x: compiled_ours(x).sum(), backend="eager", fullgraph=True
+    )
+    compiled(inputs(3)).backward()
+
 def test_custom_op():
     torch.ops.suite.sine(inputs(3)).sum().backward()
 

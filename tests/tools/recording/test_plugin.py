@@ -87,7 +87,7 @@ def test_operations_of_ours(suite):
 def test_torch(suite, pytester):
     pytester.makeconftest(suites.TORCH_CONFTEST)
     result = suite(suites.TORCH, "--gradsmith")
-    assert (result.status, result.passed) == (1, 9), result.text
+    assert (result.status, result.passed) == (1, 10), result.text
     assert "test_suite.py:5 wrong" in result.row("Wrong")
     assert "test_suite.py:16 right" in result.row("Right")
     assert "inconclusive" in result.row("Masked")
@@ -96,6 +96,8 @@ def test_torch(suite, pytester):
     assert "Wrong(float32[5])" in result.text  # also where it was traced
     assert " wrong " in result.row("Compiled")
     assert "Compiled(float32[3], 3)\n  with random values" in result.text
+    assert " wrong " in result.row("compiled_ours")
+    assert "compiled_ours(float32[3])\n  with random values" in result.text
     assert " wrong " in result.row("suite::sine")
     assert " right " in result.row("Layer.Double")
     assert "conftest.py:3 wrong test_suite.py::test_conf" in result.row("Double")

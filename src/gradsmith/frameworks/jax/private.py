@@ -198,3 +198,22 @@ def traced_back(keep: Callable[[Any], bool]) -> AbstractContextManager[None]:
         return theirs(traceback, *args, **kwargs) if keep(traceback) else nullcontext()
 
     return patched(source_info_util, user_context=context)
+
+
+def peeled(x: Any) -> tuple[Any, list[int], bool]:
+    """What tracers of `grad`, `jvp` and `vmap` stand for, and the axes of batches.
+
+    And whether there is one of `grad` or `jvp` among them. Without their attributes the
+    value is not found.
+    """
+    axes: list[int] = []
+    differentiated = False
+    while isinstance(x, jax.core.Tracer):
+        if hasattr(x, "primal"):
+            x, differentiated = x.primal, True
+        elif hasattr(x, "val") and isinstance(getattr(x, "batch_dim", ""), int | None):
+            axes += [] if x.batch_dim is None else [x.batch_dim]
+            x = x.val
+        else:
+            break
+    return x, axes, differentiated

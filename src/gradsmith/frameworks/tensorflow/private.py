@@ -10,6 +10,8 @@
 - `ops`: eager mode, the graph, the registry of gradients and the tensor classes.
 - `_GradientsHelper`: `tf.gradients` through a graph that is not the current one.
 - `GraphOrParentsInXlaContext`: whether XLA will compile what is being traced.
+- `custom_gradient`: what every function that `tf.custom_gradient` decorated calls,
+  whenever that was.
 - autograph's rules: our code is not for it to rewrite, nor are our errors
   (`ag_pass_through`): it would raise others in their place, without notes.
 - `pfor.wrap`: a value of a loop body, as the vectorized loop has it.
@@ -35,7 +37,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 from weakref import ref
 
@@ -69,6 +71,7 @@ from tensorflow.python.framework.function_def_to_graph import function_def_to_gr
 from tensorflow.python.framework.registry import _TYPE_TAG
 from tensorflow.python.ops import (
     control_flow_util,
+    custom_gradient,
     gen_array_ops,
     gen_random_ops,
     gen_resource_variable_ops,
@@ -77,6 +80,8 @@ from tensorflow.python.ops import (
 )
 from tensorflow.python.ops.parallel_for.pfor import wrap
 from tensorflow.python.ops.resource_variable_ops import variable_accessed
+
+from ...core.patching import patched
 
 EagerTensor: Any = ops.EagerTensor
 SymbolicTensor: Any = ops.SymbolicTensor
@@ -118,6 +123,25 @@ def around_gradients(wrapper: Callable[..., Any]) -> Iterator[None]:
         yield
     finally:
         register(backprop._gradient_function)
+
+
+@contextmanager
+def before_custom_gradients(see: Callable[[Any, Any, Any], None]) -> Iterator[None]:
+    """Call `see(function, args, kwargs)` before each call of a `tf.custom_gradient`."""
+
+    def seeing(call: Any) -> Any:
+        @wraps(call)
+        def seen(f: Any, args: Any, kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            see(f, args, kwargs)
+            return call(f, args, kwargs)
+
+        return seen
+
+    names = ("_eager_mode_decorator", "_graph_mode_decorator")
+    calls = {name: seeing(getattr(custom_gradient, name)) for name in names}
+    with patched(custom_gradient, **calls):
+        yield
 
 
 @contextmanager

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import wraps
 from typing import Any
 
 import torch
@@ -10,15 +13,19 @@ from torch._functorch.pyfunctorch import (
     retrieve_current_functorch_interpreter,
 )
 from torch._guards import TracingContext
+from torch._library import autograd as library_autograd
 from torch._library.custom_ops import OPDEFS, CustomOpDef
 from torch.autograd import forward_ad
 from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
+
+from ...core.patching import patched
 
 _C: Any = torch._C
 functorch: Any = _C._functorch  # what torch.func wraps tensors in
 TransformType = functorch.TransformType
 transforms = retrieve_all_functorch_interpreters  # outermost first
 innermost_transform = retrieve_current_functorch_interpreter
+is_functional: Any = getattr(torch, "_is_functional_tensor")  # noqa: B009
 _autograd: Any = torch.autograd
 _compiler: Any = torch.compiler
 
@@ -99,3 +106,108 @@ def uncompiled(module: Any) -> Any:
     """What `torch.compile` was given, whose own call nobody makes; else the module."""
     compiled = isinstance(module, torch._dynamo.OptimizedModule)
     return module._orig_mod if compiled else module
+
+
+@contextmanager
+def unscripted() -> Iterator[None]:
+    """Without `torch.jit.trace`, for which even a shape is an operation."""
+    tracing = _C._get_tracing_state()
+    _C._set_tracing_state(None)
+    try:
+        yield
+    finally:
+        _C._set_tracing_state(tracing)
+
+
+@contextmanager
+def dispatched_unseen() -> Iterator[None]:
+    """Nobody who observes PyTorch's operations, or traces them, sees ours."""
+    with (
+        unscripted(),
+        _C._DisableTorchDispatch(),
+        _C._DisableFuncTorch(),
+        _C.DisableTorchFunction(),
+        torch.no_grad(),
+    ):
+        yield
+
+
+@contextmanager
+def before_custom_ops(see: Callable[..., None]) -> Iterator[None]:
+    """Call `see(op, name, definitions, args, kwargs)` before a custom op with a rule.
+
+    Of those that are registered from now on, by whichever name they are called.
+    """
+    make = library_autograd.make_autograd_impl
+
+    @wraps(make)
+    def making(op: Any, info: Any) -> Any:
+        impl = make(op, info)
+
+        @wraps(impl)
+        def seen(keyset: Any, *args: Any, **kwargs: Any) -> Any:
+            __tracebackhide__ = True
+            if info._backward_fn is not None:
+                given = info if isinstance(info, CustomOpDef) else op
+                body = getattr(info, "_init_fn", None) or info._backward_fn
+                definitions = (body, info._backward_fn)
+                see(given, op._schema.name, definitions, args, kwargs)
+            return impl(keyset, *args, **kwargs)
+
+        return seen
+
+    with patched(library_autograd, make_autograd_impl=making):
+        yield
+
+
+@contextmanager
+def before_traced_calls(see: Callable[[Any, Any], None], kind: type) -> Iterator[None]:
+    """Call `see(called, inputs)` for each call that Dynamo traces without making it.
+
+    `called` is the class of an `autograd.Function`, or an object of the given kind.
+    `inputs` are `(args, kwargs)` with tensors that have no values, or None if not all
+    of them can be told.
+    """
+    from torch._dynamo.variables import misc, user_defined
+
+    functions, objects = (
+        misc.AutogradFunctionVariable,
+        user_defined.UserDefinedObjectVariable,
+    )
+    apply, call = functions.call_apply, objects.call_function
+
+    @wraps(apply)
+    def seen_apply(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        see(self.fn_cls, _untraced(args, kwargs))
+        return apply(self, tx, args, kwargs)
+
+    @wraps(call)
+    def seen_call(self: Any, tx: Any, args: Any, kwargs: Any) -> Any:
+        if isinstance(self.value, kind):
+            see(self.value, _untraced(args, kwargs))
+        return call(self, tx, args, kwargs)
+
+    with (
+        patched(functions, call_apply=seen_apply),
+        patched(objects, call_function=seen_call),
+    ):
+        yield
+
+
+def _untraced(args: Any, kwargs: Any) -> Any:
+    """The arguments as far as Dynamo knows them."""
+    from torch._dynamo import variables as v
+
+    def value(x: Any) -> Any:
+        if x.is_tensor():
+            return x.as_proxy().node.meta["example_value"]
+        if isinstance(x, v.NNModuleVariable | v.UnspecializedNNModuleVariable):
+            return x.value
+        if isinstance(x, v.TupleVariable | v.ListVariable):
+            return x.python_type()(map(value, x.items))
+        return x.as_python_constant()
+
+    try:
+        return tuple(map(value, args)), {name: value(x) for name, x in kwargs.items()}
+    except NotImplementedError:
+        return None

@@ -9,6 +9,7 @@ from typing import Any
 
 from ...core.arrays import FRAMEWORKS, NUMPY
 from ...core.errors import GradsmithError, annotate
+from ...core.hooks import unrecorded
 from ...operations.info import of_operation
 from .._inputs import framework_for, info_of, prepared
 from .inputs import Given, given
@@ -37,6 +38,7 @@ class GradientError(GradsmithError, AssertionError):
         self.report = report
 
 
+@unrecorded()
 def check(
     op: Any,
     *inputs: Any,

@@ -14,12 +14,12 @@ from ...core import trees as _tree
 from ...core.arrays import title_of
 from ...core.errors import GradsmithError
 from ...core.places import is_users
+from ...frameworks._recording import Decorated, Seen
 from ...operations.info import signature_of
 from .._inputs import info_of
 from ..check import Report, check
 from .inputs import InputsError, given
-from .recorder import Recorded, Recorder
-from .seen import Case, Decorated, Seen
+from .recorder import Case, Recorded, Recorder
 
 _OPTIONS = {"framework", "seed", "thorough"}  # of `check`, not of the operation
 
@@ -111,8 +111,8 @@ def _checked(entry: Recorded, case: Case, seed: int) -> dict[str, Any]:
         args, kwargs = signature.bind(*args, **kwargs).args, {}
     report = check(op, *args, framework=entry.framework, seed=seed, **kwargs)
     verdict, text = str(report.verdict), str(report)
-    unasked = _unasked(entry, case, info_of(op, entry.framework).signature)
-    if report.findings and all(f.argument in unasked for f in report.findings):
+    unused = _not_differentiated(entry, case, info_of(op, entry.framework).signature)
+    if report.findings and all(f.argument in unused for f in report.findings):
         names = ", ".join(sorted({str(f.argument) for f in report.findings}))
         verdict = "inconclusive"
         text = f"no test asks for the gradient of {names}: not counted as wrong\n{text}"
@@ -125,8 +125,8 @@ def _plain(report: Report) -> dict[str, Any]:
     return found
 
 
-def _unasked(entry: Recorded, case: Case, signature: Any) -> set[str]:
-    """The arguments, as a finding calls them, whose gradient no test asks for."""
+def _not_differentiated(entry: Recorded, case: Case, signature: Any) -> set[str]:
+    """The arguments, as a finding calls them, whose gradient no test wants."""
     args, kwargs = case.inputs
     names = [] if signature is None else list(signature.parameters)
     names += [f"argument {i}" for i in range(len(names), len(args))]
@@ -134,7 +134,7 @@ def _unasked(entry: Recorded, case: Case, signature: Any) -> set[str]:
     labels = [n for name, x in trees for n, _ in _tree.leaves_with_names(x, name)]
     paths = [path for path, _ in _tree.leaves_with_names(case.inputs)]
     pairs = zip(labels, paths, strict=True)
-    return {label for label, path in pairs if entry.asked.get(path) is False}
+    return {label for label, path in pairs if entry.differentiated.get(path) is False}
 
 
 def described(case: Case) -> str:

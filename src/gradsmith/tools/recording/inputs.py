@@ -9,9 +9,9 @@ import numpy as np
 
 from ...core import trees
 from ...core.arrays import FRAMEWORKS
+from ...frameworks._recording import Seen
 from ...operations.info import is_floating
-from .recorder import Recorded
-from .seen import Case, Seen
+from .recorder import Case, Recorded
 
 _UNKNOWN = 3  # the length of an axis that is not known
 _KNOWN = ("float16", "float32", "float64")

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from .hooks import Hooks
 from .recorder import Recorder
 from .summary import counts, details, merged, table
 
@@ -26,12 +25,11 @@ class Plugin:
     def __init__(self, config: pytest.Config) -> None:
         self.config = config
         self.recorder = Recorder()
-        self.hooks = Hooks(self.recorder)
         self.rows: list[dict[str, Any]] = []
         self.of_frameworks: set[str] = set()
         self.problems: list[str] = []
         self.seconds = 0.0
-        self.hooks.install()
+        self.recorder.start()
 
     @property
     def is_worker(self) -> bool:
@@ -51,7 +49,7 @@ class Plugin:
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        self.hooks.remove()
+        self.recorder.stop()
         interrupted = exitstatus in (
             pytest.ExitCode.INTERRUPTED,
             pytest.ExitCode.INTERNAL_ERROR,

@@ -2,23 +2,38 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from ...core import trees
-from ...core.arrays import packages
-from .place import Place, captured_by
-from .seen import Case, Decorated, Read, note_asked, seen_of, signature_of
+from ...core import hooks, trees
+from ...core.arrays import FRAMEWORKS, NUMPY, framework_of, packages
+from ...core.import_hooks import once_imported
+from ...frameworks._recording import Decorated, Read, Seen
+from .place import Place, captured_by, is_plain, place_of
 
-# How operations are run: what runs is recorded itself.
-_MACHINERY = ("gradsmith.", "torch._")
 _BOUND = "uses what is traced around it: it can't be called alone"
 MOST_CASES = 3  # of one operation
 MOST_ELEMENTS = 1_000_000  # of the arrays of one case
+
+
+@dataclass
+class Case:
+    """Inputs of one signature, with arrays as `Seen`."""
+
+    inputs: Any  # (args, kwargs)
+    op: Any  # what was called with them
+
+    @property
+    def arrays(self) -> list[Seen]:
+        return [x for x in trees.leaves(self.inputs) if isinstance(x, Seen)]
+
+    @property
+    def has_values(self) -> bool:
+        return all(x.has_values for x in self.arrays)
 
 
 @dataclass
@@ -29,57 +44,114 @@ class Recorded:
     place: Place
     cases: dict[Any, Case] = field(default_factory=dict)
     tests: dict[str, None] = field(default_factory=dict)  # in order
-    asked: dict[str, bool] = field(default_factory=dict)  # arguments, by path
+    # By path, the arguments whose gradient tests want, or don't
+    differentiated: dict[str, bool] = field(default_factory=dict)
     notes: dict[str, None] = field(default_factory=dict)
     dropped: set[int] = field(default_factory=set)  # signatures beyond the first ones
     too_large: set[int] = field(default_factory=set)
 
+    def note_differentiated(self, seen: Any) -> None:
+        """Calls that want no gradient at all say nothing."""
+        named = [
+            (path, x) for path, x in trees.leaves_with_names(seen) if type(x) is Seen
+        ]
+        if any(x.differentiated for _, x in named):
+            for path, x in named:
+                before = self.differentiated.get(path, False)
+                self.differentiated[path] = before or x.differentiated is not False
+
 
 class Recorder:
-    """Is told by the hooks of every call of an operation."""
+    """Is told of every call of an operation, from `start` to `stop`."""
 
     def __init__(self) -> None:
         self.operations: dict[Any, Recorded] = {}
         self.of_frameworks: set[str] = set()  # exercised, and not ours to judge
         self.problems: dict[str, None] = {}  # what went wrong in here
         self.test = "collection"
-        self.active = True
-        self._local = threading.local()
+        self.active = False
+        self._hooks = ExitStack()
         self._origins: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+
+        def see(operation: Any, args: Any, kwargs: Any) -> None:
+            self.record_operation(operation, (args, kwargs), _read)
+
+        self.see = see
+
+    # --- where calls are seen
+
+    def start(self) -> None:
+        """Be told by each framework, now or once somebody imports it."""
+        self.active = True
+        self._hooks.enter_context(hooks.CALL.wrapped(_telling(self.see)))
+        for framework in FRAMEWORKS.values():
+            once_imported(framework.module, partial(self._hook_into, framework))
+
+    def _hook_into(self, framework: Any, module: Any) -> None:
+        if self.active:
+            with self.guarded(f"hooking into {module.__name__}"):
+                self._hooks.enter_context(framework.recording.recorded(self))
+
+    def stop(self) -> None:
+        """Leave everything as it was."""
+        self.active = False
+        self._hooks.close()
+
+    # --- what is remembered
 
     def record(
         self,
         framework: str,
         op: Any,
-        place: Callable[[], Place],
+        name: str,
+        definitions: tuple[Any, ...],
         inputs: Any,
         read: Read,
-        *definitions: Any,
     ) -> None:
-        """Remember a call; that may fail, and the call goes on.
+        """Remember a call of a framework's own."""
+        where = partial(place_of, name, *definitions)
+        self._guarded_record(framework, op, where, definitions, inputs, read)
 
-        Nothing can be checked without `op`, if it can't be called after the test, and
-        without `inputs`, if only a compiler knows them.
-        """
-        if not self.active or getattr(self._local, "paused", False):
+    def record_operation(
+        self, operation: Any, inputs: Any, read: Read, framework: str = ""
+    ) -> None:
+        """Remember a call of ours."""
+        operation = operation.original or operation
+        framework = framework or _framework(inputs)
+        where = partial(_place_of, operation)
+        definitions = (operation.fn,)
+        self._guarded_record(framework, operation, where, definitions, inputs, read)
+
+    def _guarded_record(
+        self,
+        framework: str,
+        op: Any,
+        where: Callable[[], Place],
+        definitions: tuple[Any, ...],
+        inputs: Any,
+        read: Read,
+    ) -> None:
+        """Remember a call; a mistake in here does not stop it."""
+        if not self.active or not hooks.is_recorded():
             return
-        with self.paused(), self.guarded("recording"):
-            where, captured = self._origin(op, place, definitions)
-            if where.module.startswith(_MACHINERY):
+        with hooks.unrecorded(), self.guarded("recording"):
+            place, captured = self._origin(op, where, definitions)
+            machinery = FRAMEWORKS[framework].recording.MACHINERY
+            if place.module.startswith(("gradsmith.", *machinery)):
                 return
-            if where.root in packages():
-                self.of_frameworks.add(f"{where.module}.{where.name}")
+            if place.root in packages():
+                self.of_frameworks.add(f"{place.module}.{place.name}")
                 return
-            self._record(framework, op, where, captured, inputs, read)
+            self._record(framework, op, place, captured, inputs, read)
 
     def _origin(
-        self, op: Any, place: Callable[[], Place], definitions: tuple[Any, ...]
+        self, op: Any, where: Callable[[], Place], definitions: tuple[Any, ...]
     ) -> tuple[Place, tuple[str, ...]]:
         """Where an operation is from, and with which numbers; found out once."""
         anchor = op.body if isinstance(op, Decorated) else op
         with suppress(KeyError, TypeError):
             return self._origins[anchor]
-        found = place(), captured_by(*definitions)
+        found = where(), captured_by(*definitions)
         with suppress(TypeError):  # nobody can refer to it weakly
             self._origins[anchor] = found
         return found
@@ -97,12 +169,14 @@ class Recorder:
         if entry is None:
             entry = self.operations[framework, place] = Recorded(framework, place)
         entry.tests[self.test] = None
+        # Nothing can be checked if it can't be called after the test, or if only a
+        # compiler knows what it was called with.
         if op is None or inputs is None:
             entry.notes[_BOUND] = None
             return
-        seen = trees.map(lambda x: seen_of(x, read), inputs)
-        note_asked(entry.asked, seen)
-        key = (captured, *signature_of(seen))
+        seen = trees.map(lambda x: x if (found := read(x)) is None else found, inputs)
+        entry.note_differentiated(seen)
+        key = (captured, *_signature(seen))
         known, case = entry.cases.get(key), Case(seen, op)
         if known is not None and (known.has_values or not case.has_values):
             return
@@ -116,16 +190,6 @@ class Recorder:
             entry.cases[key] = case
 
     @contextmanager
-    def paused(self) -> Iterator[None]:
-        """Nothing that this thread does is recorded."""
-        before = getattr(self._local, "paused", False)
-        self._local.paused = True
-        try:
-            yield
-        finally:
-            self._local.paused = before
-
-    @contextmanager
     def guarded(self, doing: str) -> Iterator[None]:
         """A mistake in here becomes a line of the summary, not a failing test."""
         try:
@@ -133,3 +197,40 @@ class Recorder:
         except Exception as error:
             words = " ".join(str(error).split())[:200]
             self.problems[f"{doing} failed: {type(error).__name__}: {words}"] = None
+
+
+def _telling(see: Callable[..., None]) -> Callable[..., Any]:
+    def telling(proceed: Any, operation: Any, args: Any, kwargs: Any) -> Any:
+        __tracebackhide__ = True
+        see(operation, args, kwargs)
+        return proceed(operation, args, kwargs)
+
+    return telling
+
+
+def _framework(inputs: Any) -> str:
+    found = map(framework_of, trees.leaves(inputs))
+    return next((name for name in found if name is not None), NUMPY)
+
+
+def _read(x: Any) -> Seen | None:
+    """What is seen of an array, of whichever framework."""
+    name = framework_of(x)
+    return None if name is None else FRAMEWORKS[name].recording.read(x)
+
+
+def _place_of(operation: Any) -> Place:
+    """Where one of ours is defined; somebody else's function, where its rule is."""
+    rules = () if operation.closure else (operation.vjp_rule, operation.jvp_rule)
+    written = [rule for rule in rules if rule is not None]
+    name = getattr(operation, "__qualname__", operation.name)
+    rule, body = place_of(name, *written, operation.fn), place_of(name, operation.fn)
+    return body if body.module == rule.module else rule
+
+
+def _signature(seen: Any) -> Iterator[Any]:
+    for name, x in trees.leaves_with_names(seen):
+        if isinstance(x, Seen):
+            yield name, str(x)
+        else:
+            yield name, repr(x) if is_plain(x) else type(x).__qualname__

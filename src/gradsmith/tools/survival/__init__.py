@@ -7,6 +7,7 @@ from typing import Any
 
 from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradsmithError
+from ...core.hooks import unrecorded
 from ...frameworks._transformations import Row
 from ...operations.info import names_of
 from .._inputs import framework_for, info_of, prepared
@@ -24,6 +25,7 @@ __all__ = [
 ]
 
 
+@unrecorded()
 def survives(
     op: Any,
     *inputs: Any,
