@@ -20,7 +20,7 @@ import gradsmith as gs
 from benchmarks._measure import Progress
 from benchmarks._report import Options, Report, Row
 from benchmarks.accuracy.points import vectors
-from gradsmith.tools.audit.certify import certify
+from gradsmith.tools.audit.certified.certify import certify
 from gradsmith.tools.audit.executing import carried_out
 from gradsmith.tools.audit.formats import FORMATS
 from gradsmith.tools.audit.sampling import sampled

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gradsmith.tools.audit.certify import certify
+from gradsmith.tools.audit.certified.certify import certify
+from gradsmith.tools.audit.certified.truth import UNDECIDED, Truth
 from gradsmith.tools.audit.errors import errors_of
 from gradsmith.tools.audit.formats import Format, literal
-from gradsmith.tools.audit.truth import UNDECIDED, Truth
 
 CHUNK = 2048
 LIMIT = 4.0  # ULP

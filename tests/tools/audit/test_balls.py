@@ -5,9 +5,9 @@ from flint import arb, ctx
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.tools.audit.certify import certify
+from gradsmith.tools.audit.certified.certify import certify
+from gradsmith.tools.audit.certified.truth import DECIDED, KINK, OUTSIDE, UNDECIDED
 from gradsmith.tools.audit.formats import FORMATS
-from gradsmith.tools.audit.truth import DECIDED, KINK, OUTSIDE, UNDECIDED
 
 F32, F64 = FORMATS["float32"], FORMATS["float64"]
 UNARY = [
@@ -43,8 +43,8 @@ def truth_of(fn, x, form=F64, **options):
 
 def slope(fn, x, h="1e-30"):
     """The difference quotient of the certified values around x, with many bits."""
-    from gradsmith.tools.audit.arb import balls_of, precision
-    from gradsmith.tools.audit.balls import Balls
+    from gradsmith.tools.audit.certified.arb import balls_of, precision
+    from gradsmith.tools.audit.certified.balls import Balls
 
     with precision(400):
         h = arb(h)

@@ -5,7 +5,7 @@ import pytest
 
 import gradsmith as gs
 from gradsmith.tools.audit import sampling
-from gradsmith.tools.audit.certify import certify
+from gradsmith.tools.audit.certified.certify import certify
 from gradsmith.tools.audit.errors import errors_of
 from gradsmith.tools.audit.formats import FORMATS, format_of, literal
 

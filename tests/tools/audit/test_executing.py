@@ -12,13 +12,12 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith.tools.audit import executing
+from gradsmith.tools.audit import executing, exhaustive
 from gradsmith.tools.audit.executing import carried_out
+from gradsmith.tools.audit.exhaustive import sweep, units_of
 from gradsmith.tools.audit.formats import FORMATS
 from gradsmith.tools.audit.journal import Journal, key_of
 from gradsmith.tools.audit.runner import Runner
-from gradsmith.tools.audit.sweep import whole
-from gradsmith.tools.audit.sweep.whole import sweep, units_of
 from gradsmith.tools.audit.task import Task
 
 ENDS = (0x3C00 - 6000, 0x3C00 + 6000)
@@ -149,9 +148,11 @@ def test_an_interrupted_sweep_goes_on(tmp_path, monkeypatch):
     with file.open("a") as lines:
         lines.write('{"key": "cut off')
     asked = []
-    plain = whole.swept
+    plain = exhaustive.swept
     monkeypatch.setattr(
-        whole, "swept", lambda task, *codes: asked.append(codes) or plain(task, *codes)
+        exhaustive,
+        "swept",
+        lambda task, *codes: asked.append(codes) or plain(task, *codes),
     )
     same(sweep(TASK, jobs=1, resume=file), whole_one)
     assert len(asked) == len(units) - kept
@@ -175,7 +176,7 @@ def test_another_operation_is_not_taken_for_done(tmp_path):
 def slow(item):
     """Takes its time, so that somebody may be killed meanwhile."""
     time.sleep(0.2)
-    return whole.Sweep(TASK)(item)
+    return exhaustive.Sweep(TASK)(item)
 
 
 @pytest.mark.filterwarnings("default")  # Dask's own, of a worker that is gone
@@ -197,7 +198,7 @@ def test_a_cluster_that_loses_a_worker():
             found[unit] = tallies
     assert len(workers) == 2
     assert sorted(found) == units
-    plain = {unit: whole.Sweep(TASK)(unit) for unit in units}
+    plain = {unit: exhaustive.Sweep(TASK)(unit) for unit in units}
     for unit in units:
         assert [t.judged for t in found[unit]] == [t.judged for t in plain[unit]]
         assert [t.worst for t in found[unit]] == [t.worst for t in plain[unit]]

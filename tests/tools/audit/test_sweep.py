@@ -6,20 +6,18 @@ import pytest
 import scipy.special as sp
 
 import gradsmith as gs
-from gradsmith.tools.audit.certify import certify
-from gradsmith.tools.audit.exhaustive import _forewarn, forecast
+from gradsmith.tools.audit.certified.certify import certify
+from gradsmith.tools.audit.certified.truth import DECIDED, OUTSIDE
+from gradsmith.tools.audit.exhaustive import _forewarn, forecast, sweep, units_of
 from gradsmith.tools.audit.formats import FORMATS
 from gradsmith.tools.audit.runner import Runner
 from gradsmith.tools.audit.sampling import all_of, ends
-from gradsmith.tools.audit.sweep import pieces, polynomials
-from gradsmith.tools.audit.sweep.measure import Scratch
+from gradsmith.tools.audit.sweep import pieces
+from gradsmith.tools.audit.sweep.measure import Scratch, truths
 from gradsmith.tools.audit.sweep.pieces import pieces_of
-from gradsmith.tools.audit.sweep.truths import truths
 from gradsmith.tools.audit.sweep.unit import _numbers, swept
-from gradsmith.tools.audit.sweep.whole import sweep, units_of
 from gradsmith.tools.audit.tally import merged
 from gradsmith.tools.audit.task import Points, Task
-from gradsmith.tools.audit.truth import DECIDED, OUTSIDE
 
 FLOAT32 = FORMATS["float32"]
 BINADE = 1 << 23
@@ -64,7 +62,7 @@ GAMMAS = {sp.gamma, sp.rgamma, sp.gammaln, sp.digamma}
 
 
 def windows(fn, rng):
-    """Adjacent codes from everywhere, but where a function has no polynomials."""
+    """Adjacent codes from everywhere, but where a function has no pieces."""
     for binade in (0, 1, 100, 122, 125, 126, 127, 128, 130, 131, 132, 134, 136, 200):
         for sign in (1, -1):
             far = binade > 130 and (fn in CURVED or (sign < 0 and fn in GAMMAS))
@@ -115,12 +113,12 @@ def test_the_truth_is_where_the_polynomials_say(fn):
 
 
 def test_a_wrong_coefficient_is_seen(monkeypatch):
-    original = polynomials.polynomial
+    original = pieces.polynomial
 
     def wrong(c, off, wide, form):
         return original(c * (1 + 2.0**-40), off, wide, form)
 
-    monkeypatch.setattr(polynomials, "polynomial", wrong)
+    monkeypatch.setattr(pieces, "polynomial", wrong)
     rng = np.random.default_rng(0)
     bad, good = contradictions(np.exp, rng, windows(np.exp, rng))
     assert bad > good / 4

@@ -18,7 +18,7 @@ from ...core.cotangent import Spec
 from ...core.errors import annotate
 from ...operations.examples import examples_of
 from ...operations.info import is_floating, signature_of
-from .balls import Balls
+from .certified.balls import Balls
 from .references import VECTORS
 from .targets import Target
 

@@ -8,22 +8,20 @@ born, and in which line.
 from __future__ import annotations
 
 import linecache
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import MethodType
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from ...core import trees
 from ...core.places import user_frame
 from ...operations.info import is_floating
 from ...operations.operation import Operation
-from .arb import balls_of, each, precision
-from .balls import Balls, call
+from .certified.arb import ObjectArray, balls_of, each, precision
+from .certified.balls import Balls, call, noting
 from .formats import Format
-from .state import noting
 
 BITS = 512  # of the true values
 
@@ -42,55 +40,33 @@ class Step:
     line: int
 
 
-class Shadowed(NDArrayOperatorsMixin):
+class Shadowed(ObjectArray):
     """An array as it is computed, and the balls that it ought to be: its shadow."""
 
-    __slots__ = ("got", "steps", "true")
+    __slots__ = ("steps", "true", "value")
     __array_priority__ = 3000
 
-    def __init__(self, got: Any, true: Balls, steps: list[Step]) -> None:
-        self.got, self.true, self.steps = got, true, steps
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.got.shape
-
-    @property
-    def ndim(self) -> int:
-        return self.got.ndim
-
-    @property
-    def size(self) -> int:
-        return self.got.size
+    def __init__(self, value: Any, true: Balls, steps: list[Step]) -> None:
+        self.value, self.true, self.steps = value, true, steps
 
     @property
     def dtype(self) -> Any:
-        return self.got.dtype
+        return self.value.dtype
 
-    def __len__(self) -> int:
-        return len(self.got)
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kw: Any) -> Any:
-        if method == "__call__":
-            return self._apply(ufunc, ufunc, args, kw)
-        return self._apply(getattr(ufunc, method), (ufunc, method), args, kw)
-
-    def __array_function__(self, fn: Any, types: Any, args: Any, kw: Any) -> Any:
-        return self._apply(fn, fn, args, kw)
-
-    def _apply(self, fn: Callable[..., Any], known: Any, args: Any, kw: Any) -> Any:
-        got = fn(*trees.map(_got, args), **trees.map(_got, kw))
-        if not isinstance(got, (np.ndarray, np.generic)) or got.dtype.kind != "f":
-            return got  # a choice is made by what is computed
-        true = call(known, trees.map(_true, args), trees.map(_true, kw))
-        y = Shadowed(np.asarray(got), true, self.steps)
+    def call(self, fn: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        run = getattr(*fn) if isinstance(fn, tuple) else fn
+        value = run(*trees.map(_value, args), **trees.map(_value, kwargs))
+        if not isinstance(value, (np.ndarray, np.generic)) or value.dtype.kind != "f":
+            return value  # a choice is made by what is computed
+        true = call(fn, trees.map(_true, args), trees.map(_true, kwargs))
+        y = Shadowed(np.asarray(value), true, self.steps)
         ins = [x for x in trees.leaves(args) if isinstance(x, Shadowed)]
         source, line = running()
-        name = getattr(fn, "__name__", "") or str(fn)
+        name = getattr(run, "__name__", "") or str(run)
         before = max((_error(x) for x in ins), default=0.0)
-        numbers = tuple(np.asarray(_got(x)) for x in trees.leaves(args))
+        numbers = tuple(np.asarray(_value(x)) for x in trees.leaves(args))
         self.steps.append(
-            Step(name, numbers, y.got, true, before, _error(y), source, line)
+            Step(name, numbers, y.value, true, before, _error(y), source, line)
         )
         return y
 
@@ -102,15 +78,15 @@ class Shadowed(NDArrayOperatorsMixin):
         return lambda *args, **kwargs: fn(self, *args, **kwargs)
 
     def astype(self, dtype: Any, **_: Any) -> Any:
-        return Shadowed(self.got.astype(dtype), self.true, self.steps)
+        return Shadowed(self.value.astype(dtype), self.true, self.steps)
 
     def __getitem__(self, index: Any) -> Any:
         true: Any = self.true
-        return Shadowed(np.asarray(self.got[index]), true[index], self.steps)
+        return Shadowed(np.asarray(self.value[index]), true[index], self.steps)
 
 
-def _got(x: Any) -> Any:
-    return x.got if isinstance(x, Shadowed) else x
+def _value(x: Any) -> Any:
+    return x.value if isinstance(x, Shadowed) else x
 
 
 def _true(x: Any) -> Any:
@@ -132,7 +108,7 @@ def _relative(got: float, true: Any) -> float:
 
 def _error(x: Shadowed) -> float:
     """The largest relative error."""
-    got = x.got.astype(np.float64).astype(object)
+    got = x.value.astype(np.float64).astype(object)
     value = np.broadcast_to(x.true.value, got.shape)
     return float(np.max(np.asarray(_off(got, value), np.float64), initial=0.0))
 

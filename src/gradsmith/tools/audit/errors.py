@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from .certified.truth import DECIDED, KINK, OUTSIDE, UNDECIDED, Truth
 from .formats import Format
 from .model import LIMIT
-from .truth import DECIDED, KINK, OUTSIDE, UNDECIDED, Truth
 
 FINE, NAN, OVERFLOW, UNDERFLOW, LOST = range(5)
 NAMES = ("", "nan", "overflow", "underflow", "lost")

@@ -16,6 +16,7 @@ from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError
 from . import sampling
 from .arguments import Argument, arguments_of, constants, on_rows
+from .certified.truth import OUTSIDE
 from .errors import Errors
 from .explain import Sample
 from .formats import Format
@@ -25,7 +26,6 @@ from .runner import Runner, flushes
 from .tally import NOTHING
 from .targets import Target, target_of
 from .task import Points, Task
-from .truth import OUTSIDE
 
 POINTS, VECTORS = 20_000, 5_000  # sampled by default
 ALONE = 500  # vectors that are given one by one

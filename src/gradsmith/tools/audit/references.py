@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import GradsmithError
-from .arb import arb, balls_of
-from .balls import Balls
+from .certified.arb import arb, balls_of
+from .certified.balls import Balls
 
 
 @dataclass(frozen=True)

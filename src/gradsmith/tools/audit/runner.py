@@ -14,8 +14,8 @@ import numpy as np
 from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError, annotate
 from ...core.transforms import vjp
+from .certified.truth import Truth
 from .formats import Format
-from .truth import Truth
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from .certified.truth import KINK, OUTSIDE, UNDECIDED
 from .errors import Errors
 from .model import LIMIT, Accuracy, Curve
-from .truth import KINK, OUTSIDE, UNDECIDED
 
 WORST = 5  # inputs that are shown
 BINS = 400  # of the curve

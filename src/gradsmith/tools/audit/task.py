@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ...core.transforms import vjp
-from .certify import certify
+from .certified.certify import certify
 from .errors import Errors, errors_of, joined
 from .executing import carried_out
 from .formats import Format, format_of, literal

@@ -13,15 +13,14 @@ from typing import Any
 import numpy as np
 
 from ...operations.operation import Operation
-from .arb import balls_of, each, ones, precision
 from .arguments import Fixed
-from .balls import Balls, gradients, value_of, watched
 from .causes import operation_of, rule_at
-from .certify import certify
+from .certified.arb import balls_of, each, ones, precision
+from .certified.balls import Balls, gradients, noting, value_of, watched
+from .certified.certify import certify
+from .certified.truth import DECIDED
 from .formats import FORMATS
-from .state import noting
 from .task import Points, Task
-from .truth import DECIDED
 
 BITS = 512
 SHARE = 2.0**-12  # what a formula is off by at least, in double precision

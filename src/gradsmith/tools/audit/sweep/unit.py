@@ -7,13 +7,11 @@ from typing import Any
 import numpy as np
 
 from ..errors import joined
-from ..formats import Format
-from ..tally import Tally
+from ..formats import Format, literal
+from ..tally import BINS, WORST, Bins, Tally, Worst, merged
 from ..task import Points, Task
-from .measure import Scratch
+from .measure import SLACK, Quantity, Scratch, measured, truths
 from .pieces import Piece, pieces_or_points
-from .sums import Sums
-from .truths import Quantity, truths
 
 CHUNK = 1 << 14  # numbers at a time: what they need stays in the cache
 MANY = 4096  # points that are looked at in one go
@@ -88,3 +86,93 @@ def _numbers(first: int, last: int, form: Format) -> Any:
     sign = 1 << (form.bits - 1)
     down = np.arange(sign - first, sign - last - 1, -1, dtype=np.int64)
     return down.astype(kind).view(form.dtype)
+
+
+class Sums:
+    """Counts, sums and maxima of one quantity. A chunk lies in one bin of the curve."""
+
+    def __init__(self, task: Task) -> None:
+        self.form, self.ends = task.form, task.ends
+        self.width = (float(task.ends[1]) - float(task.ends[0]) + 1) / BINS
+        self.parts: list[Tally] = []  # of points that were looked at one by one
+        self.judged = self.outside = self.beyond = 0
+        self.sum_ulp = self.sum_bits = 0.0
+        self.kinds = np.zeros(5, np.int64)
+        self.worst: list[tuple[float, int]] = []
+        self.least = -1.0  # what an error has to exceed to be among the worst
+        self.bins: dict[int, list[Any]] = {}
+
+    def bin_of(self, code: int) -> int:
+        place = int((float(code) - float(self.ends[0])) / self.width)
+        return min(max(place, 0), BINS - 1)
+
+    def bin_end(self, code: int) -> int:
+        """The last code that is in the same bin."""
+        here = self.bin_of(code)
+        if here == BINS - 1:
+            return self.ends[1]
+        end = int(self.ends[0] + (here + 1) * self.width) + 2
+        while self.bin_of(end) > here:
+            end -= 1
+        return end
+
+    def add(self, results: Any, true: Quantity, first: int) -> None:
+        """Judge the results of a chunk, but those that are left out."""
+        p, inverse, at = true.p, true.inverse, None
+        if true.outside is not None:
+            self.outside += int(np.count_nonzero(true.outside))
+        if true.open is not None or true.outside is not None:
+            out = [mask for mask in (true.open, true.outside) if mask is not None]
+            at = np.flatnonzero(~np.any(out, axis=0))
+            results, p, inverse = results[at], p[at], inverse[at]
+        if not len(p):
+            return
+        found = measured(results, p, inverse, self.form, true.scratch)
+        self.judged += len(p)
+        self.beyond += found.beyond
+        self.sum_ulp += found.sum_ulp
+        self.sum_bits += found.sum_bits
+        self.kinds[1:] += found.kinds
+        i = found.at
+        self._bin(first, len(p), found, first + (i if at is None else int(at[i])))
+        if found.max_ulp > self.least or len(self.worst) < WORST:
+            self._keep(found.ulp, first, at)
+
+    def _bin(self, first: int, n: int, found: Any, code: int) -> None:
+        known = self.bins.setdefault(self.bin_of(first), [0, 0.0, -1.0, 0])
+        known[0] += n
+        known[1] += found.sum_ulp
+        if (found.max_ulp, -abs(code)) > (known[2], -abs(known[3])):
+            known[2:] = found.max_ulp, code
+
+    def _keep(self, ulp: Any, first: int, at: Any) -> None:
+        """Keep the worst inputs, of equal ones those nearest to 0."""
+        n = min(WORST, len(ulp))
+        limit = max(self.least, np.partition(ulp, -n)[-n])
+        some = np.flatnonzero(ulp >= limit)
+        near = some[:n] if first >= 0 else some[-n:]
+        some = np.concatenate([near, some[ulp[some] > limit]])
+        codes = first + (some if at is None else at[some])
+        new = zip(ulp[some].tolist(), codes.tolist(), strict=True)
+        order = sorted({*self.worst, *new}, key=lambda w: (-w[0], abs(w[1])))
+        self.worst = order[:WORST]
+        self.least = self.worst[-1][0] if len(self.worst) == WORST else -1.0
+
+    def tally(self) -> Tally:
+        """All of it. What is known of each true number is at most SLACK off."""
+        places = sorted(self.bins)
+        bins = None
+        if places:
+            table = [self.bins.get(k, [0, 0.0, -1.0, 0]) for k in
+                     range(places[0], places[-1] + 1)]  # fmt: skip
+            bins = Bins(places[0], *map(np.array, zip(*table, strict=True)))
+        worst = tuple(
+            Worst(ulp, SLACK, code, literal(self.form.numbers(code)[()], self.form))
+            for ulp, code in self.worst
+        )
+        self.kinds[0] = self.judged + self.outside - self.kinds[1:].sum()
+        own = Tally(
+            self.judged, 0, 0, self.outside, self.beyond, self.sum_ulp, self.sum_bits,
+            tuple(map(int, self.kinds)), worst, bins,
+        )  # fmt: skip
+        return merged([own, *self.parts])

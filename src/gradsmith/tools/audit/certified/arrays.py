@@ -8,13 +8,13 @@ defines by others. What has formulas of its own is not taken from there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from ...core.import_hooks import once_imported
-from ...core.rule import (
+from ....core.errors import UnsupportedOperationError
+from ....core.rule import (
     Bilinear,
     Composite,
     Function,
@@ -23,10 +23,17 @@ from ...core.rule import (
     index,
     reduction_of,
 )
-from ...rules.axes import counted, kept_shape
-from ...rules.scipy_hook import KINDS
+from ....rules import load_present, pointwise
+from ....rules.axes import counted, kept_shape
+from ....rules.reductions import logaddexp_reduce
+from ....rules.scipy_hook import KINDS
+from ....rules.statistics import variance
 from .arb import arb, balls_of, each, ones, zeros
 from .balls import CALLS, OTHERS, Balls, call, constant, made, value_of
+from .choices import greatest
+from .series import SERIES
+
+load_present()
 
 _EXACT = (np.sum, np.prod, np.cumsum, np.cumprod, np.reshape)  # by their own rules
 _ROUNDED = ("fft", "interpolation", "polynomials", "quantiles", "statistics")
@@ -99,15 +106,19 @@ def mean(a: Any, axis: Any = None, *_: Any, keepdims: Any = False, **__: Any) ->
 
 CALLS[np.sum] = total
 CALLS[np.mean] = mean
-CALLS[np.astype] = lambda x, dtype, **_: x
-CALLS[np.copy] = lambda a, *_, **__: a
 CALLS[np.ones_like] = lambda a, *_, **__: constant(ones(a.shape), a)
 CALLS[np.zeros_like] = lambda a, *_, **__: constant(zeros(a.shape), a)
 CALLS[np.full_like] = lambda a, fill_value, *_, **__: (
     CALLS[np.zeros_like](a) + (fill_value)
 )
-for _name in ("shape", "ndim", "size"):
-    CALLS[getattr(np, _name)] = lambda a, _name=_name: getattr(a, _name)
+for _table in (CALLS, SERIES):
+    _table[np.astype] = lambda x, dtype, **_: x
+    _table[np.copy] = lambda a, *_, **__: a
+    for _name in ("shape", "ndim", "size"):
+        _table[getattr(np, _name)] = lambda a, _name=_name: getattr(a, _name)
+SERIES[np.ones_like] = lambda a, *_, **__: a * 0 + 1
+SERIES[np.zeros_like] = lambda a, *_, **__: a * 0
+SERIES[np.full_like] = lambda a, fill_value, *_, **__: a * 0 + fill_value
 for _fn in (np.iscomplexobj, np.isrealobj):
     CALLS[_fn] = lambda x, _real=_fn is np.isrealobj: _real
 CALLS[np.result_type] = lambda *xs: np.result_type(
@@ -118,11 +129,61 @@ CALLS[np.result_type] = lambda *xs: np.result_type(
 KINDS.append(Balls)  # SciPy's Python functions ask for them
 
 
-def _read_special(_: Any) -> None:
-    import_module(f"{__package__}.special")
+# Functions that are defined by others: clipping, norms, spreads
+
+CALLS[pointwise.clip_both] = lambda x, low, high: np.minimum(np.maximum(x, low), high)
+CALLS[pointwise.clip_below] = lambda x, low: np.maximum(x, low)
+CALLS[pointwise.clip_above] = lambda x, high: np.minimum(x, high)
 
 
-once_imported("scipy.special", _read_special)
+def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Any:
+    """A vector's norm; of a whole array if no axis is given."""
+    if isinstance(axis, tuple) or (ord is not None and axis is None and x.ndim > 1):
+        raise UnsupportedOperationError("norms of matrices have no certified value yet")
+    size = np.abs(x)
+    if ord in (inf, -inf):
+        return (np.max if ord > 0 else np.min)(size, axis=axis, keepdims=keepdims)
+    if ord == 1:
+        return np.sum(size, axis=axis, keepdims=keepdims)
+    if ord in (None, 2):
+        return np.sqrt(np.sum(x * x, axis=axis, keepdims=keepdims))
+    return np.sum(size**ord, axis=axis, keepdims=keepdims) ** (1 / Balls(balls_of(ord)))
+
+
+def vector_norm(
+    x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: Any = 2
+) -> Any:
+    return norm(x, ord, axis, keepdims)
+
+
+CALLS[np.linalg.norm] = norm
+CALLS[np.linalg.vector_norm] = vector_norm
+
+
+def var(a: Any, fn: Any, options: Any) -> Any:
+    axis = options["axis"]
+    free = counted(True, a.shape, axis) - options["ddof"]
+    off = a - np.mean(a, axis=axis, keepdims=True)
+    kept = options.get("keepdims") is True
+    return np.sum(off * off, axis=axis, keepdims=kept) / free
+
+
+def log_of_sum(x: Any, axis: Any = 0, *, weights: Any = None, **options: Any) -> Any:
+    """log(sum(exp(x))), which is np.logaddexp.reduce and scipy.special.logsumexp."""
+    x, top = below_greatest(x, axis)
+    e = np.exp(x) if weights is None else weights * np.exp(x)
+    y = np.log(np.sum(e, axis=axis, keepdims=True)) + top
+    return y if options.get("keepdims") else np.squeeze(y, axis)
+
+
+def below_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
+    """x less its greatest element, and that: a constant, which cancels."""
+    top = Balls(greatest(x.value, axis=axis, keepdims=True), x.dtype)
+    return x - top, top
+
+
+CALLS[variance] = var
+CALLS[logaddexp_reduce] = log_of_sum
 
 # Methods
 

@@ -1,5 +1,7 @@
 """Functions of one ball, or two, that Arb does not name as NumPy and SciPy do.
 
+Those without a branch (log2, ndtr, density) are functions of a series, too.
+
 Branches look at a midpoint, and each of them encloses the value wherever it is taken:
 a branch is chosen for its accuracy, never for its validity.
 """
@@ -10,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from .arb import arb
-from .state import state
+from .balls import state
 
 ZERO, ONE, TWO = arb(0), arb(1), arb(2)
 
@@ -101,7 +103,7 @@ def log_ndtr(x: Any) -> Any:
 
 
 def density(x: Any) -> Any:
-    return exp(-x * x / 2) * root_half() / arb.const_sqrt_pi()
+    return (-x * x / 2).exp() * (root_half() / arb.const_sqrt_pi())
 
 
 def hazard(x: Any) -> Any:

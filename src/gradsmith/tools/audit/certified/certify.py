@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from . import arrays, definitions, elementwise  # noqa: F401  (they register)
+from ..formats import Format
 from .arb import balls_of, each, ones, precision
-from .balls import Balls, gradients, watched
+from .balls import Balls, Notes, gradients, noting, watched
 from .choices import union
-from .formats import Format
-from .state import Notes, noting
 from .truth import DECIDED, KINK, OUTSIDE, UNDECIDED, Truth, read
 
 LIMIT = 4096  # bits; what needs more stays undecided
@@ -36,7 +34,7 @@ def certify(
     Each point is computed from its own elements alone: fn is elementwise, or works on
     rows (axis=-1). dy is the upstream gradient, of ones if it is not given.
 
-    >>> from .formats import FORMATS
+    >>> from ..formats import FORMATS
     >>> y, (dx,) = certify(np.exp, [np.array([0.0, 1.0])], FORMATS["float32"])
     >>> y.hi
     array([1.        , 2.71828183])
@@ -131,17 +129,12 @@ class _Points:
         hull.status[apart & (truth.status == DECIDED) & (other.status == DECIDED)] = (
             KINK
         )
-        truth.put(apart, _at(hull, apart))
+        truth.put(apart, hull.at(apart))
         truth.status[other.status == UNDECIDED] = UNDECIDED
         return truth
 
 
 _overlap = each(lambda a, b: a.overlaps(b), 2)
-
-
-def _at(truth: Truth, mask: Any) -> Truth:
-    names = ("hi", "lo", "rad", "scale", "status")
-    return Truth(*[getattr(truth, name)[mask] for name in names])
 
 
 def _settle(truth: Truth, rows: Any, status: int) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 
 import numpy as np
 
+from ..formats import Format
 from .arb import arb, balls_of, each
-from .formats import Format
 
 DECIDED, KINK, OUTSIDE, UNDECIDED = range(4)
+_FIELDS = ("hi", "lo", "rad", "scale", "status")
 SPARE = 10  # balls are at most 2**-10 units in the last place wide
 
 
@@ -44,9 +45,12 @@ class Truth:
     def having(self, status: Any) -> Truth:
         return Truth(self.hi, self.lo, self.rad, self.scale, status)
 
+    def at(self, index: Any) -> Truth:
+        return Truth(*[getattr(self, name)[index] for name in _FIELDS])
+
     def put(self, at: Any, other: Truth) -> None:
         """Take over what another one knows of some places."""
-        for name in ("hi", "lo", "rad", "scale", "status"):
+        for name in _FIELDS:
             getattr(self, name)[at] = getattr(other, name)
 
     def count(self, status: int) -> int:

@@ -9,17 +9,52 @@ rounded constants and series that end. The nodes and the walk back are the engin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
-from numpy.lib.mixins import NDArrayOperatorsMixin
 
-from ...core.errors import UnsupportedOperationError
-from ...core.rule import name_of
-from ...core.tape import Node, walk_back
-from .arb import arb, balls_of, zeros
-from .state import state
+from ....core.errors import UnsupportedOperationError
+from ....core.rule import name_of
+from ....core.tape import Node, walk_back
+from .arb import ObjectArray, arb, balls_of, each, zeros
+
+
+class Notes:
+    """Masks of where something was met; `side` is how exact ties are broken.
+
+    A tie is broken upwards (1), downwards (-1), or as floating-point numbers would
+    (0). The derivative on each side of a kink is that of the run on this side.
+    """
+
+    def __init__(self, *, side: int, careful: bool) -> None:
+        self.side = side
+        self.careful = careful  # look for kinks and domains: 60 ns more a call
+        self.masked = False  # cotangents may be 0 since a branch was not taken
+        self.ties: list[Any] = []  # the derivative may differ on both sides
+        self.kinks: list[Any] = []  # the slope is infinite, and declared otherwise
+        self.outside: list[Any] = []  # there is no value: outside of a domain, a pole
+        self.unsure: list[Any] = []  # a choice that no ball can express, as of an index
+
+
+class _State(threading.local):
+    notes: Notes = Notes(side=0, careful=False)
+
+
+state = _State()
+
+
+@contextmanager
+def noting(*, side: int = 0, careful: bool = False) -> Iterator[Notes]:
+    """Take notes of what follows."""
+    before, state.notes = state.notes, Notes(side=side, careful=careful)
+    try:
+        yield state.notes
+    finally:
+        state.notes = before
+
 
 # Functions of balls, by the function of NumPy or SciPy that they stand for
 CALLS: dict[Any, Callable[..., Any]] = {}
@@ -27,7 +62,7 @@ CALLS: dict[Any, Callable[..., Any]] = {}
 OTHERS: list[Callable[..., Any]] = []
 
 
-class Balls(NDArrayOperatorsMixin):
+class Balls(ObjectArray):
     """Certified numbers, and the node that leads back to what they came from.
 
     `dtype` is that of the numbers which they are the truth of. To operations of ours
@@ -35,45 +70,14 @@ class Balls(NDArrayOperatorsMixin):
     """
 
     __slots__ = ("dtype", "node", "value")
-    __array_priority__ = 2000
 
     def __init__(self, value: Any, dtype: Any = float, node: Node | None = None):
         self.value = value
         self.dtype = np.dtype(dtype)
         self.node = node
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.value.shape
-
-    @property
-    def ndim(self) -> int:
-        return self.value.ndim
-
-    @property
-    def size(self) -> int:
-        return self.value.size
-
-    def __len__(self) -> int:
-        return len(self.value)
-
-    def __repr__(self) -> str:
-        return f"Balls({self.value.tolist()})"
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **kw: Any) -> Any:
-        if method != "__call__":
-            ufunc = (ufunc, method)
-        return call(ufunc, args, kw)
-
-    def __array_function__(self, fn: Any, types: Any, args: Any, kw: Any) -> Any:
-        return call(fn, args, kw)
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        raise UnsupportedOperationError(
-            "certified values can't become a plain NumPy array, which is rounded. "
-            "Something in the definition asks for one (np.asarray, float, a function "
-            "that is not NumPy's): give the true function with reference=..."
-        )
+    def call(self, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return call(fn, args, kwargs)
 
 
 def call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -98,16 +102,45 @@ def value_of(x: Any) -> Any:
         return x.value
     if x.__class__ in (int, float):
         return arb(x)
-    return x.balls() if isinstance(x, Plain) else balls_of(x)
+    return x.balls() if isinstance(x, Decisions) else balls_of(x)
 
 
-class Plain:
-    """What turns into constant balls if it is computed with."""
+class Decisions(ObjectArray):
+    """Where something is true, and where it is false; elsewhere it is open."""
 
-    __slots__ = ()
+    __slots__ = ("dtype", "no", "yes")
+
+    def __init__(self, yes: Any, no: Any) -> None:
+        self.yes, self.no = np.asarray(yes, bool), np.asarray(no, bool)
+        self.dtype = np.dtype(bool)
+
+    @property
+    def value(self) -> Any:
+        return self.yes
+
+    @property
+    def is_open(self) -> Any:
+        return ~(self.yes | self.no)
 
     def balls(self) -> Any:
-        raise NotImplementedError
+        """1 where true, 0 where false, and a ball of both where open."""
+        state.notes.masked = True
+        y, open_ = np.where(self.yes, arb(1), arb(0)), self.is_open
+        return np.where(open_, arb(0.5, 0.5), y) if open_.any() else balls_of(y)
+
+    def astype(self, dtype: Any, **_: Any) -> Any:
+        return self if dtype in (bool, np.bool_) else Balls(self.balls())
+
+    def call(self, fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        return call(fn, args, kwargs)
+
+    def __bool__(self) -> bool:
+        if self.yes.size == 1 and (self.yes.all() or self.no.all()):
+            return bool(self.yes.all())
+        raise UnsupportedOperationError(
+            "a definition that is audited decides by np.where, not by `if` on a "
+            "comparison, whose elements may differ or be undecided"
+        )
 
 
 def made(value: Any, inputs: Sequence[Any], pulls: Any) -> Balls:
@@ -161,4 +194,4 @@ def is_finite(x: Any) -> Any:
     return np.asarray(_is_finite(x), bool)
 
 
-_is_finite = np.frompyfunc(arb.is_finite, 1, 1)
+_is_finite = each(arb.is_finite)
