@@ -84,7 +84,7 @@ def gradient_check(request: pytest.FixtureRequest) -> Any:
     def gradient_check(op: Any, *inputs: Any, **options: Any) -> Any:
         __tracebackhide__ = True
         import gradsmith as gs
-        from gradsmith.tools.check import GradientError
+        from gradsmith import GradientError
 
         report = gs.check(op, *inputs, **options)
         request.node.user_properties.append(("gradsmith", str(report)))

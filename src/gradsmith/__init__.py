@@ -7,9 +7,10 @@ behind it may change.
 from typing import TYPE_CHECKING
 
 from . import frameworks, optimizers, rules  # noqa: F401  (they register)
-from .core import operators  # noqa: F401  (tensors get theirs, from the rules)
+from .core import __version__, operators  # noqa: F401  (tensors get theirs)
 from .core.errors import (
     GradientContractError,
+    GradientError,
     GradsmithError,
     NotDifferentiableError,
     TapeError,
@@ -24,7 +25,9 @@ from .core.transforms import (
     grad,
     hessian,
     hvp,
+    jacfwd,
     jacobian,
+    jacrev,
     jvp,
     value_and_grad,
     vjp,
@@ -36,45 +39,44 @@ from .operations.operation import Operation
 from .operations.portable import stop_gradient, unbroadcast
 from .operations.spec import spec
 
-__version__ = "0.1.0"
-
 if TYPE_CHECKING:
-    from . import ops
+    from . import numpy, ops
     from .operations.examples import example
     from .operations.python_op import python_op
-    from .tools.audit import audit
-    from .tools.check import assert_gradients, check
+    from .tools.audit import Audit, audit
+    from .tools.check import CheckReport, Finding, Verdict, assert_gradients, check
     from .tools.checkpoint import checkpoint, checkpoint_scan
-    from .tools.memory import memory
-    from .tools.nan import find_nan
-    from .tools.override import override
-    from .tools.survival import survival_table, survives
+    from .tools.memory import MemoryReport, memory
+    from .tools.nan import NanReport, find_nan
+    from .tools.override import Override, override
+    from .tools.survival import Survival, SurvivalTable, survival_table, survives
 
-# Loaded when they are first asked for.
-_LAZY = {
-    "assert_gradients": "tools.check",
-    "audit": "tools.audit",
-    "check": "tools.check",
-    "checkpoint": "tools.checkpoint",
-    "checkpoint_scan": "tools.checkpoint",
-    "example": "operations.examples",
-    "find_nan": "tools.nan",
-    "override": "tools.override",
-    "ops": "ops",
-    "memory": "tools.memory",
-    "python_op": "operations.python_op",
-    "survival_table": "tools.survival",
-    "survives": "tools.survival",
+# Loaded when they are first asked for: modules, and what others hold
+_MODULES = ("numpy", "ops")
+_HOLDERS = {
+    "operations.examples": ("example",),
+    "operations.python_op": ("python_op",),
+    "tools.audit": ("Audit", "audit"),
+    "tools.check": ("CheckReport", "Finding", "Verdict", "assert_gradients", "check"),
+    "tools.checkpoint": ("checkpoint", "checkpoint_scan"),
+    "tools.memory": ("MemoryReport", "memory"),
+    "tools.nan": ("NanReport", "find_nan"),
+    "tools.override": ("Override", "override"),
+    "tools.survival": ("Survival", "SurvivalTable", "survival_table", "survives"),
 }
 
 
 def __getattr__(name: str) -> object:
-    if name not in _LAZY:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib import import_module
 
-    module = import_module(f".{_LAZY[name]}", __name__)
-    return module if name == "ops" else getattr(module, name)
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    for holder, names in _HOLDERS.items():
+        if name in names:
+            found = getattr(import_module(f".{holder}", __name__), name)
+            globals()[name] = found  # the next one is found without being asked for
+            return found
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
@@ -82,18 +84,28 @@ def __dir__() -> list[str]:
 
 
 __all__ = [
+    "Audit",
+    "CheckReport",
+    "Finding",
     "ForwardAccumulator",
     "GradientContractError",
+    "GradientError",
     "GradientTape",
     "GradsmithError",
+    "MemoryReport",
     "Module",
+    "NanReport",
     "NotDifferentiableError",
     "Operation",
+    "Override",
+    "Survival",
+    "SurvivalTable",
     "TapeError",
     "Tensor",
     "UnconnectedGradients",
     "UnsupportedOperationError",
     "Variable",
+    "Verdict",
     "assert_gradients",
     "audit",
     "check",
@@ -106,10 +118,13 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "jacfwd",
     "jacobian",
+    "jacrev",
     "jvp",
     "memory",
     "not_differentiable",
+    "numpy",
     "operation",
     "ops",
     "optimizers",

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import gradsmith as gs
 from gradsmith.core.tape import state
@@ -464,6 +466,52 @@ def test_jacobian_of_several_arguments(mode):
 @pytest.mark.parametrize("mode", ["forward", "reverse"])
 def test_jacobian_of_a_constant(mode):
     assert_close(gs.jacobian(lambda x: 3.0, mode=mode)(X), np.zeros(3))
+
+
+MODES = {"reverse": gs.jacrev, "forward": gs.jacfwd}
+shapes = st.lists(st.integers(0, 3), max_size=2).map(tuple)
+
+
+@settings(deadline=None, max_examples=30)
+@given(shapes, shapes, st.sampled_from([0, 1, -1, (0, 1), (1, 0), (1,)]))
+def test_jacrev_and_jacfwd_are_the_jacobian_in_both_modes(inner, outer, argnums):
+    weights = np.cos(np.arange(math.prod(inner) * math.prod(outer)))
+    weights = weights.reshape(outer + inner)
+    a = {"w": np.linspace(0, 1, math.prod(inner)).reshape(inner), "n": [np.array(0.5)]}
+
+    def fn(a, b, *, scale):
+        y = np.sum(
+            weights * np.sin(a["w"] * scale) * b, tuple(range(len(outer), weights.ndim))
+        )
+        return {"y": y * a["n"][0], "z": (b**2,)}
+
+    for mode, transform in MODES.items():
+        expected = gs.jacobian(fn, argnums, mode)(a, 0.3, scale=2.0)
+        assert_close(transform(fn, argnums)(a, 0.3, scale=2.0), expected)
+        assert_close(gs.jacobian(fn, argnums)(a, 0.3, scale=2.0), expected)
+
+
+def test_jacfwd_walks_nothing_back():
+    @gs.operation
+    def forward_alone(x):
+        return x * 2
+
+    forward_alone.jvp(lambda dx, y, x: 2 * dx)
+    refused = gs.custom_gradient(
+        lambda x: (x, lambda dy: np.clip(dy, 0, 1)), linear=False
+    )
+    assert_close(gs.jacfwd(forward_alone)(X), 2 * np.eye(3))
+    assert_close(gs.jacrev(refused)(X), np.eye(3))
+    with pytest.raises(gs.GradsmithError, match="linear"):
+        gs.jacfwd(refused)(X)
+
+
+@pytest.mark.parametrize("transform", MODES.values())
+def test_jacrev_and_jacfwd_of_a_holomorphic_function(transform):
+    z = np.array([1 + 2j, 0.5j])
+    assert_close(transform(np.exp, holomorphic=True)(z), np.diag(np.exp(z)))
+    with pytest.raises(gs.GradsmithError, match="holomorphic"):
+        transform(np.exp)(z)
 
 
 def test_jacobian_of_a_jacobian():

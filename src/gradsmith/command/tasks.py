@@ -13,7 +13,7 @@ from ..operations.info import of_operation
 from ..tools._inputs import framework_of_native
 from ..tools.check import check
 from ..tools.check.inputs import given
-from ..tools.check.model import Report
+from ..tools.check.model import CheckReport
 from .discovery import operations_in
 from .guess import Guess, NoGuessError, guess
 from .loading import load, named, own_traceback
@@ -154,7 +154,7 @@ def _closely(
     return replace(checked, more=more)
 
 
-def _result(task: Task, report: Report) -> Result:
+def _result(task: Task, report: CheckReport) -> Result:
     return Result(
         task.source.label,
         task.name,

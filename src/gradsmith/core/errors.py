@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 
 class GradsmithError(Exception):
@@ -29,6 +30,14 @@ class UnsupportedOperationError(GradsmithError, NotImplementedError):
 
 class TapeError(GradsmithError, RuntimeError):
     """A tape or an accumulator was used in a way that it cannot serve."""
+
+
+class GradientError(GradsmithError, AssertionError):
+    """A gradient that `gs.assert_gradients` found not to be right; see `report`."""
+
+    def __init__(self, report: Any) -> None:
+        super().__init__(str(report))
+        self.report = report  # the gs.CheckReport
 
 
 @contextmanager

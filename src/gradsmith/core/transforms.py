@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -21,12 +21,13 @@ from .gradient_tape import GradientTape, basis, seed
 from .tape import Traced, marks_of, state
 from .tensor import Tensor, readonly, unwrap, wrap
 
+P = ParamSpec("P")
 Argnums = int | Sequence[int]
 
 
 def grad(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, Any]:
     """Return a function that computes the gradient of a scalar function.
 
     >>> grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
@@ -38,7 +39,7 @@ def grad(
     both = value_and_grad(fun, argnums, has_aux)
 
     @wraps(fun)
-    def gradient(*args: Any, **kwargs: Any) -> Any:
+    def gradient(*args: P.args, **kwargs: P.kwargs) -> Any:
         value, dx = both(*args, **kwargs)
         return (dx, value[1]) if has_aux else dx
 
@@ -46,8 +47,8 @@ def grad(
 
 
 def value_and_grad(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
-) -> Callable[..., Any]:
+    fun: Callable[P, Any], argnums: Argnums = 0, has_aux: bool = False
+) -> Callable[P, tuple[Any, Any]]:
     """Return a function that computes the value and the gradient.
 
     >>> value_and_grad(lambda x: x * x)(3.0)
@@ -55,7 +56,7 @@ def value_and_grad(
     """
 
     @wraps(fun)
-    def both(*args: Any, **kwargs: Any) -> Any:
+    def both(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
         plain = _is_plain((args, kwargs))
         picked, call = _pick(fun, args, kwargs, argnums)
         xs = _lift(picked, _name(fun))
@@ -137,11 +138,11 @@ def jvp(
 
 
 def jacobian(
-    fun: Callable[..., Any],
+    fun: Callable[P, Any],
     argnums: Argnums = 0,
     mode: str = "auto",
     holomorphic: bool = False,
-) -> Callable[..., Any]:
+) -> Callable[P, Any]:
     """Return a function that computes the Jacobian, shape output.shape + input.shape.
 
     >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
@@ -156,7 +157,7 @@ def jacobian(
         raise GradsmithError(f"mode must be auto, forward or reverse, not {mode!r}")
 
     @wraps(fun)
-    def matrix(*args: Any, **kwargs: Any) -> Any:
+    def matrix(*args: P.args, **kwargs: P.kwargs) -> Any:
         plain = _is_plain((args, kwargs))
         picked, call = _pick(fun, args, kwargs, argnums)
         xs = _lift(picked, _name(fun))
@@ -174,7 +175,29 @@ def jacobian(
     return matrix
 
 
-def hessian(fun: Callable[..., Any], argnums: Argnums = 0) -> Callable[..., Any]:
+def jacrev(
+    fun: Callable[P, Any], argnums: Argnums = 0, holomorphic: bool = False
+) -> Callable[P, Any]:
+    """`jacobian` in reverse mode: a walk back per output element, for tall inputs.
+
+    >>> jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    array([2., 4.])
+    """
+    return jacobian(fun, argnums, "reverse", holomorphic)
+
+
+def jacfwd(
+    fun: Callable[P, Any], argnums: Argnums = 0, holomorphic: bool = False
+) -> Callable[P, Any]:
+    """`jacobian` in forward mode: a run per input element, for tall outputs.
+
+    >>> jacfwd(lambda t: t ** np.arange(1.0, 4.0))(2.0)
+    array([ 1.,  4., 12.])
+    """
+    return jacobian(fun, argnums, "forward", holomorphic)
+
+
+def hessian(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     """Return a function that computes the matrix of second derivatives.
 
     >>> hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))

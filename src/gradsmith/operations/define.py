@@ -3,12 +3,65 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from ..core.errors import GradsmithError
 from .operation import Operation
 
+P = ParamSpec("P")
+R = TypeVar("R")
+R1 = TypeVar("R1")
+R2 = TypeVar("R2")
+R3 = TypeVar("R3")
+Grad = Callable[..., Any]
 
+
+class _Closure(Protocol):
+    """`custom_gradient` as a type: a body that returns (y, grad) becomes one of y."""
+
+    @overload
+    def __call__(self, fn: Callable[P, tuple[R, Grad]]) -> Operation[P, R]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[P, tuple[R1, R2, Grad]]
+    ) -> Operation[P, tuple[R1, R2]]: ...
+    @overload
+    def __call__(
+        self, fn: Callable[P, tuple[R1, R2, R3, Grad]]
+    ) -> Operation[P, tuple[R1, R2, R3]]: ...
+    @overload
+    def __call__(self, fn: Callable[P, Any]) -> Operation[P, Any]: ...
+
+
+@overload
+def custom_gradient(
+    fn: None = None, *, surrogate: str | None = None, linear: bool = True
+) -> _Closure: ...
+@overload
+def custom_gradient(
+    fn: Callable[P, tuple[R, Grad]],
+    *,
+    surrogate: str | None = None,
+    linear: bool = True,
+) -> Operation[P, R]: ...
+@overload
+def custom_gradient(
+    fn: Callable[P, tuple[R1, R2, Grad]],
+    *,
+    surrogate: str | None = None,
+    linear: bool = True,
+) -> Operation[P, tuple[R1, R2]]: ...
+@overload
+def custom_gradient(
+    fn: Callable[P, tuple[R1, R2, R3, Grad]],
+    *,
+    surrogate: str | None = None,
+    linear: bool = True,
+) -> Operation[P, tuple[R1, R2, R3]]: ...
+@overload
+def custom_gradient(
+    fn: Callable[P, Any], *, surrogate: str | None = None, linear: bool = True
+) -> Operation[P, Any]: ...
 def custom_gradient(
     fn: Callable[..., Any] | None = None,
     *,
@@ -36,6 +89,14 @@ def custom_gradient(
     return Operation(fn, closure=True, surrogate=surrogate, linear=linear)
 
 
+@overload
+def operation(
+    fn: None = None, *, surrogate: str | None = None, linear: bool = True
+) -> Callable[[Callable[P, R]], Operation[P, R]]: ...
+@overload
+def operation(
+    fn: Callable[P, R], *, surrogate: str | None = None, linear: bool = True
+) -> Operation[P, R]: ...
 def operation(
     fn: Callable[..., Any] | None = None,
     *,
@@ -60,13 +121,13 @@ def operation(
 
 
 def with_gradient(
-    fn: Callable[..., Any],
+    fn: Callable[P, R],
     grad: Callable[..., Any] | None = None,
     *,
     jvp: Callable[..., Any] | None = None,
     surrogate: str | None = None,
     linear: bool = True,
-) -> Operation:
+) -> Operation[P, R]:
     """Return an existing function with another gradient, `grad(dy, y, *arguments)`.
 
     >>> import numpy as np
@@ -77,7 +138,9 @@ def with_gradient(
     """
     if grad is None and jvp is None:
         raise GradsmithError("with_gradient wants a gradient: grad=... or jvp=...")
-    result = Operation(fn, closure=False, surrogate=surrogate, linear=linear)
+    result: Operation[P, R] = Operation(
+        fn, closure=False, surrogate=surrogate, linear=linear
+    )
     if grad is not None:
         result.vjp(grad)
     if jvp is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper, wraps
 from itertools import count
-from typing import Any
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 from weakref import WeakValueDictionary
 
 from ..core import hooks
@@ -15,12 +15,17 @@ from ..core.compilers import not_rewritten
 from ..core.errors import GradsmithError
 from .parameters import Signature, method_of
 
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+Q = ParamSpec("Q")  # P without `self`
+F = TypeVar("F", bound=Callable[..., Any])
+
 # The operations there are, by what a compiler's graph can name them by.
-OPERATIONS: WeakValueDictionary[str, Operation] = WeakValueDictionary()
+OPERATIONS: WeakValueDictionary[str, Operation[..., Any]] = WeakValueDictionary()
 _numbers = count()
 
 
-def _registered(operation: Operation) -> str:
+def _registered(operation: Operation[..., Any]) -> str:
     """Make a new operation known; the key that it is known by."""
     key = str(next(_numbers))  # a compiler may take a number for a variable
     OPERATIONS[key] = operation
@@ -28,7 +33,7 @@ def _registered(operation: Operation) -> str:
 
 
 @not_rewritten  # as the function that it wraps
-class Operation:
+class Operation(Generic[P, R_co]):
     """A function together with its gradient; call it like the function.
 
     Made by `custom_gradient`, `operation` and `with_gradient`. `name`, `surrogate` and
@@ -37,8 +42,8 @@ class Operation:
 
     hosted = False  # body and rules call back into Python, which no compiler traces
     # A python_op is run in frameworks as another operation; each knows the other.
-    callback: Operation | None = None  # what frameworks run in place of this one
-    original: Operation | None = None  # what users know this one as
+    callback: Operation[..., Any] | None = None  # what frameworks run in its place
+    original: Operation[..., Any] | None = None  # what users know this one as
     # The rule (or the code of `grad`) that was last found to take the plain arguments
     # and no options, so that it need not be looked at again.
     plain_rule: Any = ()
@@ -72,7 +77,7 @@ class Operation:
             self._refuse_options_as_parameters()
         self.key = _registered(self)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         if hooks.CALL.wrappers:
             return hooks.CALL.run(Operation._call, self, args, kwargs)
         return self._call(args, kwargs)
@@ -93,6 +98,12 @@ class Operation:
         name = common_framework(bound.leaves, f"operation {self.name!r}")
         return FRAMEWORKS[name].call.call(self, bound)
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Operation[Concatenate[Any, Q], R_co], instance: object, owner: Any = None
+    ) -> Callable[Q, R_co]: ...
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else method_of(self, instance)
 
@@ -103,7 +114,7 @@ class Operation:
         # Found by its name, like the function that it was
         return getattr(self, "__qualname__", self.name)
 
-    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def vjp(self, rule: F) -> F:
         """Give the gradient: `rule(dy, y, *arguments)` returns one per array."""
         if self.closure:
             raise GradsmithError(
@@ -115,7 +126,7 @@ class Operation:
         self.vjp_rule = rule
         return rule
 
-    def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def jvp(self, rule: F) -> F:
         """Give the tangent: `rule(dx, y, *arguments)`.
 
         With several array arguments dx is a tuple.
@@ -134,7 +145,7 @@ class Operation:
         self.examples = (*self.examples, make)
         return make
 
-    def altered(self, around: Callable[..., Any]) -> Operation:
+    def altered(self, around: Callable[..., Any]) -> Self:
         """A copy whose gradient functions and rules are those that `around` returns.
 
         >>> from gradsmith import custom_gradient, grad

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -21,11 +21,31 @@ from .application import OutputSpecs, run_body
 from .callbacks import array_spec, differentiable, has_tangent, hosted
 from .contract.causes import written
 from .engine_rule import gradients_of, tangents_of
-from .operation import Operation
+from .operation import F, Operation, P, R_co
 from .parameters import Bound, Signature
 from .trial import Trials, specs_by_trial, try_rule
 
 
+@overload
+def python_op(
+    fn: None = None,
+    grad: Callable[..., Any] | None = None,
+    *,
+    jvp: Callable[..., Any] | None = None,
+    spec: Any = None,
+    surrogate: str | None = None,
+    linear: bool = True,
+) -> Callable[[Callable[P, R_co]], PythonOperation[P, R_co]]: ...
+@overload
+def python_op(
+    fn: Callable[P, R_co],
+    grad: Callable[..., Any] | None = None,
+    *,
+    jvp: Callable[..., Any] | None = None,
+    spec: Any = None,
+    surrogate: str | None = None,
+    linear: bool = True,
+) -> PythonOperation[P, R_co]: ...
 def python_op(
     fn: Callable[..., Any] | None = None,
     grad: Callable[..., Any] | None = None,
@@ -77,11 +97,11 @@ def python_op(
     return result
 
 
-class PythonOperation(Operation):
+class PythonOperation(Operation[P, R_co]):
     """An operation whose body and rules run on NumPy arrays in every framework."""
 
     spec: Any = None
-    callback: Operation
+    callback: Operation[..., Any]
 
     def __init__(self, fn: Callable[..., Any], **declared: Any) -> None:
         super().__init__(fn, **declared)
@@ -94,18 +114,18 @@ class PythonOperation(Operation):
         if self.closure:
             self._give_rules()
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         bound = self.signature.bind(args, kwargs)
         if all(framework_of(x) == "numpy" for x in bound.leaves):
             return super().__call__(*args, **kwargs)
         return self.callback(*args, **kwargs)
 
-    def vjp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def vjp(self, rule: F) -> F:
         """Give the gradient, of NumPy arrays: `rule(dy, y, *arguments)`."""
         self._give_rules()
         return super().vjp(rule)
 
-    def jvp(self, rule: Callable[..., Any]) -> Callable[..., Any]:
+    def jvp(self, rule: F) -> F:
         """Give the tangent, of NumPy arrays: `rule(dx, y, *arguments)`."""
         self._give_rules()
         return super().jvp(rule)

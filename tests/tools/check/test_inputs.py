@@ -12,7 +12,7 @@ import gradsmith as gs
 from gradsmith.operations.examples import examples_of
 from gradsmith.tools.check.inputs import from_specs, given
 from gradsmith.tools.check.merge import merged
-from gradsmith.tools.check.model import Finding, Look, Report, Verdict
+from gradsmith.tools.check.model import CheckReport, Finding, Look, Verdict
 
 
 @gs.custom_gradient
@@ -315,7 +315,9 @@ def test_a_rule_that_cannot_be_differentiated_again_is_checked_all_the_same():
 def report(verdict, *, notes=(), resolution=None, findings=()):
     looks = (Look("first order", "given", verdict, resolution),)
     found = tuple(findings)
-    return Report("f", "NumPy", "2", verdict, found, looks, notes, 0, resolution, 1.0)
+    return CheckReport(
+        "f", "NumPy", "2", verdict, found, looks, notes, 0, resolution, 1.0
+    )
 
 
 def test_the_worst_verdict_counts():

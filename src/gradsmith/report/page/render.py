@@ -16,7 +16,7 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from ... import __version__
+from ...core import __version__
 from ...core.errors import GradsmithError
 from . import figures, phrases, plots, views
 from .entries import Page, entries_of, entries_of_audits

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ... import __version__
+from ...core import __version__
 from .tally import Bins, Tally, Worst
 from .task import Task
 

@@ -8,34 +8,26 @@ from numbers import Integral
 from typing import Any
 
 from ...core.arrays import FRAMEWORKS, NUMPY
-from ...core.errors import GradsmithError, annotate
+from ...core.errors import GradientError, GradsmithError, annotate
 from ...core.hooks import unrecorded
 from ...operations.info import of_operation
 from .._inputs import framework_for, info_of, prepared
 from .inputs import Given, given
 from .making import as_array, problem_of
 from .merge import merged
-from .model import Finding, Look, Report, Verdict
+from .model import CheckReport, Finding, Look, Verdict
 from .run import run
 from .session import Session
 
 __all__ = [
+    "CheckReport",
     "Finding",
     "GradientError",
     "Look",
-    "Report",
     "Verdict",
     "assert_gradients",
     "check",
 ]
-
-
-class GradientError(GradsmithError, AssertionError):
-    """A gradient that `assert_gradients` found not to be right; `report` says why."""
-
-    def __init__(self, report: Report) -> None:
-        super().__init__(str(report))
-        self.report = report
 
 
 @unrecorded()
@@ -46,7 +38,7 @@ def check(
     seed: int = 0,
     thorough: bool = False,
     **keywords: Any,
-) -> Report:
+) -> CheckReport:
     """Check the gradient of an operation: is it right, and if not, what is wrong?
 
     >>> import numpy as np
@@ -77,7 +69,7 @@ def check(
 
 def _check_one(
     op: Any, given: Given, *, framework: str | None, seed: int, thorough: bool
-) -> Report:
+) -> CheckReport:
     start = time.perf_counter()
     inputs = given.args, given.kwargs
     name = framework_for(op, inputs, framework, caller="check()")
@@ -93,7 +85,7 @@ def _check_one(
         if name == NUMPY and of_operation(op) is None:
             stack.enter_context(_in_numpy())
         run(session, thorough=thorough)
-    return Report(
+    return CheckReport(
         info.name,
         chosen.title,
         chosen.arrays.version,
@@ -120,7 +112,7 @@ def _in_numpy() -> Any:
     )
 
 
-def assert_gradients(op: Any, *inputs: Any, **options: Any) -> Report:
+def assert_gradients(op: Any, *inputs: Any, **options: Any) -> CheckReport:
     """`check`, which raises `GradientError` unless the gradient is right."""
     report = check(op, *inputs, **options)
     if not report.ok:

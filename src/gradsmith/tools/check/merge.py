@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from .model import Finding, Look, Report, Verdict
+from .model import CheckReport, Finding, Look, Verdict
 
 _WORST = (Verdict.RIGHT, Verdict.INCONCLUSIVE, Verdict.WRONG)
 
 T = TypeVar("T", Finding, Look)
 
 
-def merged(reports: Sequence[Report], names: Sequence[str]) -> Report:
+def merged(reports: Sequence[CheckReport], names: Sequence[str]) -> CheckReport:
     """The worst verdict, and all that was found; `names` are those of the examples."""
     if len(reports) == 1:
         return reports[0]
@@ -35,7 +35,7 @@ def _named(found: T, name: str) -> T:
     return replace(found, scenario=where)
 
 
-def _notes(pairs: list[tuple[Report, str]]) -> list[str]:
+def _notes(pairs: list[tuple[CheckReport, str]]) -> list[str]:
     """Those that hold for all examples once, the others with the example's name."""
     notes = [note for report, _ in pairs for note in report.notes]
     shared = [n for n in dict.fromkeys(notes) if notes.count(n) == len(pairs)]

@@ -88,7 +88,7 @@ class Look:
 
 
 @dataclass(frozen=True)
-class Report(Result):
+class CheckReport(Result):
     """The result of `check`."""
 
     operation: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any
+from typing import Any, ParamSpec, TypeVar, overload
 
 from ...core import trees
 from ...core.arrays import FRAMEWORKS, NUMPY
@@ -15,10 +15,17 @@ from ...frameworks._recompute import COMPILERS
 from .budget import count, snapshots_for
 from .plan import Plan, States, Step, size_of
 
+P = ParamSpec("P")
+R = TypeVar("R")
 
+
+@overload
 def checkpoint(
-    fn: Callable[..., Any] | None = None, /, *, verify: bool = False
-) -> Callable[..., Any]:
+    fn: None = None, /, *, verify: bool = False
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+@overload
+def checkpoint(fn: Callable[P, R], /, *, verify: bool = False) -> Callable[P, R]: ...
+def checkpoint(fn: Callable[..., Any] | None = None, /, *, verify: bool = False) -> Any:
     """Return a function that keeps its arguments alive for the gradient, and no more.
 
     What it computes on the way is computed again when the gradient is asked for. Works

@@ -17,7 +17,7 @@ from ...core.places import is_users
 from ...frameworks._recording import Decorated, Seen
 from ...operations.info import signature_of
 from .._inputs import info_of
-from ..check import Report, check
+from ..check import CheckReport, check
 from .inputs import InputsError, given
 from .recorder import Case, Recorded, Recorder
 
@@ -119,7 +119,7 @@ def _checked(entry: Recorded, case: Case, seed: int) -> dict[str, Any]:
     return {"verdict": verdict, "text": text, "report": _plain(report)}
 
 
-def _plain(report: Report) -> dict[str, Any]:
+def _plain(report: CheckReport) -> dict[str, Any]:
     found = report.as_dict()
     found["verdict"] = str(report.verdict)
     return found
