@@ -27,8 +27,10 @@ class Streams:
     """The generators that a function may draw from."""
 
     def __init__(self, *roots: Any) -> None:
-        own = reached(*roots, stop=lambda x: _stream_of(x) is not None)
-        found = {id(key): stream for key, stream in map(_keyed, own)}
+        kinds = tuple(KINDS)
+        own = reached(*roots, stop=lambda x: isinstance(x, kinds))
+        # Two generators of one bit generator are one stream.
+        found = {id(getattr(x, "bit_generator", x)): _stream_of(x) for x in own}
         self.streams = [_NUMPY, _PYTHON, *found.values()]
 
     def read(self) -> list[Any]:
@@ -79,36 +81,23 @@ _NUMPY = Stream(lambda: np.random.get_state(legacy=False), np.random.set_state)
 _PYTHON = Stream(random.getstate, random.setstate)
 
 
-def _of_numpy(x: Any) -> Stream | None:
-    if isinstance(x, np.random.Generator):
-        bits = x.bit_generator
-        return Stream(lambda: bits.state, lambda state: setattr(bits, "state", state))
-    if isinstance(x, np.random.RandomState):
-        return Stream(lambda: x.get_state(legacy=False), x.set_state)
-    return None
+def _of_bits(x: np.random.Generator) -> Stream:
+    bits = x.bit_generator
+    return Stream(lambda: bits.state, lambda state: setattr(bits, "state", state))
 
 
-def _of_python(x: Any) -> Stream | None:
-    return Stream(x.getstate, x.setstate) if isinstance(x, random.Random) else None
+# The classes of generators, and how one of them is read
+KINDS: dict[type, Callable[[Any], Stream]] = {
+    np.random.Generator: _of_bits,
+    np.random.RandomState: lambda x: Stream(
+        lambda: x.get_state(legacy=False), x.set_state
+    ),
+    random.Random: lambda x: Stream(x.getstate, x.setstate),
+}
 
 
-# Each returns the stream of an object, or None if it is no generator of that kind.
-KINDS: list[Callable[[Any], Stream | None]] = [_of_numpy, _of_python]
-
-
-def _stream_of(x: Any) -> Stream | None:
-    for kind in KINDS:
-        stream = kind(x)
-        if stream is not None:
-            return stream
-    return None
-
-
-def _keyed(x: Any) -> tuple[Any, Stream]:
-    """Two generators of one bit generator are one stream."""
-    stream = _stream_of(x)
-    assert stream is not None
-    return getattr(x, "bit_generator", x), stream
+def _stream_of(x: Any) -> Stream:
+    return next(make(x) for kind, make in KINDS.items() if isinstance(x, kind))
 
 
 def _same(a: Any, b: Any) -> bool:

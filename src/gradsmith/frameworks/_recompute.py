@@ -39,8 +39,7 @@ class ScanPlan(Protocol):
     """The steps of a scan, on the leaves of its state, and which states to store."""
 
     name: str  # of the step
-    step: Callable[..., Any]  # the user's function, on whole states
-    call: Callable[..., Any]  # `call(step, *args)` calls it; a framework may set it
+    step: Callable[..., Any]  # the user's, on whole states; a framework may wrap it
     start: list[Any]  # the leaves of the first state
     folder: str | None  # for states on disk
 

@@ -16,7 +16,7 @@ from ...tools.checkpoint.schedule import repetitions
 from .ode import Flow
 from .parts import compiled_of
 
-_AGAIN = 2  # how often a step is computed again, if nobody says
+_REPETITIONS = 2  # how often a step is recomputed by default
 
 
 def stepped(
@@ -62,6 +62,6 @@ class _Steps:
 def _enough(steps: int) -> int:
     """The least number of snapshots with which no step is made more than thrice."""
     snapshots = 1
-    while repetitions(steps, snapshots) > _AGAIN:
+    while repetitions(steps, snapshots) > _REPETITIONS:
         snapshots += 1
     return snapshots

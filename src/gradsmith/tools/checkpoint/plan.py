@@ -32,7 +32,6 @@ class Plan:
         folder: str | None,
     ) -> None:
         self.step = step
-        self.call: Any = lambda step, *args: step(*args)
         self.name = name_of(step)
         self.states = States(state)
         self.start = trees.leaves(state)
@@ -45,7 +44,7 @@ class Plan:
         state = self.states.rebuilt(leaves)
         more = () if self.rows is None else (self.rows[i],)
         try:
-            state = self.call(self.step, state, *more)
+            state = self.step(state, *more)
         except Exception as error:
             error.add_note(f"in step {i} of {self.steps} of a checkpoint_scan")
             raise

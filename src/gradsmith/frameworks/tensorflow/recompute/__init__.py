@@ -85,8 +85,8 @@ def _is_array(x: Any) -> bool:
 
 def scan(plan: ScanPlan) -> list[Any]:
     streams = Streams(plan.step, plan.start)
-    context = autograph_context()
-    plan.call = lambda step, *args: autographed(step, context)(*args)
+    step, context = plan.step, autograph_context()
+    plan.step = lambda *args: autographed(step, context)(*args)
 
     def block(leaves: list[Any], inner: Any) -> list[Any]:
         return _checkpointed(inner, (leaves,), {}, streams)

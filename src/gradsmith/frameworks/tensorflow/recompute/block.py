@@ -52,12 +52,12 @@ class Block:
         """The first run, of which nothing is kept."""
         xs = self.flat.arrays
         self.log = Log()
-        uses = _Uses(xs)
+        used = _UsedTensors(xs)
         start = None if executing_eagerly() else default_graph().version + 1
         before = self.streams.read()
         with (
             VariableWatcher() as watcher,
-            uses.seen(),
+            used.observed(),
             stop_recording(),
             logged(self.log),
         ):
@@ -65,22 +65,22 @@ class Block:
         self.replay = self.streams.drawn_since(before)
         self.variables = list(watcher.watched_variables())
         if start is None:
-            self.captured = uses.followed()
+            self.captured = used.followed()
         else:
-            spoken_for = reads_of(self.variables)
+            is_read = reads_of(self.variables)
             local = [y for y in ys if isinstance(y, SymbolicTensor)]
             found = captured_by(local, xs, start)
-            found += [
-                x for x in _tensors_in(self.flat.fn) if x.graph is default_graph()
-            ]
-            found = list({id(x): x for x in found if not spoken_for(x)}.values())
+            graph = default_graph()
+            found += [x for x in _tensors_in(self.flat.fn) if x.graph is graph]
+            found = list({id(x): x for x in found if not is_read(x)}.values())
             self.captured = [x for x in found if x.dtype != tf.resource]
         self.floating = [i for i, y in enumerate(ys) if is_floating(y)]
         return ys
 
     def called(self, fn: Any, xs: Sequence[Any]) -> list[Any]:
         """The arrays of the result, and the losses that layers added."""
-        return self.flat.of(self.losses.beside(autographed(fn, self.context)), xs)
+        run = self.losses.returned_with(autographed(fn, self.context))
+        return self.flat.of(run, xs)
 
     def restored(self, ys: list[Any], old: list[Any]) -> Any:
         """The result with these arrays, which have gradients, in place of old ones."""
@@ -94,14 +94,14 @@ class Block:
 
     def _rerun(self, xs: Sequence[Any], captured: Any, values: Any) -> list[Any]:
         """Rerun it in this graph: what it captured may be of another."""
-        fn, held = self.flat.fn, {}
+        fn, by_handle = self.flat.fn, {}
         if not executing_eagerly():
             here = dict(zip(map(id, self.captured), captured, strict=True))
             fn = with_captured(fn, lambda x: here.get(id(x), x))
             handles = [variable.handle for variable in self.variables]
-            held = dict(zip(map(id, handles), values, strict=True))
+            by_handle = dict(zip(map(id, handles), values, strict=True))
         replay = self.replay or nullcontext
-        with replayed(self.log, held), replay(), self.losses.unchanged():
+        with replayed(self.log, by_handle), replay(), self.losses.unchanged():
             ys = self.called(fn, xs)
         return [ys[i] for i in self.floating]
 
@@ -128,7 +128,7 @@ def _tensors_in(fn: Any) -> list[Any]:
     return list(reached(fn, stop=lambda x: isinstance(x, SymbolicTensor)))
 
 
-class _Uses:
+class _UsedTensors:
     """Tensors that operations use and did not make."""
 
     def __init__(self, known: Sequence[Any]) -> None:
@@ -137,7 +137,7 @@ class _Uses:
         self.used: dict[int, Any] = {}
 
     @contextmanager
-    def seen(self) -> Iterator[None]:
+    def observed(self) -> Iterator[None]:
         if not executing_eagerly():
             yield
             return

@@ -58,7 +58,7 @@ class Losses:
         layers = [each for outer in self.outer for each in outer._flatten_layers()]
         return list({id(each): each._losses for each in layers}.values())
 
-    def beside(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    def returned_with(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """A function that returns what it adds, too."""
 
         def run(*args: Any, **kwargs: Any) -> Any:

@@ -9,6 +9,7 @@ import tensorflow as tf
 
 from ....core.errors import GradsmithError
 from ..._recompute import require_same
+from ..arrays import numpy
 from ..call.specs import is_floating
 from ..private import executing_eagerly
 from .block import Block
@@ -61,7 +62,4 @@ def _compare(name: str, names: list[str], plain: Any, recomputed: Any) -> None:
 
 
 def _numpy(x: Any) -> Any:
-    if x is None:
-        return None
-    x = tf.convert_to_tensor(x)
-    return (tf.cast(x, tf.float32) if x.dtype == tf.bfloat16 else x).numpy()
+    return None if x is None else numpy(x)

@@ -56,11 +56,7 @@ class _Current(threading.local):
 current = _Current()
 
 
-def _generator(x: Any) -> Stream | None:
-    return Stream(x.get_state, x.set_state) if isinstance(x, torch.Generator) else None
-
-
-KINDS.append(_generator)
+KINDS[torch.Generator] = lambda x: Stream(x.get_state, x.set_state)
 
 
 def streams_of(*roots: Any) -> Streams:

@@ -11,6 +11,7 @@ from ....core import trees
 from ....core.errors import GradsmithError
 from ..._randomness import Streams
 from ..._recompute import FlatCall, name_of, require_same
+from ..arrays import numpy
 from ..private import is_transformed
 from .buffers import buffers_of, given, names_of_parameters
 
@@ -76,7 +77,4 @@ def _parameters(ys: list[torch.Tensor]) -> Iterator[torch.Tensor]:
 
 
 def _numpy(x: Any) -> Any:
-    if not isinstance(x, torch.Tensor):
-        return x
-    x = x.detach().cpu().resolve_conj()
-    return (x.float() if x.dtype == torch.bfloat16 else x).numpy()
+    return numpy(x) if isinstance(x, torch.Tensor) else x
