@@ -1,9 +1,10 @@
-"""What a function reaches: the arguments, and what it captures."""
+"""What functions and objects hold: in closures, globals, attributes, containers."""
 
 from __future__ import annotations
 
+import gc
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import cache, partial
 from itertools import islice
 from types import (
@@ -27,12 +28,33 @@ _PLAIN = (
     str, bytes, int, float, complex, type(None), type, ModuleType, BuiltinFunctionType,
     np.ndarray, np.generic, np.dtype, Traced,
 )  # fmt: skip
+_ATOMS = {*_PLAIN, bool} - {np.ndarray, np.generic, Traced}  # found the fastest way
 _DEPTH = 6  # from a function to its helper, to an object, to a dict in it
 _MOST = 2000
 
 
-def reached(*roots: Any, stop: Callable[[Any], bool]) -> Iterator[Any]:
+def captured(fn: FunctionType) -> Iterator[tuple[str, Any]]:
+    """What a function took from where it was defined, by name.
+
+    >>> def power(n):
+    ...     return lambda x: x**n
+    >>> dict(captured(power(3)))
+    {'n': 3}
+    """
+    for name, cell in zip(fn.__code__.co_freevars, fn.__closure__ or (), strict=True):
+        try:
+            yield name, cell.cell_contents
+        except ValueError:  # not assigned yet
+            continue
+
+
+def reached(
+    *roots: Any, stop: Callable[[Any], bool], globals: bool = True
+) -> Iterator[Any]:
     """Whatever `stop` says yes to, in closures, globals, attributes and containers.
+
+    Nothing is looked for inside of that. Without `globals`, only what is held: not what
+    a function finds by its name when it runs.
 
     >>> rng = np.random.default_rng(0)
     >>> f = lambda x: x * rng.random()
@@ -44,14 +66,14 @@ def reached(*roots: Any, stop: Callable[[Any], bool]) -> Iterator[Any]:
     for _ in range(_DEPTH):
         following: list[Any] = []
         for value in level:
-            if id(value) in seen or len(seen) > _MOST:
+            if value.__class__ in _ATOMS or id(value) in seen or len(seen) > _MOST:
                 continue
             if stop(value):
                 seen[id(value)] = value
                 yield value
-            elif not is_plain(value):
+            elif not isinstance(value, _PLAIN):
                 seen[id(value)] = value
-                following += _inside(value)
+                following += _inside(value, globals)
         level = following
 
 
@@ -81,9 +103,9 @@ def is_plain(value: Any) -> bool:
     return isinstance(value, _PLAIN)
 
 
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, FunctionType):
-        return _of_function(value)
+def _inside(value: Any, globals: bool) -> list[Any]:
+    if value.__class__ is FunctionType:
+        return _of_function(value, globals)
     if isinstance(value, MethodType):
         return [value.__self__, value.__func__]
     if isinstance(value, partial):
@@ -112,18 +134,22 @@ def _in_slots(value: Any) -> list[Any]:
     return found
 
 
-def _of_function(fn: FunctionType) -> list[Any]:
-    names = _names_in(fn.__code__)
-    values = [fn.__globals__[name] for name in names if name in fn.__globals__]
-    values += fn.__defaults__ or ()
-    values += (fn.__kwdefaults__ or {}).values()
+def _of_function(fn: FunctionType, globals: bool) -> list[Any]:
+    known = fn.__globals__
+    names = _names_in(fn.__code__) if globals else ()
+    values = [known[name] for name in names if name in known]
+    if fn.__defaults__:
+        values += fn.__defaults__
+    if fn.__kwdefaults__:
+        values += fn.__kwdefaults__.values()
     for cell in fn.__closure__ or ():
         try:
             values.append(cell.cell_contents)
         except ValueError:  # not assigned yet
             continue
-    wrapped = getattr(fn, "__wrapped__", None)
-    return values if wrapped is None else [*values, wrapped]
+    if fn.__dict__ and "__wrapped__" in fn.__dict__:
+        values.append(fn.__dict__["__wrapped__"])
+    return values
 
 
 @cache
@@ -131,3 +157,33 @@ def _names_in(code: CodeType) -> frozenset[str]:
     """The names of globals, among others, in a function and those inside of it."""
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
     return frozenset(code.co_names).union(*map(_names_in, inner))
+
+
+def arrays_kept(*roots: Any, beside: Iterable[Any] = ()) -> Iterator[np.ndarray]:
+    """The arrays that objects keep alive, however deep inside.
+
+    Each memory once: of views the array that has it. What is `beside` is left out.
+
+    >>> x = np.zeros(4)
+    >>> [kept.size for kept in arrays_kept((x[1:], {"x": x}))]
+    [4]
+    """
+    seen: dict[int, Any] = {id(x): x for x in beside}
+    stack = list(roots)
+    while stack:
+        x = stack.pop()
+        if id(x) in seen or isinstance(x, _WITHOUT_ARRAYS):
+            continue
+        seen[id(x)] = x
+        if isinstance(x, np.ndarray):
+            if isinstance(x.base, np.ndarray):
+                stack.append(x.base)
+            else:
+                yield x
+        elif isinstance(x, FunctionType):
+            stack += _of_function(x, globals=False)
+        else:
+            stack += gc.get_referents(x)
+
+
+_WITHOUT_ARRAYS = (type, ModuleType, str, bytes, int, float)

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
+from ...core.reach import captured
+
 # Where operations, ours and native ones, keep the functions that they are made of.
 _ATTRIBUTES = (
     "fn", "vjp_rule", "jvp_rule", "fun", "fwd", "bwd", "jvp", "forward", "backward",
@@ -59,11 +61,7 @@ def _parts(fn: FunctionType) -> Iterator[Any]:
     yield fn.__code__
     yield from fn.__defaults__ or ()
     yield from (fn.__kwdefaults__ or {}).values()
-    for cell in fn.__closure__ or ():
-        try:
-            yield cell.cell_contents
-        except ValueError:  # not filled yet
-            continue
+    yield from (x for _, x in captured(fn))
     for name in fn.__code__.co_names:
         used = fn.__globals__.get(name)
         if getattr(used, "__module__", None) == fn.__module__ or isinstance(

@@ -11,9 +11,9 @@ import numpy as np
 from ...core import trees
 from ...core.gradient_tape import GradientTape
 from ...core.places import Place, place_here
+from ...core.reach import arrays_kept
 from ...core.tape import Node, Traced, state
 from ...core.tensor import Tensor
-from .held import arrays_in
 from .model import Kept
 
 Found = tuple[list[Kept], tuple[str, ...]]
@@ -69,14 +69,14 @@ def look(fn: Any, args: Any, kwargs: Any) -> Found:
     with tape:
         tape.watch([x for x in trees.leaves((args, kwargs)) if _is_floating(x)])
         result = fn(*args, **kwargs)
-    taken = {id(x) for x in arrays_in(args, kwargs)}
+    taken = {id(x) for x in arrays_kept(args, kwargs)}
     taken |= {id(x) for variable, _ in tape.leaves.values() for x in _of(variable)}
     alive = {id(n): (name, place, n) for name, place, n in tape.alive()}
     beside = [tape, tape.key, *(node for _, _, node in alive.values())]
     beside += [node for _, node in tape.leaves.values()]
     found = []
     for name, place, node in alive.values():
-        for array in arrays_in(node.pull, node.saved, beside=beside):
+        for array in arrays_kept(node.pull, node.saved, beside=beside):
             if id(array) not in taken and array.nbytes:
                 taken.add(id(array))
                 found.append(Kept(name, place, array.nbytes))
@@ -89,4 +89,4 @@ def _is_floating(x: Any) -> bool:
 
 
 def _of(x: Traced) -> list[np.ndarray]:
-    return list(arrays_in(x.value))
+    return list(arrays_kept(x.value))

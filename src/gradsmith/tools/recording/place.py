@@ -5,10 +5,11 @@ from __future__ import annotations
 import linecache
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 from dataclasses import dataclass
 from types import CodeType, FunctionType
 from typing import Any
+
+from ...core.reach import captured
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 # What holds the function that was written, in all kinds of wrappers
@@ -111,11 +112,7 @@ def captured_values(definition: Any) -> Iterator[Any]:
 
 def _cells(definition: Any) -> Iterator[tuple[str, Any]]:
     for fn in _written(definition):
-        for name, cell in zip(
-            fn.__code__.co_freevars, fn.__closure__ or (), strict=True
-        ):
-            with suppress(ValueError):  # it is empty
-                yield name, cell.cell_contents
+        yield from captured(fn)
 
 
 def is_plain(x: Any) -> bool:

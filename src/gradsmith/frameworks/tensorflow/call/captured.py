@@ -2,56 +2,32 @@
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Sequence
-from functools import cache, partial
-from types import (
-    BuiltinFunctionType,
-    CodeType,
-    FunctionType,
-    MethodType,
-    ModuleType,
-)
+from functools import cache
+from types import CodeType
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 
 from ....core.arity import arity_of
+from ....core.reach import reached
 from ....operations.parameters import Bound
 from ..private import add_op_callback, orders_of, remove_op_callback
 from .specs import is_floating
 
-_PLAIN = (
-    str, bytes, int, float, complex, type(None), type, ModuleType, BuiltinFunctionType,
-    np.ndarray, np.generic, tf.DType, tf.TensorShape,
-)  # fmt: skip
-_DEPTH = 6  # from a function to its helper, to an object, to a dict in it
-_MOST = 1000
-
 
 def captured_by_closure(fn: Any, bound: Bound) -> list[Any]:
-    """Variables and tensors with gradients that a function captures.
+    """Variables and tensors with gradients that a function captures."""
+    given = {id(x) for x in bound.leaves}
+    return [
+        x
+        for x in reached(fn, *bound.values, stop=_is_tensor)
+        if id(x) not in given and (isinstance(x, tf.Variable) or is_floating(x))
+    ]
 
-    Looks into closures, globals, bound objects and containers.
-    """
-    found: list[Any] = []
-    seen = {id(x) for x in bound.leaves}
-    level: list[Any] = [fn, *bound.values]
-    for _ in range(_DEPTH):
-        following: list[Any] = []
-        for value in level:
-            if isinstance(value, _PLAIN) or id(value) in seen:
-                continue
-            seen.add(id(value))
-            if isinstance(value, tf.Variable):
-                found.append(value)
-            elif isinstance(value, tf.Tensor):
-                found += [value] if is_floating(value) else []
-            elif len(seen) < _MOST:
-                following += _inside(value)
-        level = following
-    return found
+
+def _is_tensor(x: Any) -> bool:
+    return isinstance(x, (tf.Tensor, tf.Variable))
 
 
 def followed(captured: Sequence[Any]) -> list[Any]:
@@ -94,40 +70,6 @@ class Uses:
                 if orders_of([x]) and is_floating(x):
                     self.found.append(x)
         self._seen.update((id(y), y) for y in ys if graph is None)
-
-
-def _inside(value: Any) -> list[Any]:
-    if isinstance(value, FunctionType):
-        return _of_function(value)
-    if isinstance(value, MethodType):
-        return [value.__self__, value.__func__]
-    if isinstance(value, partial):
-        return [value.func, *value.args, *value.keywords.values()]
-    if isinstance(value, dict):
-        return list(value.values())
-    if isinstance(value, (list, tuple, set, deque)):
-        return list(value)
-    attributes = getattr(value, "__dict__", None)
-    return list(attributes.values()) if isinstance(attributes, dict) else []
-
-
-def _of_function(fn: FunctionType) -> list[Any]:
-    names = _names_in(fn.__code__)
-    values = [fn.__globals__[name] for name in names if name in fn.__globals__]
-    values += fn.__defaults__ or ()
-    for cell in fn.__closure__ or ():
-        try:
-            values.append(cell.cell_contents)
-        except ValueError:  # not assigned yet
-            continue
-    return values
-
-
-@cache
-def _names_in(code: CodeType) -> frozenset[str]:
-    """The names of globals, among others, in a function and those inside of it."""
-    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return frozenset(code.co_names).union(*map(_names_in, inner))
 
 
 def takes_variables(operation: Any) -> bool:

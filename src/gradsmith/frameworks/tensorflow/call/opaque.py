@@ -16,6 +16,7 @@ import numpy as np
 import tensorflow as tf
 
 from ....core.errors import UnsupportedOperationError
+from ....core.reach import captured
 from ....operations.application import run_body
 from ....operations.parameters import Bound
 from ..private import could_record, orders_of
@@ -43,12 +44,7 @@ def _numbers_of(body: Any, grad: Any) -> bool:
     if type(body) is not FunctionType or type(grad) is not FunctionType:
         return False
     local, written = body.__code__.co_cellvars, body.__code__.co_consts
-    cells = zip(grad.__code__.co_freevars, grad.__closure__ or (), strict=True)
-    for name, cell in cells:
-        try:
-            value = cell.cell_contents
-        except ValueError:  # not assigned
-            continue
+    for name, value in captured(grad):
         if name not in local or not isinstance(value, _NUMBERS):
             continue
         if isinstance(value, np.ndarray) or value not in written:
