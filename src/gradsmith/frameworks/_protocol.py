@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from ._intercept import Context, Target
     from ._observe import Observer, Operand
     from ._recompute import ScanPlan
+    from ._residuals import Residual
     from ._recording import Recorder, Seen
     from ._transformations import Row
 
@@ -578,6 +579,23 @@ class Recording(Protocol):
         ...
 
 
+class Residuals(Protocol):
+    """`residuals`: what a gradient keeps alive between the passes."""
+
+    NOTES: tuple[str, ...]  # what is to be known of the numbers, in words
+
+    def residuals(
+        self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> list[Residual]:
+        """The arrays that are alive after `fn(*args, **kwargs)` for its gradient.
+
+        It is differentiated by all floating arrays among the arguments. These don't
+        count, nor do variables and parameters, which are alive anyway; each memory
+        counts once. What is compiled is counted operation by operation.
+        """
+        ...
+
+
 class Framework:
     """One framework: what it is called, which arrays are its own, and its parts.
 
@@ -604,6 +622,7 @@ class Framework:
     natives: Natives
     call: Calls
     observe: Observe
+    residuals: Residuals
     intercept: Intercept
     kernels: Kernels
     transformations: Transformations

@@ -133,7 +133,7 @@ def _gradient(f, x):
 
     code = jax.make_jaxpr(f)(x)
     walk = Walk(Origins(floats), active=[x])
-    ys = walk.run(code.jaxpr, code.consts, [x], None)
+    ys = walk.run(code, [x], None)
     return gradients(walk, ys, [x])[0]
 
 

@@ -104,8 +104,11 @@ remove_op_callback: Any = op_callbacks.remove_op_callback
 def after_operations(see: Callable[[str, Any, Any, Any], None]) -> Iterator[None]:
     """Call `see(name, inputs, attributes, outputs)` after each eager operation."""
 
-    def callback(kind: Any, xs: Any, attrs: Any, ys: Any, *_: Any, **__: Any) -> None:
-        see(kind.decode() if isinstance(kind, bytes) else str(kind), xs, attrs, ys)
+    def callback(
+        kind: Any, xs: Any, attrs: Any, ys: Any, op_name: Any = None, graph: Any = None
+    ) -> None:
+        if graph is None:
+            see(kind.decode() if isinstance(kind, bytes) else str(kind), xs, attrs, ys)
 
     add_op_callback(callback)
     try:

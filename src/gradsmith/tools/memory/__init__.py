@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from ...core.arrays import FRAMEWORKS
@@ -11,9 +10,6 @@ from ...core.errors import GradsmithError
 from ...core.reach import framework_reached
 from ..checkpoint import checkpoint
 from .model import MemoryReport, gathered
-
-_MODULES = {"numpy": "engine", "tensorflow": "tensorflow", "jax": "jax"}
-_MODULES["torch"] = "torch"
 
 
 def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryReport:
@@ -37,14 +33,13 @@ def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryRepor
             "  expected: a function and its inputs\n"
             "  what to do: gs.memory(fn, x), not gs.memory(fn(x))"
         )
-    framework = framework_reached(fn, inputs, keywords)
-    module = import_module(f"{__name__}.{_MODULES[framework]}")
-    unchanged = FRAMEWORKS[framework].recompute.unchanged
+    framework = FRAMEWORKS[framework_reached(fn, inputs, keywords)]
+    unchanged, part = framework.recompute.unchanged, framework.residuals
     with unchanged(fn, inputs, keywords):
-        kept, notes = module.look(fn, inputs, keywords)
+        kept = part.residuals(fn, inputs, keywords)
     with unchanged(fn, inputs, keywords):
-        again, _ = module.look(checkpoint(fn), inputs, keywords)
+        again = part.residuals(checkpoint(fn), inputs, keywords)
     name = getattr(fn, "__name__", type(fn).__name__)
-    return MemoryReport(
-        name, framework, gathered(kept), sum(each.nbytes for each in again), notes
-    )
+    checkpointed = sum(each.nbytes for each in again)
+    rows = gathered(kept)
+    return MemoryReport(name, framework.name, rows, checkpointed, part.NOTES)

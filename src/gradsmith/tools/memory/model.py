@@ -7,24 +7,16 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from html import escape
-from typing import NamedTuple
 
 from ...core.arrays import title_of
 from ...core.places import Place
+from ...frameworks._residuals import Residual
 from ...report.notebook import html
 from ...report.result import Block, Document, Figure, Line, Result, Table
 from ..checkpoint.budget import words as size
 
 _MOST = 20  # lines that are shown
 _HEADER = ("kept", "share", "arrays", "operation", "line", "")
-
-
-class Kept(NamedTuple):
-    """An array that an operation keeps for its gradient."""
-
-    operation: str
-    place: Place | None
-    nbytes: int
 
 
 @dataclass(frozen=True)
@@ -141,7 +133,7 @@ class MemoryReport(Result):
         return "\n".join([*parts, "</svg>"])
 
 
-def gathered(kept: Iterable[Kept]) -> tuple[Row, ...]:
+def gathered(kept: Iterable[Residual]) -> tuple[Row, ...]:
     """One row for each operation and line, the largest first."""
     sizes: Counter[tuple[str, Place | None]] = Counter()
     arrays: Counter[tuple[str, Place | None]] = Counter()

@@ -59,4 +59,4 @@ def _run(walk: Walk, fn: Any, args: Any, kwargs: Any, xs: list[Any]) -> Any:
     except (jax.errors.JAXTypeError, jax.errors.JAXIndexError):
         with recorded(walk):
             return names, flat(*xs)
-    return names, walk.run(code.jaxpr, code.consts, xs, place_here())
+    return names, walk.run(code, xs, place_here())

@@ -86,4 +86,4 @@ def _primitive(walk: Walk, run: Callable[..., Any], args: list[Any], name: str) 
 def _traced(walk: Walk, run: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
     """Trace what has a rule of its own, and run it step by step."""
     code = jax.make_jaxpr(run)(*args)
-    return walk.run(code.jaxpr, code.consts, args, place_here())
+    return walk.run(code, args, place_here())

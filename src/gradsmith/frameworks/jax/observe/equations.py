@@ -81,6 +81,20 @@ def run_of(eqn: Any) -> Callable[..., Sequence[Any]]:
     return run
 
 
+def evaluated(
+    code: ClosedJaxpr, args: Sequence[Any], each: Callable[[Any, list[Any]], Any]
+) -> list[Any]:
+    """The outputs of code, of which `each(equation, inputs)` runs every equation."""
+    jaxpr = code.jaxpr
+    variables = [*jaxpr.constvars, *jaxpr.invars]
+    values = dict(zip(variables, [*code.consts, *args], strict=True))
+    read: Callable[[Any], Any] = lambda v: v.val if hasattr(v, "val") else values[v]
+    for eqn in jaxpr.eqns:
+        outs = each(eqn, [read(v) for v in eqn.invars])
+        values.update(zip(eqn.outvars, outs, strict=True))
+    return [read(v) for v in jaxpr.outvars]
+
+
 def place_of(eqn: Any) -> Place | None:
     """The line of the user's code that an equation comes from."""
     frames = _frames(eqn.source_info.traceback)

@@ -17,6 +17,7 @@ from ....operations.info import is_floating
 from ..._observe import SUM, Event, Observer, Operand, operands
 from .equations import (
     Kind,
+    evaluated,
     inner_code,
     kind_of_name,
     lines_of_rules,
@@ -56,20 +57,11 @@ class Walk:
     def is_active(self, x: Any) -> bool:
         return id(x) in self.active and is_floating(x)
 
-    def run(
-        self, code: Any, consts: Any, args: Sequence[Any], outer: Place | None
-    ) -> list[Any]:
+    def run(self, code: Any, args: Sequence[Any], outer: Place | None) -> list[Any]:
         """The outputs of code; `outer` is the place of what has no better one."""
-        values = dict(
-            zip([*code.constvars, *code.invars], [*consts, *args], strict=True)
-        )
-        read: Callable[[Any], Any] = lambda v: v.val if hasattr(v, "val") else values[v]
-        for eqn in code.eqns:
-            find = place_of if self.phase == "forward" else place_within
-            place = find(eqn) or outer
-            outs = self._equation(eqn, [read(v) for v in eqn.invars], place)
-            values.update(zip(eqn.outvars, outs, strict=True))
-        return [read(v) for v in code.outvars]
+        find = place_of if self.phase == "forward" else place_within
+        each = lambda eqn, ins: self._equation(eqn, ins, find(eqn) or outer)
+        return evaluated(code, args, each)
 
     def apply(
         self,
@@ -94,14 +86,14 @@ class Walk:
             return special(eqn, ins, place)
         kind, inner = kind_of_name(eqn.primitive.name), inner_code(eqn, ins)
         if inner is not None and not kind.custom:
-            return self.run(inner.jaxpr, inner.consts, ins, place)
+            return self.run(inner, ins, place)
         fn = run_of(eqn)
         if inner is None:
             return self.apply(fn, ins, name_of(eqn), place, kind)
         # It has a rule of its own, by which it goes back as a whole.
         self.observer.enter()
         recording, self.recording = self.recording, False
-        outs = self.run(inner.jaxpr, inner.consts, ins, place)
+        outs = self.run(inner, ins, place)
         self.recording = recording
         return self._note(fn, ins, outs, name_of(eqn), place, kind)
 
@@ -121,14 +113,14 @@ class Walk:
     def _cond(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
         branches = eqn.params["branches"]
         chosen = branches[min(max(int(ins[0]), 0), len(branches) - 1)]
-        return self.run(chosen.jaxpr, chosen.consts, ins[1:], place)
+        return self.run(chosen, ins[1:], place)
 
     def _while(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
         cond, body = eqn.params["cond_jaxpr"], eqn.params["body_jaxpr"]
         n, m = eqn.params["cond_nconsts"], eqn.params["body_nconsts"]
         theirs, own, carry = ins[:n], ins[n : n + m], ins[n + m :]
-        while bool(self.run(cond.jaxpr, cond.consts, [*theirs, *carry], place)[0]):
-            carry = self.run(body.jaxpr, body.consts, [*own, *carry], place)
+        while bool(self.run(cond, [*theirs, *carry], place)[0]):
+            carry = self.run(body, [*own, *carry], place)
         return carry
 
     def _scan(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
@@ -141,7 +133,7 @@ class Walk:
             slices = [
                 self.apply(lambda x, i=i: [x[i]], [x], "scan", place)[0] for x in xs
             ]
-            outs = self.run(body.jaxpr, body.consts, [*consts, *carry, *slices], place)
+            outs = self.run(body, [*consts, *carry, *slices], place)
             carry = outs[: p["num_carry"]]
             rows.append(outs[p["num_carry"] :])
         rows = rows[::-1] if p["reverse"] else rows
@@ -190,7 +182,7 @@ def _pulled(walk: Walk, entry: Entry, dys: list[Any]) -> list[Any]:
         with lines_of_rules():
             code = jax.make_jaxpr(pulled)(xs, dys)
         inside = Walk(walk.observer, phase="backward")
-        dxs = inside.run(code.jaxpr, code.consts, [*xs, *dys], None)
+        dxs = inside.run(code, [*xs, *dys], None)
     else:
         dxs = pulled(xs, dys)
     ins = [*operands(dys, id, "dy"), *entry.event.inputs]

@@ -1,4 +1,4 @@
-"""What the embedded engine's tape keeps alive."""
+"""What the engine's tape keeps alive."""
 
 from __future__ import annotations
 
@@ -12,15 +12,16 @@ from ...core import trees
 from ...core.gradient_tape import GradientTape
 from ...core.places import Place, place_here
 from ...core.reach import arrays_kept
-from ...core.tape import Node, Traced, state
+from ...core.tape import Node, Traced
 from ...core.tensor import Tensor
-from .model import Kept
+from .._residuals import Residual
+from .observe import name_of
 
-Found = tuple[list[Kept], tuple[str, ...]]
+NOTES: tuple[str, ...] = ()
 
 
-class NotingTape(GradientTape):
-    """A tape that notes which line made each node; the nodes die as they would."""
+class _Tape(GradientTape):
+    """A tape that knows which line made each node; the nodes die as they would."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -42,8 +43,7 @@ class NotingTape(GradientTape):
     def _note(self, rule: Any, y: Traced) -> None:
         node = y.marks.get(self.key) if y.marks else None
         if node is not None:
-            name = rule.name + f" (in {state.inside})" * bool(state.inside)
-            place = place_here()
+            name, place = name_of(rule), place_here()
             self.made.append((name, place, ref(node)))
             for parent in node.inputs():  # one of several outputs: the call's own node
                 if parent.rule is rule and len(node.inputs()) == 1:
@@ -56,9 +56,9 @@ class NotingTape(GradientTape):
                 yield name, place, node
 
 
-def look(fn: Any, args: Any, kwargs: Any) -> Found:
-    """Run a function under a tape, and see what its result keeps."""
-    tape = NotingTape()
+def residuals(fn: Any, args: Any, kwargs: Any) -> list[Residual]:
+    """The arrays that a gradient keeps."""
+    tape = _Tape()
 
     def lifted(x: Any) -> Any:
         if isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc":
@@ -70,7 +70,8 @@ def look(fn: Any, args: Any, kwargs: Any) -> Found:
         tape.watch([x for x in trees.leaves((args, kwargs)) if _is_floating(x)])
         result = fn(*args, **kwargs)
     taken = {id(x) for x in arrays_kept(args, kwargs)}
-    taken |= {id(x) for variable, _ in tape.leaves.values() for x in _of(variable)}
+    variables = [variable.value for variable, _ in tape.leaves.values()]
+    taken |= {id(x) for x in arrays_kept(*variables)}
     alive = {id(n): (name, place, n) for name, place, n in tape.alive()}
     beside = [tape, tape.key, *(node for _, _, node in alive.values())]
     beside += [node for _, node in tape.leaves.values()]
@@ -79,14 +80,10 @@ def look(fn: Any, args: Any, kwargs: Any) -> Found:
         for array in arrays_kept(node.pull, node.saved, beside=beside):
             if id(array) not in taken and array.nbytes:
                 taken.add(id(array))
-                found.append(Kept(name, place, array.nbytes))
+                found.append(Residual(name, place, array.nbytes))
     del result
-    return found, ()
+    return found
 
 
 def _is_floating(x: Any) -> bool:
     return isinstance(x, Traced) and x.dtype.kind in "fc"
-
-
-def _of(x: Traced) -> list[np.ndarray]:
-    return list(arrays_kept(x.value))

@@ -13,38 +13,31 @@ import tensorflow as tf
 
 from ...core import trees
 from ...core.places import Place, place_here
-from ...frameworks.tensorflow.call.specs import is_floating
-from ...frameworks.tensorflow.private import add_op_callback, remove_op_callback
-from .model import Kept
+from .._residuals import Residual
+from .call.specs import is_floating
+from .private import after_operations, functions_run_eagerly
 
-_NOTE = (
+NOTES = (
     "TensorFlow tells this of eager mode alone: a tf.function was run eagerly, and its "
-    "compiled form may keep other arrays"
+    "compiled form may keep other arrays",
 )
 
 
-def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
+def residuals(fn: Any, args: Any, kwargs: Any) -> list[Residual]:
+    """The arrays that a gradient keeps."""
     made: list[tuple[str, Place | None, Any]] = []
 
-    def see(kind: Any, xs: Any, attrs: Any, ys: Any, *_: Any, **__: Any) -> None:
-        name = kind.decode() if isinstance(kind, bytes) else str(kind)
-        if name == "ReadVariableOp":  # the variable's own memory
-            return
-        place = place_here()
-        made.extend((name, place, ref(y)) for y in ys if hasattr(y, "numpy"))
+    def see(name: str, xs: Any, attrs: Any, ys: Any) -> None:
+        if name != "ReadVariableOp":  # the variable's own memory
+            place = place_here()
+            made.extend((name, place, ref(y)) for y in ys)
 
     args, kwargs = trees.map(_tensor, (args, kwargs))
-    eagerly = tf.config.functions_run_eagerly()
     tape = tf.GradientTape()
     with tape:
         tape.watch([x for x in trees.leaves((args, kwargs)) if _is_input(x)])
-        add_op_callback(see)
-        try:
-            tf.config.run_functions_eagerly(True)
+        with functions_run_eagerly(), after_operations(see):
             result = fn(*args, **kwargs)
-        finally:
-            tf.config.run_functions_eagerly(eagerly)
-            remove_op_callback(see)
     own = {id(y) for y in trees.leaves(result)}
     del result
     found = []
@@ -52,8 +45,8 @@ def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
         y = reference()
         if y is not None and id(y) not in own:
             own.add(id(y))
-            found.append(Kept(name, place, int(tf.size(y)) * y.dtype.size))
-    return found, (_NOTE,)
+            found.append(Residual(name, place, int(tf.size(y)) * y.dtype.size))
+    return found
 
 
 def _is_input(x: Any) -> bool:

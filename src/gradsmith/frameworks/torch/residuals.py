@@ -10,9 +10,11 @@ from torch.overrides import TorchFunctionMode
 
 from ...core import trees
 from ...core.places import Place, place_here
-from ...frameworks.torch.recompute import current
-from ...frameworks.torch.recompute.buffers import modules_in
-from .model import Kept
+from .._residuals import Residual
+from .recompute import current
+from .recompute.buffers import modules_in
+
+NOTES: tuple[str, ...] = ()
 
 
 class _Saved:
@@ -36,7 +38,8 @@ class _Names(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
-def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
+def residuals(fn: Any, args: Any, kwargs: Any) -> list[Residual]:
+    """The arrays that a gradient keeps."""
     args, kwargs = trees.map(_leaf, (args, kwargs))
     names = _Names()
     saved: list[tuple[str, Place | None, ref[_Saved]]] = []
@@ -62,9 +65,9 @@ def look(fn: Any, args: Any, kwargs: Any) -> tuple[list[Kept], tuple[str, ...]]:
         if held.tensor.is_leaf and held.tensor.requires_grad:
             continue
         taken.add(_memory_of(held.tensor))
-        found.append(Kept(name, place, held.tensor.untyped_storage().nbytes()))
+        found.append(Residual(name, place, held.tensor.untyped_storage().nbytes()))
     del result
-    return found, ()
+    return found
 
 
 def _leaf(x: Any) -> Any:
