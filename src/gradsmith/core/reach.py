@@ -63,7 +63,7 @@ def reached(
     """
     seen: dict[int, Any] = {}
     level: list[Any] = list(roots)
-    for _ in range(_DEPTH):
+    for deeper in range(_DEPTH, -1, -1):
         following: list[Any] = []
         for value in level:
             if value.__class__ in _ATOMS or id(value) in seen or len(seen) > _MOST:
@@ -71,7 +71,7 @@ def reached(
             if stop(value):
                 seen[id(value)] = value
                 yield value
-            elif not isinstance(value, _PLAIN):
+            elif deeper and not isinstance(value, _PLAIN):
                 seen[id(value)] = value
                 following += _inside(value, globals)
         level = following
