@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from ._intercept import Context, Target
     from ._observe import Observer, Operand
     from ._recompute import ScanPlan
-    from ._residuals import Residual
     from ._recording import Recorder, Seen
+    from ._residuals import Residual
     from ._transformations import Row
 
 
