@@ -1,8 +1,11 @@
 """Each framework has what the protocol says, so that what is missing has a name."""
 
+import inspect
+
 import pytest
 
 from gradsmith.core.arrays import FRAMEWORKS
+from gradsmith.frameworks import _protocol
 from gradsmith.frameworks._protocol import Kernels
 from gradsmith.numpy import _elementwise, special
 
@@ -38,3 +41,18 @@ def test_each_special_function_has_a_kernel(name):
     for each in ("erf", "erfc", "erfinv", "gammaln", "digamma", "ndtr", "ndtri"):
         y = getattr(special, each)(K.constant(x, "float32", None))
         assert K.kind(y) == "float32"
+
+
+@pytest.mark.parametrize("part", ["arrays", "calculus", "compiled", "natives"])
+@pytest.mark.parametrize("name", FRAMEWORKS)
+def test_parts_are_those_of_the_protocol(name, part):
+    pytest.importorskip(FRAMEWORKS[name].module)
+    protocol, found = getattr(_protocol, part.capitalize()), FRAMEWORKS[name].part(part)
+    for attribute in protocol.__annotations__:
+        assert hasattr(found, attribute)
+    for function, meant in vars(protocol).items():
+        if function[0] != "_" and inspect.isfunction(meant):
+            given = getattr(found, function)
+            if inspect.isfunction(given):
+                wanted = [*inspect.signature(meant).parameters][1:]
+                assert [*inspect.signature(given).parameters] == wanted, function

@@ -70,6 +70,14 @@ def register(framework: Known) -> None:
     _known.clear()
 
 
+def unregister(framework: Known) -> None:
+    """Forget a framework."""
+    del FRAMEWORKS[framework.name]
+    for root in framework.roots:
+        del _by_root[root]
+    _known.clear()
+
+
 def register_wrapper(wrapper: Wrapper) -> None:
     """Let the variables of a package that runs on several frameworks be known."""
     _wrappers[wrapper.root] = wrapper

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...core.arrays import FRAMEWORKS
+from ...core.errors import UnsupportedOperationError
 from ...core.progress import silenced
 from ...frameworks._protocol import Framework
 from ...operations.info import of_operation
@@ -161,6 +162,11 @@ def _look_at_other(plain: Plain, framework: Framework) -> None:
 
 def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None:
     """Transformations that drop the rule in silence, or give something else."""
+    try:
+        problem.framework.part("transformations")
+    except UnsupportedOperationError as error:
+        session.note(str(error))
+        return
     args, kwargs = problem.inputs
     found = survives(problem.call, *args, framework=problem.framework.name, **kwargs)
     bad = [o for o in found.outcomes if not o.ok]
