@@ -23,6 +23,17 @@ NUMBERS = (int, float, complex)
 _ZEROS: dict[Kind, Any] = {int: 0, float: 0.0, complex: 0j}
 
 
+class OtherDtype:
+    """A dtype that NumPy does not have, as far as the contract reads it."""
+
+    def __init__(self, name: str, kind: str) -> None:
+        self.name = name
+        self.kind = kind
+
+    def __repr__(self) -> str:
+        return self.name
+
+
 def name_of(dtype: Any) -> str:
     """The NumPy name of a dtype of any framework.
 

@@ -705,7 +705,7 @@ class Framework:
                 raise UnsupportedOperationError(
                     f"{self.title} has no {part.replace('_', ' ')} in Gradsmith{words}"
                 ) from None
-            if error.name != self.module:
+            if error.name not in self.roots:
                 raise
             raise GradsmithError(
                 f"{self.title} is not installed: pip install {self.install}"

@@ -12,9 +12,10 @@ from ....operations import contract
 from ....operations.application import Application, OutputSpecs, run_body
 from ....operations.arguments import has_gradient
 from ....operations.parameters import Bound
-from .outputs import flattened, rebuilt
+from ..._outputs import flattened, rebuilt
 from .specs import (
     as_array,
+    as_output,
     conjugate,
     describe,
     fitted,
@@ -40,7 +41,7 @@ class Call:
     def run(self, leaves: Sequence[Any]) -> Ran:
         bound = self.bound.with_leaves(leaves)
         outputs, grad = run_body(self.operation, bound)
-        return Ran(self, bound, *flattened(outputs), grad)
+        return Ran(self, bound, *flattened(outputs, as_output), grad)
 
     def wanted(self, perturbed: Sequence[bool]) -> list[int]:
         """The positions of the arrays that have a tangent."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.custom_derivatives import SymbolicZero
 
 from ....core.cotangent import Spec
@@ -79,6 +80,14 @@ def fitted(dx: Any, like: Any) -> Any:
     if got - expected:
         dx = jax.lax.psum(dx, tuple(got - expected))
     return jax.lax.pcast(dx, tuple(expected - got), to="varying")
+
+
+def as_output(y: Any) -> Any:
+    """An output as it is given back; None if it is no number."""
+    if isinstance(y, jax.Array):
+        return y
+    numbers = (np.ndarray, np.generic, float, complex)
+    return jnp.asarray(y) if isinstance(y, numbers) else None
 
 
 def ones(aval: Any) -> Any:

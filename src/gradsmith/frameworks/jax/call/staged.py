@@ -13,10 +13,10 @@ import jax
 from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
 
+from ..._outputs import rebuilt
 from ..private import ad, named_axes, naming, traced
 from .captured import tracers_in
 from .custom import Custom
-from .outputs import rebuilt
 from .plan import Plan, evaluated, used
 from .primitive import linear_p
 from .rules import Call, Ran

@@ -16,6 +16,7 @@ from ....core import trees
 from ....core.arity import arity_of
 from ....operations.application import run_body
 from ....operations.parameters import Bound
+from ..._cells import with_captured
 from ..private import (
     SymbolicTensor,
     VariableWatcher,
@@ -28,7 +29,6 @@ from ..private import (
     record_operation,
 )
 from .captured import captured_by_closure
-from .cells import with_captured
 from .rules import Call
 from .sites import Site
 from .specs import as_output, has_gradient, is_floating

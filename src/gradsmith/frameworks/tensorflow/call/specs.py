@@ -12,6 +12,7 @@ from ....core.arrays import framework_of
 from ....core.cotangent import Spec
 from ....core.errors import GradientContractError, GradsmithError
 from ....operations.application import OutputSpecs
+from ..._dtypes import OtherDtype
 from ..private import EagerTensor, SymbolicTensor
 
 _FLOATING = {
@@ -27,25 +28,15 @@ _FLOATING = {
 _NUMBERS: Any = (np.ndarray, np.generic, float, complex)
 
 
-class _OtherDType:
-    """A dtype that NumPy has no numbers for, and that has no gradient."""
-
-    kind = "-"
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return self.name
-
-
 def _numpy_dtype(dtype: Any) -> Any:
     try:
         found = np.dtype(dtype.as_numpy_dtype)
     except (TypeError, KeyError):
-        return _OtherDType(dtype.name)
+        return OtherDtype(dtype.name, "-")
     differentiable = found.kind in "fcOV"  # as the contract reads it
-    return found if differentiable == (dtype in _FLOATING) else _OtherDType(dtype.name)
+    if differentiable == (dtype in _FLOATING):
+        return found
+    return OtherDtype(dtype.name, "-")
 
 
 _numpy_dtypes: dict[Any, Any] = {}

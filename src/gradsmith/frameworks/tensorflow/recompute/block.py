@@ -9,9 +9,9 @@ from typing import Any
 import tensorflow as tf
 
 from ....core.reach import reached
+from ..._cells import with_captured
 from ..._randomness import Replay, Streams
 from ..._recompute import FlatCall
-from ..call.cells import with_captured
 from ..call.specs import is_floating
 from ..call.walk import captured_by, reads_of
 from ..private import (

@@ -11,18 +11,7 @@ import torch
 from ....core.arrays import DESCRIBE
 from ....core.cotangent import Spec
 from ....core.errors import UnsupportedOperationError
-
-
-class _Dtype:
-    """A dtype that NumPy does not have, as far as the contract looks at it."""
-
-    def __init__(self, name: str, kind: str) -> None:
-        self.name = name
-        self.kind = kind
-
-    def __repr__(self) -> str:
-        return self.name
-
+from ..._dtypes import OtherDtype
 
 _NAMES = (
     "float16 float32 float64 complex64 complex128 bool "
@@ -31,11 +20,11 @@ _NAMES = (
 _DTYPES: dict[torch.dtype, Any] = {
     getattr(torch, name): np.dtype(name) for name in _NAMES.split()
 }
-_DTYPES[torch.bfloat16] = _Dtype("bfloat16", "f")
-_DTYPES[torch.complex32] = _Dtype("complex32", "c")
+_DTYPES[torch.bfloat16] = OtherDtype("bfloat16", "f")
+_DTYPES[torch.complex32] = OtherDtype("complex32", "c")
 for _name in dir(torch):
     if _name.startswith("float8_"):
-        _DTYPES[getattr(torch, _name)] = _Dtype(_name, "f")
+        _DTYPES[getattr(torch, _name)] = OtherDtype(_name, "f")
 
 
 class TensorSpec(Spec):
@@ -51,7 +40,7 @@ class TensorSpec(Spec):
 
     @property
     def dtype(self) -> Any:  # type: ignore[override]
-        return _DTYPES.get(self.native) or _Dtype(str(self.native), "V")
+        return _DTYPES.get(self.native) or OtherDtype(str(self.native), "V")
 
     def zeros(self) -> torch.Tensor:
         return torch.zeros(self.shape, dtype=self.native, device=self.device)

@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-import jax
-import jax.numpy as jnp
-import numpy as np
-
-from ....core import trees
+from ..core import trees
 
 
 class _Place:
@@ -19,19 +15,21 @@ class _Place:
 _PLACE = _Place()
 
 
-def flattened(outputs: Any) -> tuple[list[Any], Any]:
-    """The arrays in outputs, and the outputs with places for them."""
-    if isinstance(outputs, jax.Array):
-        return [outputs], _PLACE
+def flattened(outputs: Any, as_array: Callable[[Any], Any]) -> tuple[list[Any], Any]:
+    """The arrays in outputs, and the outputs with places for them.
+
+    `as_array` gives the array of a leaf, None if it stays what it is.
+    """
+    whole = as_array(outputs)  # the usual case
+    if whole is not None:
+        return [whole], _PLACE
     ys: list[Any] = []
 
-    def place(y: Any) -> Any:
-        if isinstance(y, jax.Array):
-            ys.append(y)
-        elif isinstance(y, (np.ndarray, np.generic, float, complex)):
-            ys.append(jnp.asarray(y))
-        else:
-            return y
+    def place(leaf: Any) -> Any:
+        y = as_array(leaf)
+        if y is None:
+            return leaf
+        ys.append(y)
         return _PLACE
 
     return ys, trees.map(place, outputs)
