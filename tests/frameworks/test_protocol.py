@@ -30,7 +30,7 @@ def test_each_ufunc_has_a_kernel(name):
         if hasattr(each, "autograph_info__")
     }
     assert len(ufuncs) > 70
-    assert ufuncs - {*found} == set()
+    assert ufuncs - {*found} - {*_elementwise.FORMULAS} == set()
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -313,9 +313,11 @@ class Kernels(Protocol):
     """
 
     # NumPy's ufuncs by name: of arrays of one dtype, which NumPy's loop computes in,
-    # or of an array and the number that `as_floats` left
+    # or of an array and the number that `as_floats` left. For some that are missing
+    # there are formulas.
     ELEMENTWISE: Mapping[str, Callable[..., Any]]
-    # SciPy's functions by name, of float32 and float64
+    # SciPy's functions by name, of float32 and float64. There are formulas for all; a
+    # kernel returns NotImplemented where it is less precise.
     SPECIAL: Mapping[str, Callable[..., Any]]
 
     # Dtypes

@@ -13,6 +13,9 @@ from ..frameworks._dtypes import is_inexact
 from ._dispatch import ADOPTED, NUMPY, kernels_of, native
 from ._operands import converted, first_array, kind_of
 
+# For ufuncs that a framework has no kernel of, a formula; `_formulas` fills it.
+FORMULAS: dict[str, Callable[..., Any]] = {}
+
 
 def in_loop(K: Any, name: str, xs: tuple[Any, ...]) -> Any:
     """Run a ufunc's native kernel in the dtypes of NumPy's loop."""
@@ -25,7 +28,11 @@ def in_loop(K: Any, name: str, xs: tuple[Any, ...]) -> Any:
     xs = tuple([converted(K, *each, like) for each in zip(xs, inputs, strict=True)])
     if _is_identity(name, output):
         return xs[0]
-    return K.cast(K.ELEMENTWISE[name](*xs), output)
+    return K.cast(_kernel(K, name)(*xs), output)
+
+
+def _kernel(K: Any, name: str) -> Any:
+    return K.ELEMENTWISE.get(name) or FORMULAS[name]
 
 
 def _refuse_negative(power: Any) -> None:
@@ -69,7 +76,7 @@ def _unary(name: str, doc: str) -> Callable[[Any], Any]:
         if of_floats and K.is_float(
             x
         ):  # computed in its own dtype: 4 us less in PyTorch
-            return K.ELEMENTWISE[name](x)
+            return _kernel(K, name)(x)
         return in_loop(K, name, (x,))
 
     return _published(call, name, doc)
@@ -88,7 +95,7 @@ def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
         if of_floats:
             floats = K.as_floats(name, x1, x2)  # of one dtype, in which it is computed
             if floats is not None:
-                return K.ELEMENTWISE[name](*floats)
+                return _kernel(K, name)(*floats)
         return in_loop(K, name, (x1, x2))
 
     return _published(call, name, doc)

@@ -17,6 +17,7 @@ from . import _elementwise as e
 from ._choosing import where
 from ._dispatch import portable
 from ._exponentials import log_softmax, logsumexp, softmax
+from ._formulas import SPECIAL
 from ._missing import missing as _missing
 from ._operands import converted, first_array, kind_of
 from ._types import astype
@@ -79,20 +80,22 @@ def _scipy(name: str) -> Callable[..., Any]:
 _WIDE = {"float16": "float32", "bfloat16": "float32"}  # 16 bits are computed in 32
 
 
-def _run(K: Any, kernel: Any, *xs: Any) -> Any:
-    name = inexact_of(K.result_type(*[kind_of(K, x) for x in xs]))
-    like, wide = first_array(K, xs), _WIDE.get(name, name)
-    return K.cast(kernel(*[converted(K, x, wide, like) for x in xs]), name)
+def _run(K: Any, name: str, own: Any, *xs: Any) -> Any:
+    dtype = inexact_of(K.result_type(*[kind_of(K, x) for x in xs]))
+    like, wide = first_array(K, xs), _WIDE.get(dtype, dtype)
+    xs = tuple([converted(K, x, wide, like) for x in xs])
+    y = K.SPECIAL[name](*xs) if name in K.SPECIAL else NotImplemented
+    return K.cast((own or SPECIAL[name])(*xs) if y is NotImplemented else y, dtype)
 
 
 def _special(name: str, doc: str, own: Any = None, *, n: int = 1) -> Any:
     """A function that is SciPy's for NumPy, and for others a kernel or our own."""
 
     def unary(K: Any, x: Any, /) -> Any:
-        return _run(K, K.SPECIAL.get(name, own), x)
+        return _run(K, name, own, x)
 
     def binary(K: Any, x1: Any, x2: Any, /) -> Any:
-        return _run(K, K.SPECIAL.get(name, own), x1, x2)
+        return _run(K, name, own, x1, x2)
 
     definition: Any = unary if n == 1 else binary
     definition.__name__ = definition.__qualname__ = name

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import log
 from typing import Any
 
 import tensorflow as tf
@@ -16,11 +15,6 @@ def sign(x: Tensor) -> Tensor:
     return tf.where(tf.math.is_nan(x), tf.stop_gradient(x), tf.sign(x))
 
 
-def copysign(x1: Tensor, x2: Tensor) -> Tensor:
-    size = tf.abs(x1)
-    return tf.where(signbit(x2), -size, size)
-
-
 _SAME_BITS = {2: tf.int16, 4: tf.int32, 8: tf.int64}
 
 
@@ -28,12 +22,6 @@ def signbit(x: Tensor) -> Tensor:
     if x.dtype.is_floating:
         x = tf.bitcast(x, _SAME_BITS[x.dtype.size])
     return x < tf.zeros((), x.dtype)
-
-
-def cbrt(x: Tensor) -> Tensor:
-    zero = tf.equal(x, 0)  # where the derivative is infinite, 0 stands for it
-    size = tf.pow(tf.abs(tf.where(zero, tf.ones_like(x), x)), 1 / 3)
-    return tf.where(zero, tf.stop_gradient(x), copysign(size, x))
 
 
 def clip(x: Tensor, low: Tensor | None, high: Tensor | None) -> Tensor:
@@ -91,47 +79,3 @@ def _all_out(x1: Tensor, x2: Tensor, y: Tensor) -> Tensor:
     """0 where all bits are shifted out; TensorFlow keeps one."""
     bits = tf.constant(8 * x1.dtype.size, x1.dtype)
     return tf.where(x2 >= bits, tf.zeros((), y.dtype), y)
-
-
-def hypot(x1: Tensor, x2: Tensor) -> Tensor:
-    """The result doesn't depend on the scale, so that it counts as a constant."""
-    x1, x2 = tf.abs(x1), tf.abs(x2)
-    top = tf.stop_gradient(tf.maximum(x1, x2))
-    zero = tf.equal(top, 0)
-    scale = tf.where(zero | tf.math.is_inf(top), tf.ones_like(top), top)
-    squares = tf.square(x1 / scale) + tf.square(x2 / scale)
-    root = tf.sqrt(tf.where(zero, tf.ones_like(squares), squares))
-    y = tf.where(zero, tf.zeros_like(root), root * scale)
-    either = tf.math.is_inf(x1) | tf.math.is_inf(x2)
-    return tf.where(either, tf.constant(float("inf"), y.dtype), y)
-
-
-def logaddexp(base: float) -> Any:
-    """The greater plus log(1 + base**-distance), to this base."""
-    scale = log(base)
-
-    def kernel(x1: Tensor, x2: Tensor) -> Tensor:
-        top, other = tf.where(x1 < x2, x2, x1), tf.where(x1 < x2, x1, x2)
-        infinite = tf.equal(top, other) & tf.math.is_inf(top)  # their distance is NaN
-        gap = tf.where(infinite, tf.zeros_like(top), other - top)
-        return top + tf.math.log1p(tf.exp(gap * scale)) / scale
-
-    return kernel
-
-
-def fmax(choose: Any) -> Any:
-    def kernel(x1: Tensor, x2: Tensor) -> Tensor:
-        if not x1.dtype.is_floating:
-            return choose(x1, x2)
-        x1, x2 = (
-            tf.broadcast_to(x1, _shape(x1, x2)),
-            tf.broadcast_to(x2, _shape(x1, x2)),
-        )
-        other = tf.where(tf.math.is_nan(x1), x2, x1)
-        return choose(other, tf.where(tf.math.is_nan(x2), other, x2))
-
-    return kernel
-
-
-def _shape(x1: Tensor, x2: Tensor) -> Tensor:
-    return tf.broadcast_dynamic_shape(tf.shape(x1), tf.shape(x2))
