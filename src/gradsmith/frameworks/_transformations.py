@@ -6,7 +6,7 @@ A transformation is one way in which users differentiate, compile or map a funct
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -57,7 +57,7 @@ class ScalarFunction(Protocol):
         """The same, to be differentiated at another t."""
         ...
 
-    def with_arrays(self, arrays: Sequence[Any]) -> ScalarFunction:
+    def with_arrays(self, arrays: list[Any]) -> ScalarFunction:
         """The same with others in place of `arrays`."""
         ...
 

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from ...report.terminal import aligned
+
 _WORST = ("wrong", "not checked", "inconclusive", "right")
 _SYMBOL = {"right": "✓", "wrong": "✗", "inconclusive": "?", "not checked": "-"}
 
@@ -59,11 +61,7 @@ def table(rows: list[dict[str, Any]], root: str) -> list[str]:
                 f"{tests} and {more} more" if more > 0 else tests,
             )
         )
-    widths = [max(len(row[i]) for row in cells) for i in range(len(cells[0]))]
-    return [
-        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
-        for row in cells
-    ]
+    return [*aligned(cells)]
 
 
 def where(row: dict[str, Any], root: str) -> str:

@@ -18,7 +18,7 @@ All results are contracted with the directions, so that they are two numbers or 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -87,7 +87,7 @@ class Scalar:
         """What phi is made of, and the operation's static arguments."""
         return trees.leaves(self._parts)
 
-    def with_arrays(self, arrays: Sequence[Any]) -> Scalar:
+    def with_arrays(self, arrays: list[Any]) -> Scalar:
         """The same with others in place of `arrays`."""
         args, kwargs, vs, ws = trees.unflatten(self._parts, arrays)
         return replace(self, args=args, kwargs=kwargs, directions=vs, weights=ws)
