@@ -19,7 +19,7 @@ def test_warnings_and_logs_are_as_before_also_after_an_exception():
         logging.critical("not shown")
         raise KeyboardInterrupt
 
-    with pytest.raises(KeyboardInterrupt), progress.silenced():
+    with pytest.raises(KeyboardInterrupt), progress.without_warnings():
         interrupt()
     assert list(warnings.filters) == filters
     assert logging.root.manager.disable == disabled

@@ -13,7 +13,7 @@ PATIENCE = 2.0  # seconds of silence before progress is shown
 
 
 @contextmanager
-def silenced() -> Iterator[None]:
+def without_warnings() -> Iterator[None]:
     """Without warnings and log messages, which are expected here."""
     disabled = logging.root.manager.disable
     logging.disable(logging.CRITICAL)

@@ -91,8 +91,8 @@ def of_function(fn: Callable[..., Any]) -> OperationInfo:
         fn,
         signature_of(fn),
         None,
-        "its rule can't be marked, since it is none of the operations that we know; "
-        "its results are compared with the plain eager gradient and with differences",
+        "its rule can't be silenced, since it is no operation that Gradsmith knows; "
+        "its results are compared with the eager gradient and with finite differences",
     )
 
 

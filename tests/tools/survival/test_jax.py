@@ -109,11 +109,11 @@ def test_half_precision_and_complex():
             assert survival.count("honoured") == 2, str(survival)
 
 
-def test_a_jitted_operation_is_jaxs_and_cannot_be_marked():
+def test_a_jitted_operation_is_jaxs_and_cannot_be_silenced():
     vjp, *_ = squares()
     survival = gs.survives(jax.jit(vjp), X, only=["grad", "jvp"])
     assert survival.framework == "JAX"
-    assert "can't be marked" in survival.note
+    assert "can't be silenced" in survival.note
     assert [o.verdict for o in survival.outcomes] == ["unclear", "refused"]
 
 

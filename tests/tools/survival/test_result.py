@@ -62,9 +62,9 @@ def test_long_details_are_cut_to_the_width():
 
 
 def test_a_note_is_shown():
-    noted = dataclasses.replace(FOUND, note="can't be marked")
-    assert "  note: can't be marked" in str(noted)
-    assert "can&#x27;t be marked" in noted._repr_html_()
+    noted = dataclasses.replace(FOUND, note="can't be silenced")
+    assert "  note: can't be silenced" in str(noted)
+    assert "can&#x27;t be silenced" in noted._repr_html_()
 
 
 def test_nothing_run():

@@ -265,7 +265,7 @@ def test_compiled_functions_of_the_caller_stay_compiled():
     assert len(compiled) == 1
 
 
-def test_a_module_is_pytorchs_and_cannot_be_marked():
+def test_a_module_is_pytorchs_and_cannot_be_silenced():
     class Layer(torch.nn.Module):
         def forward(self, x):
             return 3 * New.apply(x)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.progress import silenced
+from ...core.progress import without_warnings
 from ...tools.check.beginning import smaller
 from ...tools.check.differences import Slope
 from ...tools.check.first import MANY, Ground
@@ -34,7 +34,7 @@ def samples(given: Problem, seed: int) -> dict[str, Any]:
     are relative to `scale`.
     """
     session = Session(given, seed)
-    with silenced(), np.errstate(all="ignore"):
+    with without_warnings(), np.errstate(all="ignore"):
         problem = ready(session)
         if problem is None:
             return {"skipped": "; ".join(session.notes) or "there is no gradient"}

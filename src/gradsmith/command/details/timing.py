@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
-from ...core.progress import silenced
+from ...core.progress import without_warnings
 from ...tools.check.body import floating
 from ...tools.check.problem import Problem
 from ...tools.check.sizes import resized
@@ -27,7 +27,7 @@ def timing(problem: Problem) -> dict[str, Any]:
 
     Both run in turns, so that whatever else the machine does slows both.
     """
-    with silenced(), np.errstate(all="ignore"):
+    with without_warnings(), np.errstate(all="ignore"):
         body, why = _body(problem)
         rows = [_measured(each, body) for each in _sizes(problem)]
     return {

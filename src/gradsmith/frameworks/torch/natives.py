@@ -128,7 +128,7 @@ def _of_module(module: torch.nn.Module) -> OperationInfo:
         call,
         signature_of(module.forward),
         None,
-        "its rules are those of the operations inside of it, which can't be marked",
+        "its rules are those of the operations inside of it, which can't be silenced",
         module=type(module).__module__,
         captured=call.parameters,
     )

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
-from ...core.progress import Progress, silenced
+from ...core.progress import Progress, without_warnings
 from . import forward, layouts, precisions, purity, raw, second, upstream
 from . import thorough as modes
 from .beginning import smaller
@@ -30,7 +30,7 @@ def run(session: Session, *, thorough: bool) -> None:
     """Look at everything, on the inputs given and on others like them."""
     progress = Progress("check", session.problem.info.name)
     try:
-        with silenced(), np.errstate(all="ignore"):
+        with without_warnings(), np.errstate(all="ignore"):
             with _threads(session.problem):
                 problem = ready(session)
             if problem is not None:

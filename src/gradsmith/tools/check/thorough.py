@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.arrays import FRAMEWORKS
 from ...core.errors import UnsupportedOperationError
-from ...core.progress import silenced
+from ...core.progress import without_warnings
 from ...frameworks._protocol import Framework
 from ...operations.info import of_operation
 from .._inputs import info_of
@@ -36,7 +36,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     plain = Plain(session, problem, scenario)
     if not plain.g.size:
         return
-    with silenced():
+    with without_warnings():
         if problem.framework.has("compiled"):
             _look_at_compiled(plain)
             _look_at_mapped(plain)

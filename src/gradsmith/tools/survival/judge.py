@@ -27,7 +27,7 @@ class Judge:
 
     tolerance: float
 
-    def marked(
+    def by_silencing(
         self,
         given: Any,
         silenced: Any,
@@ -52,8 +52,8 @@ class Judge:
             return Verdict.DROPPED, "the result is the same without the rule"
         return Verdict.WRONG, "a part of the result does not come from the rule"
 
-    def unmarked(self, given: Any, reference: Reference) -> tuple[Verdict, str]:
-        """The verdict where the rule can't be marked: only values can tell."""
+    def by_values(self, given: Any, reference: Reference) -> tuple[Verdict, str]:
+        """The verdict where the rule can't be silenced: only values can tell."""
         rule, body = reference.rule, reference.body
         if given is None:
             return self._absent("None", reference)

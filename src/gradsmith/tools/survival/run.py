@@ -19,7 +19,7 @@ import numpy as np
 
 from ...core import trees
 from ...core.errors import GradsmithError, NotDifferentiableError, first_line
-from ...core.progress import Progress, silenced
+from ...core.progress import Progress, without_warnings
 from ...frameworks._transformations import (
     BATCH,
     GRADIENT,
@@ -55,7 +55,7 @@ def outcomes(
     progress = Progress("survives", info.name, len(rows))
     found = []
     try:
-        with silenced():
+        with without_warnings():
             ways = [Experiment(info, way, plain) for way in _ways(scalar, plain)]
             for row in rows:
                 progress(row.name)
@@ -127,7 +127,7 @@ class Experiment:
         except Exception as error:
             return Outcome(row.name, Verdict.REFUSED, first_line(error))
         if self.info.altered is None:
-            verdict, detail = self._judge(rough=True).unmarked(given, reference)
+            verdict, detail = self._judge(rough=True).by_values(given, reference)
             return Outcome(row.name, verdict, _joined(detail, note))
         try:
             with self.info.altered(without_answers) as op:
@@ -135,7 +135,7 @@ class Experiment:
         except Exception as error:
             why = f"its silenced copy failed: {first_line(error)}"
             return Outcome(row.name, Verdict.UNCLEAR, why)
-        verdict, detail = self._judge(rough=row.kind == SECOND).marked(
+        verdict, detail = self._judge(rough=row.kind == SECOND).by_silencing(
             given,
             silenced,
             reference,
