@@ -11,7 +11,7 @@ import inspect
 import sys
 from collections import Counter
 from collections.abc import Callable, Container, Hashable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
@@ -176,13 +176,8 @@ def inside_model(*models: Any) -> Iterator[None]:
     """While one of these models is called: let the scopes that wait for it hold."""
     waiting = [scope for scope in _open.get() if scope.model is not None]
     due = [s for s in waiting if any(s.model is model for model in models)]
-    with _given(_entered, (*_entered.get(), *due)) if due else ExitStack():
+    with _given(_entered, (*_entered.get(), *due)) if due else nullcontext():
         yield
-
-
-def inside_rule(name: str) -> AbstractContextManager[None]:
-    """While a function runs that has a rule: no gradient goes through what it calls."""
-    return _given(_rule, name)
 
 
 def inside_replacement() -> AbstractContextManager[None]:
@@ -238,11 +233,16 @@ def call_intercepted(
     kwargs: dict[str, Any],
     signature: inspect.Signature | None = None,
     offered: dict[str, Any] | None = None,
+    has_rule: bool = False,
 ) -> Any:
-    """Call something, or what the innermost scope has in its place (`Replacement`)."""
+    """Call something, or what the innermost scope has in its place (`Replacement`).
+
+    If what is called has a rule, no gradient goes through what it calls itself.
+    """
     note_call(name)
     if not is_intercepted(key):
-        return original(*args, **kwargs)
+        with _given(_rule, name) if has_rule else nullcontext():
+            return original(*args, **kwargs)
     scope = next(s for s in reversed(_active()) if key in s.replacements)
     replacement, rule = scope.replacements[key], _rule.get()
     if rule is not None:

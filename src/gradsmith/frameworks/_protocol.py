@@ -522,10 +522,10 @@ class Recompute(Protocol):
 class Intercept(Protocol):
     """`intercept`: calls of the framework's functions, answered by something else.
 
-    An interceptor is installed by a context of a `Target`. It asks `is_intercepted`,
-    and hands the call on by `call_intercepted` (`_intercept.py`), which finds out what
-    the open scopes have in its place. It tells of the rest by `note_call`, runs a model
-    `inside_model` and a function with a rule of its own `inside_rule`. What the
+    An interceptor is installed by a context of a `Target`. It makes calls by
+    `call_intercepted` (`_intercept.py`), which finds out what the open scopes have in
+    their place, and those of a model `inside_model`. Where that would cost too much it
+    asks `is_intercepted` first, and tells of other calls by `note_call`. What the
     framework computes itself (a gradient, a rule) is no call.
     """
 

@@ -30,7 +30,6 @@ from .._intercept import (
     Target,
     call_intercepted,
     function_target,
-    inside_rule,
     is_called_by,
     is_intercepted,
     note_call,
@@ -141,11 +140,10 @@ def _calling(cls: Any) -> Any:
 
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         original = MethodType(theirs, self)
-        if is_intercepted(_key(self)) or cls is jnp.ufunc:
-            return call_intercepted(_key(self), _name(self), original, args, kwargs)
-        note_call(_name(self))
-        with inside_rule(_name(self)):
-            return original(*args, **kwargs)
+        key, ruled = _key(self), cls is not jnp.ufunc
+        return call_intercepted(
+            key, _name(self), original, args, kwargs, has_rule=ruled
+        )
 
     return call
 

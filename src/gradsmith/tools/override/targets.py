@@ -13,10 +13,7 @@ from ...frameworks._intercept import (
     Target,
     call_intercepted,
     function_target,
-    inside_rule,
-    is_intercepted,
     not_interceptable,
-    note_call,
     parts,
 )
 from ...operations.operation import Operation
@@ -63,11 +60,12 @@ def operations() -> AbstractContextManager[None]:
 
 
 def _call(proceed: Any, operation: Operation, args: Any, kwargs: Any) -> Any:
-    key, name = _key(operation), operation.name
-    original = lambda *args, **kwargs: proceed(operation, args, kwargs)
-    if is_intercepted(key):
-        signature = operation.signature.full
-        return call_intercepted(key, name, original, args, kwargs, signature)
-    note_call(name)
-    with inside_rule(name):
-        return original(*args, **kwargs)
+    return call_intercepted(
+        _key(operation),
+        operation.name,
+        lambda *args, **kwargs: proceed(operation, args, kwargs),
+        args,
+        kwargs,
+        operation.signature.full,
+        has_rule=True,
+    )
