@@ -1,5 +1,8 @@
 """The nodes of a graph, run one by one, and those of the functions that they call."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pywrap_tfe has no source)
+
 from __future__ import annotations
 
 import re

@@ -1,5 +1,8 @@
 """Operations where they are run, and where they are put into a graph."""
 
+# pyright: reportAttributeAccessIssue=false
+# (pywrap_tfe has no source)
+
 from __future__ import annotations
 
 from collections.abc import Iterator
