@@ -20,6 +20,7 @@ ROWS = (
         "NumPy",
         arrays="ndarray",
         example="np.asarray(x)",
+        cannot={"kernels": "its own functions are called as they are"},
     ),
     Framework(
         "tensorflow",
