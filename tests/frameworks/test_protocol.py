@@ -43,7 +43,10 @@ def test_each_special_function_has_a_kernel(name):
         assert K.kind(y) == "float32"
 
 
-@pytest.mark.parametrize("part", ["arrays", "calculus", "compiled", "natives"])
+PARTS = ["arrays", "calculus", "compiled", "natives", "recompute"]
+
+
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("name", FRAMEWORKS)
 def test_parts_are_those_of_the_protocol(name, part):
     pytest.importorskip(FRAMEWORKS[name].module)

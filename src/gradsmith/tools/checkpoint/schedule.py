@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from math import comb
 from typing import Any, NamedTuple
 
 from ...core.errors import GradsmithError
+from ...core.patching import patched
 from ...frameworks._recompute import Action
 
 _DEEPEST = 50  # blocks in blocks; each takes some twenty calls
@@ -33,7 +33,10 @@ def actions(steps: int, ram: int, disk: int = 0) -> tuple[Action, ...]:
     ['advance', 'record', 'load', 'record']
     """
     library = _library()
-    with _without_compiler(library):
+    # With Numba installed the library compiles one small function: 6 s for 20 ms.
+    compiled = library.multistage.n_advance
+    plain = getattr(compiled, "py_func", compiled)
+    with patched(library.multistage, n_advance=plain):
         schedule = library.MultistageCheckpointSchedule(steps, ram, disk)
         return tuple(_translated(library, schedule))
 
@@ -114,15 +117,3 @@ def _library() -> Any:
             "is not installed: pip install 'gradsmith[checkpoint]'"
         ) from None
     return checkpoint_schedules
-
-
-@contextmanager
-def _without_compiler(library: Any) -> Iterator[None]:
-    """With Numba installed the library compiles one small function: 6 s for 20 ms."""
-    module = library.multistage
-    compiled = module.n_advance
-    module.n_advance = getattr(compiled, "py_func", compiled)
-    try:
-        yield
-    finally:
-        module.n_advance = compiled

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any
 
@@ -17,6 +17,7 @@ import tensorflow as tf
 
 from ....core.errors import GradsmithError
 from ....core.import_hooks import once_imported
+from ....core.patching import patched
 from ..private import (
     STATEFUL,
     default_graph,
@@ -65,13 +66,13 @@ _thread = _Thread()
 @contextmanager
 def logged(log: Log) -> Iterator[None]:
     """Keep what stateful operations return."""
-    before, _thread.log = _thread.log, log
+    outer = _thread.log
     try:
-        yield
+        with patched(_thread, log=log):
+            yield
     finally:
-        _thread.log = before
-        if before is not None:  # a block in a block
-            before.entries += log.entries
+        if outer is not None:  # a block in a block
+            outer.entries += log.entries
 
 
 @contextmanager
@@ -80,14 +81,10 @@ def replayed(log: Log, values: dict[int, Any]) -> Iterator[None]:
 
     The gradient of a loop can't read variables by itself.
     """
-    before = _thread.log, _thread.rest, _thread.values
-    _thread.log, _thread.rest = None, log.replayed()
-    _thread.values = {**(_thread.values or {}), **values}
-    try:
-        with _seeds_unchanged():
-            yield
-    finally:
-        _thread.log, _thread.rest, _thread.values = before
+    values = {**(_thread.values or {}), **values}
+    rerun = patched(_thread, log=None, rest=log.replayed(), values=values)
+    with rerun, _seeds_unchanged():
+        yield
 
 
 @contextmanager
@@ -102,15 +99,9 @@ def _seeds_unchanged() -> Iterator[None]:
             seeds.setstate(state)
 
 
-@contextmanager
-def paused() -> Iterator[None]:
+def paused() -> AbstractContextManager[None]:
     """Neither keep nor return anything: what is traced now may be called later."""
-    before = _thread.log, _thread.rest, _thread.values
-    _thread.log = _thread.rest = _thread.values = None
-    try:
-        yield
-    finally:
-        _thread.log, _thread.rest, _thread.values = before
+    return patched(_thread, log=None, rest=None, values=None)
 
 
 def is_running() -> bool:
@@ -141,11 +132,8 @@ def _stateful(fn: Callable[..., Any]) -> Callable[..., Any]:
         log = _thread.log
         if log is None:
             return fn(*args, **kwargs)
-        _thread.log = None  # what it calls is a part of it
-        try:
+        with patched(_thread, log=None):  # what it calls is a part of it
             y = fn(*args, **kwargs)
-        finally:
-            _thread.log = log
         log.add(fn.__name__, y)
         return y
 

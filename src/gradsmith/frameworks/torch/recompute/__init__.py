@@ -16,6 +16,7 @@ from typing import Any
 import torch
 from torch.utils.checkpoint import checkpoint as native
 
+from ....core.patching import patched
 from ....operations.operation import Operation
 from ..._randomness import KINDS, Replay, Stream, Streams
 from ..._recompute import COMPILERS, FlatCall, ScanPlan, name_of
@@ -42,11 +43,8 @@ def _checkpointed(
     if not torch.is_grad_enabled():
         return fn(*args, **kwargs)
     block = _Block(fn, streams, args, kwargs)
-    before, current.name = current.name, block.__name__
-    try:
+    with patched(current, name=block.__name__):
         return native(block, *args, use_reentrant=False, **kwargs)
-    finally:
-        current.name = before
 
 
 class _Current(threading.local):
