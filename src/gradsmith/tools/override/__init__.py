@@ -47,9 +47,9 @@ class Override:
             known = model_of(self.model)
             if known is None:
                 raise GradsmithError(
-                    f"nobody knows when others call {self.model!r}: of a function only "
-                    "the calls of the result are changed\n  what to do: "
-                    "changed = gs.override(fn, {...}); changed(x)"
+                    f"calls of {self.model!r} by other code can't be intercepted: "
+                    "only a module or a layer can be the model of a `with`\n"
+                    "  what to do: changed = gs.override(fn, {...}); changed(x)"
                 )
             self._open.append(self._entered(known))
         return self.record

@@ -26,7 +26,7 @@ def target_of(given: Any) -> Target:
         found = find(given)
         if found is not None:
             return _recompiled(found) if found.compiled else found
-    raise not_interceptable(given, "nobody knows when it is called")
+    raise not_interceptable(given, "its calls can't be intercepted")
 
 
 def model_of(model: Any) -> Target | None:

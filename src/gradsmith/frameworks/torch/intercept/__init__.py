@@ -30,7 +30,7 @@ def target_of(given: Any) -> Target | None:
         if issubclass(given, torch.nn.Module):
             return _target(_module_key(given), given.__name__, given)
         if issubclass(given, torch.autograd.Function):
-            why = "whoever holds its `apply` is out of reach"
+            why = "calls of its `apply` can't be intercepted"
             raise not_interceptable(given, why)
         return None
     if isinstance(given, torch.jit.ScriptModule):
