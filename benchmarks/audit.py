@@ -21,9 +21,9 @@ from benchmarks._measure import Progress
 from benchmarks._report import Options, Report, Row
 from benchmarks.accuracy.points import vectors
 from gradsmith.tools.audit.certified.certify import certify
-from gradsmith.tools.audit.executing import carried_out
 from gradsmith.tools.audit.formats import FORMATS
 from gradsmith.tools.audit.sampling import sampled
+from gradsmith.tools.workers import map_unordered
 
 RATE, VECTORS = 2e5, 5e4  # a second
 SHORT, LONG = 5.0, 180.0  # seconds for all numbers of 16 and of 32 bits
@@ -110,7 +110,7 @@ def _rate(report: Report, case: str, work: Any, least: float, quick: bool) -> No
     n = 2 if quick else 24
 
     def call() -> int:
-        return sum(done for _, done in carried_out(work, range(n), jobs=CORES))
+        return sum(done for _, done in map_unordered(work, range(n), jobs=CORES))
 
     done, spent = min((timed(call) for _ in range(3)), key=lambda pair: pair[1].clock)
     unit, most = "us", 1e6 / least

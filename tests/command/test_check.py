@@ -16,10 +16,11 @@ from click.testing import CliRunner
 import examples
 import gradsmith
 from gradsmith.command.command import gradsmith as command
-from gradsmith.command.limits import default_memory, size_of
+from gradsmith.command.options import size_of
 from gradsmith.command.results import Result, Status, exit_status
 from gradsmith.command.run import _frameworks
 from gradsmith.command.sources import sources_of
+from gradsmith.tools.workers import default_memory
 
 HEAD = """
 import os, time

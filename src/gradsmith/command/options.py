@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,20 @@ import click
 
 from ..core import arrays
 from ..core.errors import GradsmithError
-from .limits import default_jobs, default_memory, size_of
-from .results import Journal
+from ..tools.workers import Journal, default_jobs, default_memory
 from .run import Options, Run
+
+_UNITS = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+
+
+def size_of(words: str) -> int | None:
+    """Bytes, from words; None if they are no size.
+
+    >>> size_of("4GB"), size_of("500 MB"), size_of("lots")
+    (4000000000, 500000000, None)
+    """
+    match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt])i?b?\s*", words.lower())
+    return int(float(match[1]) * _UNITS[match[2]]) if match else None
 
 
 class Size(click.ParamType):

@@ -9,10 +9,10 @@ from importlib.util import find_spec
 
 from .. import __version__
 from ..core.arrays import FRAMEWORKS
-from .pool import Pool
-from .results import Journal, Result
+from ..tools.workers import Journal, Pool
+from .results import Result, Status
 from .sources import Source, sources_of
-from .tasks import Listing, Task
+from .tasks import Listing, Task, near, outcome, perform
 
 
 @dataclass(frozen=True)
@@ -46,39 +46,40 @@ class Run:
         self.options = options
         self.journal = journal
         self.sources = _distinct(options.targets)
-        self._places: dict[tuple[str, str, str], tuple[int, int]] = {}
+        self._places: dict[str, tuple[int, int]] = {}
         self._results: list[Result] = []
 
     def events(self) -> Iterator[Event]:
         options = self.options
         with Pool(
-            jobs=options.jobs, limit=options.time_limit, memory=options.memory_limit
-        ) as pool:
+            perform, jobs=options.jobs, limit=options.time_limit,
+            memory=options.memory_limit, near=near,
+        ) as pool:  # fmt: skip
             for source in self.sources:
-                known = self.journal.names.get((source.label, self._key(Task(source))))
-                if known is None:
+                known = self.journal.rows.get(self._key(Task(source)))
+                if known is None or "operations" not in known:
                     pool.add([Task(source)])
                 else:
-                    yield from self._listed(pool, source, known)
-            for answered in pool.answers():
-                if answered is None:
-                    yield Event(doing=tuple(pool.doing))
+                    yield from self._listed(pool, source, known["operations"])
+            for answer in pool.answers():
+                if answer is None:
+                    yield Event(doing=tuple(task.doing for task in pool.doing))
                 else:
-                    yield from self._answered(pool, *answered)
+                    yield from self._answered(pool, answer.item, outcome(answer))
 
     def _answered(
         self, pool: Pool, task: Task, answer: Listing | Result
     ) -> Iterator[Event]:
         if isinstance(answer, Listing):
             found = answer.operations
-            self.journal.found(task.source.label, self._key(task), found)
+            self.journal.add({"key": self._key(task), "operations": found})
             yield from self._listed(pool, task.source, found)
             return
         if not task.name:  # a file that can't be imported
             self._place(task, 0)
             yield Event(found=1)
         result = replace(answer, key=self._key(task))
-        self.journal.add(result)
+        self.journal.add(result.as_dict())
         yield self._kept(result)
 
     def _listed(
@@ -96,7 +97,7 @@ class Run:
         yield Event(found=len(tasks))
         for i, task in enumerate(tasks):
             self._place(task, i)
-            done = self.journal.done(source.label, task.name, self._key(task))
+            done = self._done(task)
             if done is None:
                 pool.add([task])
             else:
@@ -108,11 +109,18 @@ class Run:
         asked = (__version__, task.framework, task.source.name, options.seed)
         closely = ("closely",) if options.closely else ()
         words = repr((*asked, options.thorough, *closely)).encode()
-        return f"{task.source.digest}-{sha256(words).hexdigest()[:16]}"
+        digest = sha256(words).hexdigest()[:16]
+        return f"{task.doing} {task.source.digest}-{digest}"
+
+    def _done(self, task: Task) -> Result | None:
+        """The verdict of an earlier run. What could not run is tried again."""
+        row = self.journal.rows.get(self._key(task))
+        if row is None or row["status"] == Status.FAILED:
+            return None
+        return Result.from_dict(row)
 
     def _place(self, task: Task, i: int) -> None:
-        place = task.source.label, task.name, self._key(task)
-        self._places[place] = (self.sources.index(task.source), i)
+        self._places[self._key(task)] = (self.sources.index(task.source), i)
 
     def _kept(self, result: Result) -> Event:
         self._results.append(result)
@@ -120,7 +128,7 @@ class Run:
 
     @property
     def results(self) -> list[Result]:
-        return sorted(self._results, key=lambda r: self._places[r.file, r.name, r.key])
+        return sorted(self._results, key=lambda r: self._places[r.key])
 
 
 def _distinct(targets: Iterable[str]) -> list[Source]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,11 +13,14 @@ from ..tools._inputs import framework_of_native
 from ..tools.check import check
 from ..tools.check.inputs import given
 from ..tools.check.model import CheckReport
+from ..tools.workers import Answer, Partial
+from ..tools.workers.worker import Tell
 from .discovery import operations_in
 from .guess import Guess, NoGuessError, guess
 from .loading import load, named, own_traceback
 from .results import Result, Status, plain
 from .sources import Source
+from .traces import places_in
 
 
 @dataclass(frozen=True)
@@ -51,14 +53,38 @@ class Listing:
     operations: list[list[str]]
 
 
-@dataclass(frozen=True)
-class Sofar:
-    """A result to which more may come; it stands if nothing does."""
+def near(task: Task) -> tuple[str, str]:
+    """The root and the file of a task, for the workers.
 
-    result: Result
+    A worker is used again for files of the same root: importing a framework for each
+    operation may take 3 s. Another root gets another worker, since `import utils`
+    means another file there.
+    """
+    return task.source.root, task.source.file
 
 
-def perform(task: Task, tell: Callable[[str | Sofar], None]) -> Listing | Result:
+def outcome(answer: Answer) -> Listing | Result:
+    """What came of a task, also if its worker is lost."""
+    task: Task = answer.item
+    if answer.error is not None:
+        raise answer.error
+    if not answer.lost:
+        result = answer.result
+        if isinstance(result, Listing):
+            return result
+    elif answer.partial is not None:
+        lost = f"{answer.phase} {answer.lost}".strip()
+        partial = answer.partial
+        result = replace(partial, more={**(partial.more or {}), "lost": lost})
+    else:
+        importing = answer.phase in ("", "imported")
+        words = ", while the file was imported" if importing else ""
+        details = places_in(answer.trace, task.source.root)
+        result = task.failed(answer.lost + words, details=details)
+    return replace(result, output=answer.output, seconds=answer.seconds)
+
+
+def perform(task: Task, tell: Tell) -> Listing | Result:
     """Do what a task asks for, and say what is going on."""
     tell("imported")
     try:
@@ -131,9 +157,7 @@ def _guessed(task: Task, module: Any) -> Guess:
     )
 
 
-def _closely(
-    task: Task, module: Any, checked: Result, tell: Callable[[str | Sofar], None]
-) -> Result:
+def _closely(task: Task, module: Any, checked: Result, tell: Tell) -> Result:
     """A result with more to it, on the inputs of the check (its first example)."""
     from .details.parts import looks
 
@@ -148,7 +172,7 @@ def _closely(
     )
     more: dict[str, Any] = {}
     for name, look in todo.items():
-        tell(Sofar(replace(checked, more=dict(more))))
+        tell(Partial(replace(checked, more=dict(more))))
         tell(name)
         more[name] = plain(look())
     return replace(checked, more=more)

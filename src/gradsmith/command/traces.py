@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import linecache
 import re
-from pathlib import Path
 
 from .loading import is_own
 
 _PLACE = re.compile(r'File "(?P<file>.+)", line (?P<line>\d+) in (?P<name>.+)')
 
 
-def places_in(trace: Path, root: str) -> str:
+def places_in(trace: str, root: str) -> str:
     """The user's own frames, the innermost last as in a traceback."""
-    lines = trace.read_text(encoding="utf-8", errors="replace").splitlines()
-    found = [match for match in map(_PLACE.search, lines) if match]
+    found = [match for match in map(_PLACE.search, trace.splitlines()) if match]
     own = [match for match in found if is_own(match["file"], root)]
     shown = [_shown(match) for match in reversed(own)]
     return "\n".join(["It was here:", *shown]) if shown else ""

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
+from collections.abc import Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from ...core import __version__
 from ...core.errors import GradsmithError
+from ..workers import Journal, cores, map_unordered
 from . import sampling
-from .executing import carried_out, cores
 from .explain import Sample
 from .formats import Format
-from .journal import Journal, key_of
 from .model import Accuracy, Progress
 from .sweep.pieces import pieces_or_points
 from .sweep.unit import swept
@@ -160,18 +163,49 @@ def sweep(
     there already are not done again.
     """
     units = units_of(*task.ends, task.form)
-    journal = Journal(resume, key_of(task, "all"))
-    found = [journal.done[unit] for unit in units if unit in journal.done]
-    todo = [unit for unit in units if unit not in journal.done]
+    journal, key = Journal(resume), key_of(task)
+    rows = [journal.rows.get(_key(key, unit)) for unit in units]
+    found = [[*map(Tally.from_dict, row["tallies"])] for row in rows if row is not None]
+    todo = [unit for unit, row in zip(units, rows, strict=True) if row is None]
     total = sum(b + 1 - a for a, b in units)
     done = total - sum(b + 1 - a for a, b in todo)
     tell: Any = progress or (lambda done, total: None)
     tell(done, total)
-    for unit, tallies in carried_out(
+    for unit, tallies in map_unordered(
         Sweep(task), todo, executor=executor, jobs=jobs, notes=notes
     ):
-        journal.add(unit, [*tallies])
+        parts = [tally.as_dict() for tally in tallies]
+        journal.add({"key": _key(key, unit), "tallies": parts})
         found.append([*tallies])
         done += unit[1] + 1 - unit[0]
         tell(done, total)
     return [merged([pair[k] for pair in found]) for k in (0, 1)]
+
+
+def _key(key: str, unit: tuple[int, int]) -> str:
+    return f"{key} {unit[0]}..{unit[1]}"
+
+
+def key_of(task: Task) -> str:
+    """Changes if the operation, the truth, or what is asked for does."""
+    parts = (
+        __version__, np.__version__, task.runner.framework, source_of(task.runner.call),
+        repr(sorted(task.runner.keywords.items())), source_of(task.reference),
+        task.format, task.ends,
+    )  # fmt: skip
+    return sha256(repr(parts).encode()).hexdigest()[:24]
+
+
+def source_of(fn: Callable[..., Any]) -> str:
+    """What a function is: its code if there is any, else its name."""
+    inner = getattr(fn, "fn", None)  # of an operation of ours
+    rules = [getattr(fn, name, None) for name in ("vjp_rule", "jvp_rule")]
+    if callable(inner):
+        return "".join(source_of(part) for part in (inner, *rules) if callable(part))
+    try:
+        return inspect.getsource(fn)
+    except (OSError, TypeError):
+        code = getattr(fn, "__code__", None)
+        if code is not None:
+            return repr((code.co_code.hex(), code.co_consts, code.co_names))
+        return f"{getattr(fn, '__module__', '')}.{getattr(fn, '__name__', repr(fn))}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import fsum
 from typing import Any
 
@@ -60,6 +60,27 @@ class Tally:
     kinds: tuple[int, ...]
     worst: tuple[Worst, ...]
     bins: Bins | None = None
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON knows it; it writes infinities, too."""
+        row = asdict(self)
+        if self.bins is not None:
+            row["bins"] = {
+                name: value.tolist() if isinstance(value, np.ndarray) else value
+                for name, value in row["bins"].items()
+            }
+        return row
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> Tally:
+        bins = row["bins"]
+        if bins is not None:
+            arrays = {name: np.array(v) for name, v in bins.items() if name != "start"}
+            bins = Bins(start=bins["start"], **arrays)
+        worst = tuple(Worst(**one) for one in row["worst"])
+        return cls(
+            **{**row, "kinds": tuple(row["kinds"]), "worst": worst, "bins": bins}
+        )
 
     def accuracy(self, input_of: Callable[[Any], Any] | None = None) -> Accuracy:
         """The figures; `input_of` makes inputs of the codes of the curve."""

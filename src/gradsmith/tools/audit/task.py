@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from ...core.transforms import vjp
+from ..workers import map_unordered
 from .certified.certify import certify
 from .errors import Errors, errors_of, joined
-from .executing import carried_out
 from .formats import Format, format_of, literal
 from .model import Progress
 from .runner import Runner
@@ -96,7 +96,7 @@ class Task:
         n, done = len(points), 0
         jobs = None if n >= MANY else 1
         work = _Numbered(self)
-        for (i, _), part in carried_out(work, chunks, executor=executor, jobs=jobs):
+        for (i, _), part in map_unordered(work, chunks, executor=executor, jobs=jobs):
             parts[i] = part
             done += len(part[0].ulp)
             if progress is not None:

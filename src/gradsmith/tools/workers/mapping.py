@@ -1,7 +1,7 @@
-"""Long work in pieces: in processes or anywhere else, written down as it gets done.
+"""Pure work on many items, in whichever place.
 
-A piece of work is a pure function of an item, so that it does not matter where it is
-done, and a piece that is lost with its worker is done again.
+It does not matter where a pure function of an item is computed, and what is lost with
+its worker is computed again.
 """
 
 from __future__ import annotations
@@ -9,23 +9,22 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import (
     BrokenExecutor,
     CancelledError,
     Executor,
     Future,
-    ProcessPoolExecutor,
     as_completed,
 )
-from contextlib import contextmanager
-from multiprocessing import get_context
-from signal import SIG_IGN, SIGINT, signal
+from dataclasses import dataclass
 from typing import Any
 
 from ...core.arrays import FRAMEWORKS, NUMPY
 from ...core.errors import GradsmithError
+from .limits import cores
+from .pool import Pool
 
 TRIES = 3  # times that lost work is given out again
 _LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError")  # Dask's
@@ -33,7 +32,7 @@ _LOST = ("KilledWorker", "CommClosedError", "FutureCancelledError")  # Dask's
 Result = tuple[Any, Any]  # an item, and what came of it
 
 
-def carried_out(
+def map_unordered(
     work: Callable[[Any], Any],
     items: Sequence[Any],
     *,
@@ -43,33 +42,24 @@ def carried_out(
 ) -> Iterator[Result]:
     """Each item with work(item), as they come.
 
-    In the executor if there is one; else in `jobs` processes, as many as there are
-    cores unless said, or right here if that is one, or processes can't be had.
+    In the executor if there is one; else in `jobs` processes, by default one for each
+    core, or in this process if that is one, or no others can be started.
     """
     notes = [] if notes is None else notes
     jobs = min(cores() if jobs is None else jobs, len(items))
     if executor is not None:
-        yield from _in(lambda: _given(executor, work), items, notes)
+        yield from _in_executor(executor, work, items)
         return
     method = _method(work, notes) if jobs > 1 else None
     if method is None:
         yield from ((item, work(item)) for item in items)
     else:
-        yield from _in(lambda: _processes(work, jobs, method), items, notes, work)
-
-
-def cores() -> int:
-    """How many cores this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        yield from _in_processes(work, items, jobs, method, notes)
 
 
 def _method(work: Any, notes: list[str]) -> str | None:
     """How processes are started; None if they would not know the work."""
-    others = [row for name, row in FRAMEWORKS.items() if name != NUMPY]
-    threaded = any(row.is_imported for row in others)  # threads survive no fork
-    if sys.platform == "linux" and not threaded:
+    if sys.platform == "linux" and not _has_threads():
         return "fork"  # they know all that is known here, lambdas too
     alone = "ran in this process alone: "
     try:
@@ -89,6 +79,12 @@ def _method(work: Any, notes: list[str]) -> str | None:
     return "spawn"
 
 
+def _has_threads() -> bool:
+    """Whether a framework is imported, whose threads survive no fork."""
+    others = [row for name, row in FRAMEWORKS.items() if name != NUMPY]
+    return any(row.is_imported for row in others)
+
+
 def _is_guarded() -> bool:
     """Whether the main script asks who runs it, as far as its text tells."""
     file = getattr(sys.modules["__main__"], "__file__", None)
@@ -98,77 +94,73 @@ def _is_guarded() -> bool:
         return b"__name__" in script.read()
 
 
-# What the processes of a pool work at
-_work: Any = None
+@dataclass(frozen=True)
+class _Numbered:
+    """Work on items that have numbers; it tells nothing meanwhile."""
+
+    work: Callable[[Any], Any]
+
+    def __call__(self, numbered: tuple[int, Any], tell: Any) -> Any:
+        return self.work(numbered[1])
 
 
-def _begin(work: Any) -> None:
-    global _work
-    _work = work
-    signal(SIGINT, SIG_IGN)  # Ctrl-C is for the one who started it
+def _in_processes(
+    work: Callable[[Any], Any], items: Sequence[Any], jobs: int, method: str,
+    notes: list[str],
+) -> Iterator[Result]:  # fmt: skip
+    """In a pool; what is lost too often, in this process."""
+    here: list[int] = []
+    losses: Counter[int] = Counter()
+
+    with Pool(_Numbered(work), jobs=jobs, method=method) as pool:
+        pool.add(enumerate(items))
+        for answer in pool.answers():
+            if answer is None:
+                continue
+            i, item = answer.item
+            if answer.error is not None:
+                raise answer.error
+            if not answer.lost:
+                yield item, answer.result
+                continue
+            losses[i] += 1
+            if losses[i] > TRIES:
+                here.append(i)
+            else:
+                pool.add([answer.item])
+    if here:
+        notes.append(
+            "processes ended on their own, so that the rest was done in this one; a "
+            'script that starts processes needs `if __name__ == "__main__":`'
+        )
+    yield from ((items[i], work(items[i])) for i in here)
 
 
-def _call(item: Any) -> Any:
-    return _work(item)
-
-
-Submit = Callable[[Any], "Future[Any]"]
-
-
-@contextmanager
-def _processes(work: Any, jobs: int, method: str) -> Iterator[Submit]:
-    pool = ProcessPoolExecutor(
-        jobs, get_context(method), initializer=_begin, initargs=(work,)
-    )
-
-    def submit(item: Any) -> Future[Any]:
-        with warnings.catch_warnings():
-            # Threads may not survive a fork: none of NumPy's and Arb's is needed
-            warnings.simplefilter("ignore", DeprecationWarning)
-            return pool.submit(_call, item)
-
-    try:
-        yield submit
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-@contextmanager
-def _given(executor: Executor, work: Any) -> Iterator[Submit]:
-    yield lambda item: executor.submit(work, item)
-
-
-def _in(
-    make: Any, items: Sequence[Any], notes: list[str], here: Any = None
+def _in_executor(
+    executor: Executor, work: Callable[[Any], Any], items: Sequence[Any]
 ) -> Iterator[Result]:
-    """Give out work until all is done; at last, do it `here`."""
     todo = list(items)
     for _ in range(TRIES + 1):
         lost: list[Any] = []
-        with make() as submit:
-            yield from _round(submit, todo, lost)
+        yield from _round(executor, work, todo, lost)
         if not lost:
             return
         todo = lost
-    if here is None:
-        raise GradsmithError(
-            f"{len(todo)} of {len(items)} pieces of work were lost {TRIES + 1} times "
-            "with the workers that did them\n  what to do: look at the workers' logs; "
-            "what is done is kept if there is a file to resume from"
-        )
-    notes.append(
-        "processes ended on their own, so that the rest was done in this one; a script "
-        'that starts processes needs `if __name__ == "__main__":`'
+    raise GradsmithError(
+        f"{len(todo)} of {len(items)} pieces of work were lost {TRIES + 1} times "
+        "with the workers that did them\n  what to do: read the workers' logs; with "
+        "resume=FILE what is done is kept"
     )
-    yield from ((item, here(item)) for item in todo)
 
 
-def _round(submit: Submit, todo: list[Any], lost: list[Any]) -> Iterator[Result]:
+def _round(
+    executor: Executor, work: Any, todo: list[Any], lost: list[Any]
+) -> Iterator[Result]:
     futures: dict[Future[Any], Any] = {}
     try:
         for i, item in enumerate(todo):
             try:
-                futures[submit(item)] = item
+                futures[executor.submit(work, item)] = item
             except BrokenExecutor:
                 lost += todo[i:]
                 break
