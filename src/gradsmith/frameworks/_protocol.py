@@ -289,10 +289,10 @@ class Observe(Protocol):
         `named` are the arrays among the arguments to differentiate by, with their
         names; they are replaced by arrays that are recorded. Compiled functions, loops
         and branches are run operation by operation. The backward pass computes the
-        gradient of the sum of all outputs, if the observer wants it. An operation with
-        a rule of its own is one event that encloses those of its body, and one that
-        encloses the lines of its rule. The place of an event of the backward pass is
-        the line of the forward pass that it differentiates.
+        gradient of the sum of all outputs, if the observer wants it. Lines of rules
+        that users wrote are events of the backward pass; any other event in it is the
+        gradient of an operation, and its place is the line of that. Where a framework
+        knows an operation with a rule as one, an event encloses what is inside.
 
         Returns the gradients by name, also those of variables and parameters that `fn`
         reads, where the framework knows them; the array is None if there is no

@@ -181,13 +181,6 @@ def frames_of(traceback: Any) -> Iterator[tuple[str, int, str]]:
             yield frame.file_name, frame.start_line, frame.function_name
 
 
-def saved_residuals(fn: Callable[..., Any], *xs: Any) -> list[tuple[Any, str]]:
-    """What a gradient keeps alive: shapes, and where each is from, in words."""
-    from jax._src.ad_checkpoint import saved_residuals as found
-
-    return found(fn, *xs)
-
-
 def from_line(traceback: Any) -> AbstractContextManager[None]:
     """The context in which all that is traced comes from a given line."""
     if source_info_util is None:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial, wraps
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 
 from ...core.patching import patched
 from .._recording import Recorder, Seen
+from .call.captured import tracers_in
 from .natives import function_of
 from .private import peeled
 
@@ -46,14 +46,7 @@ def _recorded(call: Any, recorder: Recorder) -> Any:
 def _is_bound_to_a_trace(op: Any) -> bool:
     """Whether it captured arrays of a function that is being traced."""
     functions = (getattr(op, name, None) for name in ("fun", "fwd", "bwd", "jvp"))
-    return any(isinstance(x, jax.core.Tracer) for fn in functions for x in _cells(fn))
-
-
-def _cells(fn: Any) -> Iterator[Any]:
-    fn = inspect.unwrap(getattr(fn, "func", fn))
-    for cell in getattr(fn, "__closure__", None) or ():
-        with suppress(ValueError):  # it is empty
-            yield cell.cell_contents
+    return bool(tracers_in(*functions))
 
 
 def read(x: Any) -> Seen | None:

@@ -1,22 +1,20 @@
-"""What JAX's gradient keeps: the residuals that it tells of."""
+"""What JAX's gradient keeps: the arrays that a pullback holds when it is traced."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
 import jax
+from jax.extend.core import Literal
 
 from ...core import trees
 from ...core.arrays import framework_of
-from ...core.places import Place, place_at
 from .._residuals import Residual
-from .observe.equations import evaluated, run_of
-from .private import from_line, saved_residuals
+from .observe.equations import evaluated, name_of, place_of, run_of
+from .private import from_line
 
 NOTES = ("in compiled code XLA may keep less: this is what JAX hands to it",)
-_LINE = re.compile(r"from (\S+?):(\d+)(?::\d+)? \((.*)\)")
 
 
 def residuals(fn: Any, args: Any, kwargs: Any) -> list[Residual]:
@@ -36,12 +34,32 @@ def residuals(fn: Any, args: Any, kwargs: Any) -> list[Residual]:
     arrays = [leaves[i] for i in places]
     closed = jax.make_jaxpr(flat)(*arrays)
     inlined = lambda *xs: evaluated(closed, xs, _inlined)
+    pulled = jax.make_jaxpr(lambda *xs: jax.vjp(inlined, *xs), return_shape=True)
+    code, (_, pullback) = pulled(*arrays)
+    return _made_in(code.jaxpr, len(jax.tree.leaves(pullback)))
+
+
+def _made_in(code: Any, n: int) -> list[Residual]:
+    """The last n outputs, as far as they are made here.
+
+    Arguments, constants and literals are alive anyway.
+    """
+    kept = {v for v in code.outvars[len(code.outvars) - n :] if type(v) is not Literal}
+    for eqn in code.eqns:
+        if eqn.primitive.name == "reduce_precision" and eqn.outvars[0] in kept:
+            kept.add(eqn.invars[0])  # so JAX keeps XLA from computing it again
+            kept.discard(eqn.outvars[0])
     return [
-        Residual(_operation(why), _place(why), aval.size * aval.dtype.itemsize)
-        for aval, why in saved_residuals(inlined, *arrays)
-        # Arguments, constants and literals are alive anyway.
-        if why.startswith(("output of", "named")) and aval.size
+        Residual(_name(eqn), place_of(eqn), v.aval.size * v.aval.dtype.itemsize)
+        for eqn in code.eqns
+        for v in eqn.outvars
+        if v in kept and v.aval.size
     ]
+
+
+def _name(eqn: Any) -> str:
+    """The name that a user gave the value (`checkpoint_name`), or the operation's."""
+    return eqn.params["name"] if eqn.primitive.name == "name" else name_of(eqn)
 
 
 def _inlined(eqn: Any, xs: Sequence[Any]) -> Sequence[Any]:
@@ -53,14 +71,3 @@ def _inlined(eqn: Any, xs: Sequence[Any]) -> Sequence[Any]:
         return evaluated(eqn.params["jaxpr"], xs, _inlined)
     with from_line(eqn.source_info.traceback):
         return run_of(eqn)(*xs)
-
-
-def _operation(why: str) -> str:
-    """From "output of sin from f.py:3 (f)"."""
-    named = re.match(r"(?:named '(.*?)'|output of (.*?)) from ", why)
-    return (named[1] or named[2]) if named else why
-
-
-def _place(why: str) -> Place | None:
-    found = _LINE.search(why)
-    return place_at(found[1], int(found[2]), found[3]) if found else None

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from ...frameworks._observe import SUM
 from .origins import Step
+from .values import KINDS
 
-NAMES = {"nan": "NaN", "inf": "inf"}
 # By the operation's name, in any framework: what goes wrong, and the repair.
 _CAUSES = {
     r"x?log(2|10|1p|_ndtr)?|xlogy": (
@@ -106,7 +106,7 @@ def _safe(where: str) -> str:
 
 def _before(step: Step) -> str:
     """What the forward pass had made, and the value survived."""
-    kind = NAMES[step.kind]
+    kind = KINDS[step.kind]
     if step.phase == "argument":
         return f"the {kind} that went in was given: {step.inputs[0]}"
     if step.phase == "constant":

@@ -8,6 +8,7 @@ from dataclasses import replace
 from .explain import explained
 from .model import NanReport, Stop
 from .origins import Origins, Step
+from .values import KINDS
 
 GIVEN = ("argument", "constant")
 
@@ -84,7 +85,7 @@ def harmless(origins: Origins) -> list[str]:
     if made:
         step = made[0]
         at = f" ({step.place})" if step.place else ""
-        kind = {"nan": "NaN", "inf": "inf"}[step.kind]
+        kind = KINDS[step.kind]
         notes.append(
             f"{step.operation}{at} makes {kind} on the way, which does not reach the "
             "results"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from ...core.places import Place
 from ...report.result import BAD, GOOD, Block, Code, Document, Fact, Item, Result
-from .values import Value
+from .values import KINDS, Value
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ class NanReport(Result):
 
     def _birth(self) -> str:
         """What was born where, in a few words."""
-        kind = {"nan": "NaN", "inf": "inf"}[self.kind or "nan"]
+        kind = KINDS[self.kind or "nan"]
         if self.phase == "argument":
             return f"{kind} was given, in {self.operation}"
         if self.phase == "constant":

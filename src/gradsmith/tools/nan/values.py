@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 FEW = 3
+KINDS = {"nan": "NaN", "inf": "inf"}  # as a report writes them
 
 
 @dataclass(frozen=True)

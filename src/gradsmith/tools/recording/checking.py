@@ -32,11 +32,11 @@ def checked(
     rows = []
     for entry in recorder.operations.values():
         row: dict[str, Any] = {
-            "operation": entry.place.name,
+            "operation": entry.definition.name,
             "framework": title_of(entry.framework),
-            "module": entry.place.module,
-            "file": entry.place.file,
-            "line": entry.place.first_line,
+            "module": entry.definition.module,
+            "file": entry.definition.file,
+            "line": entry.definition.first_line,
             "tests": list(entry.tests),
             "notes": _notes(entry),
             "cases": [],
@@ -52,7 +52,10 @@ def checked(
 
 
 def _is_ignored(entry: Recorded, patterns: list[str]) -> bool:
-    names = (entry.place.name, f"{entry.place.module}.{entry.place.name}")
+    names = (
+        entry.definition.name,
+        f"{entry.definition.module}.{entry.definition.name}",
+    )
     return any(fnmatch(name, pattern) for name in names for pattern in patterns)
 
 

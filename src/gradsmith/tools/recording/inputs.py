@@ -37,7 +37,7 @@ def given(op: Any, case: Case, entry: Recorded, seed: int) -> Any:
 
 
 def _tries(case: Case, entry: Recorded, seed: int) -> Iterator[Any]:
-    name = f"{entry.place.module}.{entry.place.name}"
+    name = f"{entry.definition.module}.{entry.definition.name}"
     for draw in _DRAWS:
         random = np.random.default_rng([seed, *name.encode()])
         yield _filled(case, lambda seen: _value(seen, random, draw))  # noqa: B023

@@ -13,7 +13,7 @@ from ...core import hooks, trees
 from ...core.arrays import FRAMEWORKS, NUMPY, framework_of, packages
 from ...core.import_hooks import once_imported
 from ...frameworks._recording import Decorated, Read, Seen
-from .place import Place, captured_by, is_plain, place_of
+from .definitions import Definition, captured_by, definition_of, is_plain
 
 _BOUND = "uses what is traced around it: it can't be called alone"
 MOST_CASES = 3  # of one operation
@@ -41,7 +41,7 @@ class Recorded:
     """One operation, in one framework."""
 
     framework: str
-    place: Place
+    definition: Definition
     cases: dict[Any, Case] = field(default_factory=dict)
     tests: dict[str, None] = field(default_factory=dict)  # in order
     # By path, the arguments whose gradient tests want, or don't
@@ -109,7 +109,7 @@ class Recorder:
         read: Read,
     ) -> None:
         """Remember a call of a framework's own."""
-        where = partial(place_of, name, *definitions)
+        where = partial(definition_of, name, *definitions)
         self._guarded_record(framework, op, where, definitions, inputs, read)
 
     def record_operation(
@@ -118,7 +118,7 @@ class Recorder:
         """Remember a call of ours."""
         operation = operation.original or operation
         framework = framework or _framework(inputs)
-        where = partial(_place_of, operation)
+        where = partial(_definition_of, operation)
         definitions = (operation.fn,)
         self._guarded_record(framework, operation, where, definitions, inputs, read)
 
@@ -126,7 +126,7 @@ class Recorder:
         self,
         framework: str,
         op: Any,
-        where: Callable[[], Place],
+        where: Callable[[], Definition],
         definitions: tuple[Any, ...],
         inputs: Any,
         read: Read,
@@ -135,18 +135,18 @@ class Recorder:
         if not self.active or not hooks.is_recorded():
             return
         with hooks.unrecorded(), self.guarded("recording"):
-            place, captured = self._origin(op, where, definitions)
+            definition, captured = self._origin(op, where, definitions)
             machinery = FRAMEWORKS[framework].recording.MACHINERY
-            if place.module.startswith(("gradsmith.", *machinery)):
+            if definition.module.startswith(("gradsmith.", *machinery)):
                 return
-            if place.root in packages():
-                self.of_frameworks.add(f"{place.module}.{place.name}")
+            if definition.root in packages():
+                self.of_frameworks.add(f"{definition.module}.{definition.name}")
                 return
-            self._record(framework, op, place, captured, inputs, read)
+            self._record(framework, op, definition, captured, inputs, read)
 
     def _origin(
-        self, op: Any, where: Callable[[], Place], definitions: tuple[Any, ...]
-    ) -> tuple[Place, tuple[str, ...]]:
+        self, op: Any, where: Callable[[], Definition], definitions: tuple[Any, ...]
+    ) -> tuple[Definition, tuple[str, ...]]:
         """Where an operation is from, and with which numbers; found out once."""
         anchor = op.body if isinstance(op, Decorated) else op
         with suppress(KeyError, TypeError):
@@ -160,14 +160,16 @@ class Recorder:
         self,
         framework: str,
         op: Any,
-        place: Place,
+        definition: Definition,
         captured: tuple[str, ...],
         inputs: Any,
         read: Read,
     ) -> None:
-        entry = self.operations.get((framework, place))
+        entry = self.operations.get((framework, definition))
         if entry is None:
-            entry = self.operations[framework, place] = Recorded(framework, place)
+            entry = self.operations[framework, definition] = Recorded(
+                framework, definition
+            )
         entry.tests[self.test] = None
         # Nothing can be checked if it can't be called after the test, or if only a
         # compiler knows what it was called with.
@@ -219,12 +221,15 @@ def _read(x: Any) -> Seen | None:
     return None if name is None else FRAMEWORKS[name].recording.read(x)
 
 
-def _place_of(operation: Any) -> Place:
+def _definition_of(operation: Any) -> Definition:
     """Where one of ours is defined; somebody else's function, where its rule is."""
     rules = () if operation.closure else (operation.vjp_rule, operation.jvp_rule)
     written = [rule for rule in rules if rule is not None]
     name = getattr(operation, "__qualname__", operation.name)
-    rule, body = place_of(name, *written, operation.fn), place_of(name, operation.fn)
+    rule, body = (
+        definition_of(name, *written, operation.fn),
+        definition_of(name, operation.fn),
+    )
     return body if body.module == rule.module else rule
 
 

@@ -129,11 +129,12 @@ def alike(grad: Any, other: Any) -> bool:
 
 def _alike(a: Any, b: Any) -> bool:
     if a.__class__ is CellType and b.__class__ is CellType:
-        a, b = _content(a), _content(b)
+        a, b = content(a), content(b)
     return a.__class__ not in _NUMBERS or (a.__class__ is b.__class__ and a == b)
 
 
-def _content(cell: CellType) -> Any:
+def content(cell: CellType) -> Any:
+    """What is in a cell; None if it is empty."""
     try:
         return cell.cell_contents
     except ValueError:

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from types import BuiltinFunctionType, CellType, FunctionType, MethodType, ModuleType
+from types import BuiltinFunctionType, FunctionType, MethodType, ModuleType
 from typing import Any
 
 import torch
 
 from ....core import trees
+from .closures import content
 
 # What has none, or (modules, with their parameters) none that a body computed
 PLAIN = {
@@ -59,16 +60,9 @@ def versions(tensors: Sequence[torch.Tensor]) -> int:
 
 
 def _parts_of(fn: Any) -> Iterator[Any]:
-    yield from map(_content, fn.__closure__ or ())
+    yield from map(content, fn.__closure__ or ())
     yield from fn.__defaults__ or ()
     yield from (fn.__kwdefaults__ or {}).values()
-
-
-def _content(cell: CellType) -> Any:
-    try:
-        return cell.cell_contents
-    except ValueError:  # it is empty
-        return None
 
 
 def _attributes(value: Any) -> Iterator[Any]:

@@ -17,7 +17,7 @@ _INSIDE = ("__func__", "func", "__wrapped__", "python_function", "fun")
 
 
 @dataclass(frozen=True)
-class Place:
+class Definition:
     """An operation's name, and the lines that define it."""
 
     name: str
@@ -39,18 +39,20 @@ class Place:
         return next(found, self.line)
 
 
-def place_of(name: str, *definitions: Any) -> Place:
-    """The place of the first of the definitions that was written in Python.
+def definition_of(name: str, *definitions: Any) -> Definition:
+    """That of the first object that was written in Python.
 
-    >>> place_of("f", len, place_of).module
-    'gradsmith.tools.recording.place'
+    >>> definition_of("f", len, definition_of).module
+    'gradsmith.tools.recording.definitions'
     """
     for definition in definitions:
         for fn in _written(definition):
             file, line = fn.__code__.co_filename, _first_line(definition, fn)
-            return Place(_short(name), fn.__globals__.get("__name__", ""), file, line)
+            return Definition(
+                _short(name), fn.__globals__.get("__name__", ""), file, line
+            )
     module = getattr(definitions[0], "__module__", None) or ""
-    return Place(_short(name), module, "", 0)
+    return Definition(_short(name), module, "", 0)
 
 
 def _first_line(definition: Any, fn: FunctionType) -> int:
@@ -100,19 +102,10 @@ def captured_by(*definitions: Any) -> tuple[str, ...]:
     >>> captured_by(power(3))
     ('n=3',)
     """
-    cells = [cell for each in definitions for cell in _cells(each)]
+    functions = [fn for each in definitions for fn in _written(each)]
+    cells = [cell for fn in functions for cell in captured(fn)]
     found = [f"{name}={x!r}" for name, x in cells if is_plain(x)]
     return tuple(dict.fromkeys(found))
-
-
-def captured_values(definition: Any) -> Iterator[Any]:
-    """All that functions took from where they were defined."""
-    return (x for _, x in _cells(definition))
-
-
-def _cells(definition: Any) -> Iterator[tuple[str, Any]]:
-    for fn in _written(definition):
-        yield from captured(fn)
 
 
 def is_plain(x: Any) -> bool:
