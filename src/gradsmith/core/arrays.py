@@ -54,9 +54,6 @@ _wrapping: dict[
     type, Wrapper
 ] = {}  # those of the known types that have an array inside
 
-# How a framework describes its arrays, registered when its folder is loaded.
-DESCRIBE: dict[str, Callable[[Any], Spec]] = {}
-
 # How a framework runs an operation, by the type of the first argument, if the call is
 # of the usual kind; else it returns NotImplemented, before the body has run.
 QUICK: dict[type, Callable[[Any, tuple[Any, ...]], Any]] = {}
@@ -183,8 +180,8 @@ def _mixed(caller: str, x: Any, other: Any) -> GradsmithError:
 def described(x: Any) -> Spec | None:
     """The spec of an array of any framework; None for what is no array."""
     name = framework_of(x)
-    if name in DESCRIBE:
-        return DESCRIBE[name](x)
+    if name is not None and name != NUMPY:
+        return FRAMEWORKS[name].arrays.spec(x)
     if hasattr(x, "shape") and hasattr(x, "dtype"):
         return Spec(tuple(x.shape), x.dtype)
     return None

@@ -65,6 +65,14 @@ class Arrays(Protocol):
         """
         ...
 
+    def spec(self, x: Any) -> Spec:
+        """What the contract knows of an array: shape and dtype, also of a traced one.
+
+        The shape is None where it is open, or has None for an open axis. A dtype is
+        NumPy's, or an object with the `kind` that the contract is to take it for.
+        """
+        ...
+
     def dtype_name(self, x: Any) -> str:
         """The NumPy name of the dtype of an array, or "bfloat16"."""
         ...
@@ -239,8 +247,7 @@ class Natives(Protocol):
 class Calls(Protocol):
     """`call`: operations of ours as operations of the framework.
 
-    Loading it enters in `core.arrays.DESCRIBE` how the framework's arrays are
-    described, and may enter a faster way for the usual call in `QUICK`.
+    Loading it may enter a faster way for the usual call in `core.arrays.QUICK`.
     """
 
     def call(self, operation: Any, bound: Bound) -> Any:

@@ -4,6 +4,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
+from gradsmith.core.cotangent import Spec
 from gradsmith.frameworks.numpy import arrays as _numpy
 
 from . import Array, __version__
@@ -28,6 +29,10 @@ def numpy(x):
 
 def floats(x):
     return _numpy.floats(getattr(x, "value", x))
+
+
+def spec(x):
+    return Spec(x.shape, x.dtype)
 
 
 def dtype_name(x):

@@ -11,10 +11,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from ...operations.info import is_floating
+from .call.specs import describe
 
 version = jax.__version__
 numbers_differentiable = False
 single_threaded = nullcontext
+spec = describe
 
 
 def array(x: Any, dtype: str | None = None) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.cotangent import Scattered
+from ...core.cotangent import Scattered, Spec
 from ...core.tape import Traced
 from ...core.tensor import unwrap
 
@@ -35,6 +35,10 @@ def floats(x: Any) -> np.ndarray | None:
         return None
     x = np.asarray(x)
     return x if x.dtype.kind in "fc" else None
+
+
+def spec(x: Any) -> Spec:
+    return Spec(tuple(x.shape), x.dtype)
 
 
 def dtype_name(x: Any) -> str:

@@ -10,10 +10,12 @@ import numpy as np
 import tensorflow as tf
 
 from ...operations.info import is_floating
+from .call.specs import describe
 
 version = tf.__version__
 numbers_differentiable = False
 single_threaded = nullcontext
+spec = describe
 
 
 def array(x: Any, dtype: str | None = None) -> Any:

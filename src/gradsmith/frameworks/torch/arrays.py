@@ -9,8 +9,11 @@ from typing import Any
 import numpy as np
 import torch
 
+from .call.specs import TensorSpec
+
 version = torch.__version__.partition("+")[0]
 numbers_differentiable = False
+spec = TensorSpec
 
 
 def array(x: Any, dtype: str | None = None) -> Any:

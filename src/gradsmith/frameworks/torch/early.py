@@ -17,6 +17,6 @@ def _disable(cls: type, method: str, reason: str) -> None:
     setattr(cls, method, hidden)
 
 
-for _part in ("call", "kernels", "recompute"):
+for _part in ("arrays", "calculus", "call", "compiled", "kernels", "recompute"):
     FRAMEWORKS["torch"].part(_part)
 add_compiler(_disable)

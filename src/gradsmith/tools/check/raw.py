@@ -29,7 +29,6 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Each gradient against its argument, in the dtypes given and in the other one."""
     if problem.info.altered is None:
         return
-    problem.framework.part("call")  # it describes the arrays
     for each in _in_two_dtypes(problem):
         found = _findings(session, each, scenario)
         for finding in found:

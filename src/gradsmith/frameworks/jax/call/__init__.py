@@ -10,7 +10,6 @@ from typing import Any
 
 from jax.core import Tracer
 
-from ....core.arrays import DESCRIBE
 from ....operations.application import HINTS, run_body
 from ....operations.parameters import Bound
 from . import eager
@@ -18,12 +17,10 @@ from .callbacks import host
 from .captured import CapturedError
 from .hints import hint
 from .rules import Call
-from .specs import describe
 from .staged import Staged
 
 __all__ = ["call", "host"]
 
-DESCRIBE["jax"] = describe
 HINTS.append(hint)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from ....core.arrays import DESCRIBE
 from ....operations.application import HINTS
 from ....operations.parameters import Bound
 from .. import private
@@ -18,7 +17,6 @@ from .callbacks import host
 
 __all__ = ["call", "host", "tracing_type"]
 
-DESCRIBE["tensorflow"] = specs.describe
 private.leave_alone("gradsmith")
 
 

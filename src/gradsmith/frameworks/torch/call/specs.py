@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from ....core.arrays import DESCRIBE
 from ....core.cotangent import Spec
 from ....core.errors import UnsupportedOperationError
 from ..._dtypes import OtherDtype
@@ -105,6 +104,3 @@ def _unsupported(x: torch.Tensor) -> str:
         "  what to do: convert it first (x.to_dense(), x.dequantize(), "
         "torch.nested.to_padded_tensor), or pass its values as arguments of their own"
     )
-
-
-DESCRIBE["torch"] = TensorSpec
