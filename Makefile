@@ -18,6 +18,7 @@ lint: $(ENVS)/lint/made
 	$(ENVS)/lint/bin/ruff format --check .
 	$(ENVS)/lint/bin/ruff check .
 	$(ENVS)/lint/bin/pyright --pythonpath $(ENVS)/lint/bin/python
+	$(ENVS)/lint/bin/pyright -p pyright-strict.json --pythonpath $(ENVS)/lint/bin/python
 	$(ENVS)/lint/bin/lint-imports
 
 format: $(ENVS)/lint/made

@@ -16,7 +16,8 @@ class Spec:
 
     __slots__ = ("dtype", "shape")
 
-    def __init__(self, shape: tuple[int, ...], dtype: np.dtype[Any]) -> None:
+    def __init__(self, shape: Any, dtype: np.dtype[Any]) -> None:
+        # Lengths; in a graph that leaves it open, None for one of them or for all
         self.shape = shape
         self.dtype = dtype
 

@@ -53,7 +53,7 @@ def user_frame(*, within: Iterable[CodeType] = ()) -> FrameType | None:
     them does not count.
     """
     ends = set(within)
-    frame: FrameType | None = sys._getframe(1)
+    frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code not in ends:
         if is_users(frame.f_code.co_filename) or _is_command(frame):
             return frame

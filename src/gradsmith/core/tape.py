@@ -187,13 +187,15 @@ class Scope:
     noun = "recorder"  # how messages call it
 
     def __enter__(self) -> Self:
-        if self in state.recorders:
+        me: Any = self  # its subclasses are recorders
+        if me in state.recorders:
             raise TapeError(f"this {self.noun} is recording already")
-        activate((*state.recorders, self))  # type: ignore[arg-type]
+        activate((*state.recorders, me))
         return self
 
     def __exit__(self, *_: object) -> None:
-        activate(tuple(r for r in state.recorders if r is not self))
+        me: Any = self
+        activate(tuple(r for r in state.recorders if r is not me))
 
 
 class Parts(dict[int, Any]):

@@ -91,7 +91,8 @@ class Tensor(Traced):
         return readonly(self.value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        refuse_scipy(self, sys._getframe(1))
+        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        refuse_scipy(self, frame)
         tell_lost([self], "numpy.asarray (or a function that calls it)", LEFT)
         array = np.array(self.value, dtype=dtype, copy=copy)
         return array if copy else readonly(array)

@@ -64,7 +64,9 @@ def hosted(
     return FRAMEWORKS[framework].call.host(run, arrays, Specs(find), name)
 
 
-def differentiable(flat: Flat, name: str, find: Find, *, trials: bool) -> Operation:
+def differentiable(
+    flat: Flat, name: str, find: Find, *, trials: bool
+) -> Operation[..., Any]:
     """A function of NumPy arrays as an operation; `find(arrays)` tells its outputs.
 
     The function must compute in NumPy's calls, so that the engine can follow it, if a
@@ -128,7 +130,7 @@ class _Function:
             next(found) if has_tangent(array_spec(part)) else None for part in y
         )
 
-    def _derived(self, flat: Flat, what: str, find: Find) -> Operation:
+    def _derived(self, flat: Flat, what: str, find: Find) -> Operation[..., Any]:
         def tried(arrays: Sequence[Any]) -> Sequence[Spec]:
             if self.trials:
                 try_rule(flat, [array_spec(x) for x in arrays])

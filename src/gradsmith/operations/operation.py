@@ -42,7 +42,7 @@ class Operation(Generic[P, R_co]):
 
     hosted = False  # body and rules call back into Python, which no compiler traces
     # A python_op is run in frameworks as another operation; each knows the other.
-    callback: Operation[..., Any] | None = None  # what frameworks run in its place
+    callback: Any = None  # the operation that frameworks run in place of this one
     original: Operation[..., Any] | None = None  # what users know this one as
     # The rule (or the code of `grad`) that was last found to take the plain arguments
     # and no options, so that it need not be looked at again.

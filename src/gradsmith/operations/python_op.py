@@ -101,16 +101,15 @@ class PythonOperation(Operation[P, R_co]):
     """An operation whose body and rules run on NumPy arrays in every framework."""
 
     spec: Any = None
-    callback: Operation[..., Any]
 
     def __init__(self, fn: Callable[..., Any], **declared: Any) -> None:
         super().__init__(fn, **declared)
         self._callbacks = Callbacks(self, self.signature)
         # The operation that a framework sees: callbacks, in rule form.
         body = wraps(fn)(lambda *args, **kwargs: self._callbacks.body(*args, **kwargs))
-        self.callback = Operation(body, **{**declared, "closure": False})
-        self.callback.hosted = True
-        self.callback.original = self
+        options: dict[str, Any] = {**declared, "closure": False}
+        self.callback = Operation(body, **options)
+        self.callback.hosted, self.callback.original = True, self
         if self.closure:
             self._give_rules()
 

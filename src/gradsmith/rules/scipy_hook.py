@@ -12,15 +12,20 @@ SciPy itself is never imported from here.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
+from functools import partial
 from types import FunctionType, ModuleType
 from typing import Any
 
 from ..core.import_hooks import once_imported
+from ..core.patching import patched_function
 from ..core.tape import Traced
 
 # What else is computed as tensors are: by its own `__array_function__`
 KINDS: list[type] = [Traced]
 _REDIRECTED = ("log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax")
+_patches = ExitStack()  # never closed
+_known: set[FunctionType] = set()
 
 
 def install() -> None:
@@ -31,42 +36,18 @@ def install() -> None:
 def redirect_all(module: ModuleType) -> None:
     for name in _REDIRECTED:
         fn = getattr(module, name, None)
-        # Only a function without a closure can take other code; with SciPy's array API
-        # mode some are wrapped. A tensor then gets an error (see `Tensor.__array__`).
-        if (
-            isinstance(fn, FunctionType)
-            and not fn.__code__.co_freevars
-            and fn.__code__ is not _with_tensors.__code__
-        ):
-            _redirect(fn)
+        if isinstance(fn, FunctionType) and fn not in _known:
+            _known.add(fn)
+            _patches.enter_context(patched_function(fn, partial(_call, fn)))
 
 
-def _redirect(fn: Any) -> None:
-    original = FunctionType(
-        fn.__code__, fn.__globals__, fn.__name__, fn.__defaults__, fn.__closure__
-    )
-    original.__kwdefaults__ = fn.__kwdefaults__
-    original.__doc__ = fn.__doc__
-    fn.__wrapped__ = original  # where inspect.signature finds the parameters
-    fn.__code__ = _with_tensors.__code__
-    fn.__defaults__ = None
-    fn.__kwdefaults__ = {"_call": _caller(fn, original)}
-
-
-def _with_tensors(*args: Any, _call: Any, **kwargs: Any) -> Any:
-    return _call(args, kwargs)
-
-
-def _caller(fn: Any, original: Any) -> Any:
-    def call(args: Any, kwargs: Any) -> Any:
-        for x in (*args, *kwargs.values()):
-            tensor = _tensor_in(x)
-            if tensor is not None:
-                kind = type(tensor)
-                return kind.__array_function__(tensor, fn, (kind,), args, kwargs)
-        return original(*args, **kwargs)
-
-    return call
+def _call(fn: Any, original: Any, args: Any, kwargs: Any) -> Any:
+    for x in (*args, *kwargs.values()):
+        tensor = _tensor_in(x)
+        if tensor is not None:
+            kind = type(tensor)
+            return kind.__array_function__(tensor, fn, (kind,), args, kwargs)
+    return original(*args, **kwargs)
 
 
 def _tensor_in(x: Any) -> Any:

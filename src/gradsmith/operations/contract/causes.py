@@ -10,7 +10,7 @@ from ...core import trees
 from ...core.arrays import described
 from ...core.cotangent import Spec, broadcast_axes
 
-Shape = tuple[int, ...]
+Shape = Any  # a tuple of lengths, of which a graph may leave some open
 
 
 def of_shape(name: str, expected: Shape, got: Shape) -> str:
