@@ -45,14 +45,15 @@ def followed(captured: Sequence[Any]) -> list[Any]:
 
 
 class Uses:
-    """What operations use of tensors that somebody differentiates, beside the known.
+    """The tensors that eager operations use and did not make, beside the known ones.
 
     Finds what is hidden from a search, in a ContextVar say.
     """
 
     def __init__(self, known: Sequence[Any]) -> None:
-        self.found: list[Any] = []
-        self._seen = {id(x): x for x in known}  # kept, so that no id comes again
+        # What comes from outside is alive all the time: no result gets its id.
+        self._known = {id(x) for x in known}
+        self._used: dict[int, Any] = {}
 
     def __enter__(self) -> Uses:
         add_op_callback(self._see)
@@ -64,12 +65,15 @@ class Uses:
     def _see(
         self, kind: str, xs: Any, attrs: Any, ys: Any, op_name: Any = None, graph=None
     ) -> None:
-        for x in xs if graph is None else ():
-            if id(x) not in self._seen:
-                self._seen[id(x)] = x
-                if orders_of([x]) and is_floating(x):
-                    self.found.append(x)
-        self._seen.update((id(y), y) for y in ys if graph is None)
+        if graph is None:
+            for x in xs:
+                if id(x) not in self._known and is_floating(x):
+                    self._used[id(x)] = x
+            self._known.update(id(y) for y in ys)
+
+    def followed(self) -> list[Any]:
+        """Those that somebody differentiates."""
+        return [x for x in self._used.values() if orders_of([x])]
 
 
 def takes_variables(operation: Any) -> bool:

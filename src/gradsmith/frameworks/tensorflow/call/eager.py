@@ -114,8 +114,9 @@ class _Run:
             self.tensors = followed(captured_by_closure(operation.fn, bound))
             with Uses([*xs, *self.tensors]) as uses:
                 outputs, self.grad = self._run(operation, bound, xs)
-            if uses.found:
-                self.tensors += uses.found
+            hidden = uses.followed()
+            if hidden:
+                self.tensors += hidden
                 outputs, self.grad = self._run(operation, bound, xs)
         self.outputs = outputs = _as_tensors(outputs, operation.name)
         if type(outputs) is EagerTensor:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import tensorflow as tf
@@ -12,18 +12,16 @@ from ....core.reach import reached
 from ..._cells import with_captured
 from ..._randomness import Replay, Streams
 from ..._recompute import FlatCall
+from ..call.captured import Uses
 from ..call.specs import is_floating
 from ..call.walk import captured_by, reads_of
 from ..private import (
     SymbolicTensor,
     VariableWatcher,
-    add_op_callback,
     autograph_context,
     autographed,
     default_graph,
     executing_eagerly,
-    orders_of,
-    remove_op_callback,
     stop_recording,
 )
 from .replay import Log, logged, replayed
@@ -52,12 +50,12 @@ class Block:
         """The first run, of which nothing is kept."""
         xs = self.flat.arrays
         self.log = Log()
-        used = _UsedTensors(xs)
+        uses = Uses(xs)
         start = None if executing_eagerly() else default_graph().version + 1
         before = self.streams.read()
         with (
             VariableWatcher() as watcher,
-            used.observed(),
+            uses if start is None else nullcontext(),
             stop_recording(),
             logged(self.log),
         ):
@@ -65,7 +63,7 @@ class Block:
         self.replay = self.streams.drawn_since(before)
         self.variables = list(watcher.watched_variables())
         if start is None:
-            self.captured = used.followed()
+            self.captured = uses.followed()
         else:
             is_read = reads_of(self.variables)
             local = [y for y in ys if isinstance(y, SymbolicTensor)]
@@ -126,35 +124,3 @@ class Block:
 
 def _tensors_in(fn: Any) -> list[Any]:
     return list(reached(fn, stop=lambda x: isinstance(x, SymbolicTensor)))
-
-
-class _UsedTensors:
-    """Tensors that operations use and did not make."""
-
-    def __init__(self, known: Sequence[Any]) -> None:
-        # What comes from outside is alive all the time: no id of a result is its own.
-        self.known = {id(x) for x in known}
-        self.used: dict[int, Any] = {}
-
-    @contextmanager
-    def observed(self) -> Iterator[None]:
-        if not executing_eagerly():
-            yield
-            return
-        add_op_callback(self._see)
-        try:
-            yield
-        finally:
-            remove_op_callback(self._see)
-
-    def _see(
-        self, kind: str, xs: Any, attrs: Any, ys: Any, op_name: Any = None, graph=None
-    ) -> None:
-        if graph is None:
-            for x in xs:
-                if id(x) not in self.known and is_floating(x):
-                    self.used[id(x)] = x
-            self.known.update(id(y) for y in ys)
-
-    def followed(self) -> list[Any]:
-        return [x for x in self.used.values() if orders_of([x])]
