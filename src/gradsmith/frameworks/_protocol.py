@@ -225,6 +225,7 @@ class Natives(Protocol):
     axis: str  # how its functions call NumPy's `axis`
     # By name, the options of its functions that are not what they usually are.
     defaults: Mapping[str, Mapping[str, Any]]
+    functions: tuple[str, ...]  # attributes with the functions that they are made of
     sums_gradients: bool  # it sums a gradient that was not summed where x was broadcast
 
     def info_of(self, op: Any) -> OperationInfo | None:

@@ -138,5 +138,5 @@ def is_floating(x: Any) -> bool:
     dtype = getattr(x, "dtype", None)
     if dtype is None:
         return isinstance(x, (float, complex))
-    # Each framework has its own dtypes; float0 is JAX's for "no gradient".
+    # Each framework has its own dtypes; float0 means "no gradient".
     return re.search(r"float[1-9]|complex", str(dtype)) is not None

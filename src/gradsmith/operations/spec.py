@@ -98,7 +98,7 @@ def _dtype(dtype: Any) -> np.dtype[Any]:
     try:
         return np.dtype(dtype)
     except TypeError:
-        # torch.float32 and tf.float32 go by the same name
+        # dtypes of frameworks go by the same name
         name = getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
         return np.dtype(name)
 

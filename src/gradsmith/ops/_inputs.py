@@ -77,7 +77,7 @@ def fitted(dx: Any, x: Any) -> Any:
 def if_any(wanted: Any, then: Any, otherwise: Any) -> Any:
     """`then()` if any element of `wanted` holds, else `otherwise()`, which is cheaper.
 
-    Where nothing can choose (PyTorch), `then()`, which must be right in any case.
+    Where nothing can choose, `then()`, which must be right in any case.
     """
     K = kernels_of("any", (wanted,))
     if K is NUMPY:

@@ -15,6 +15,7 @@ from .._natives import Arguments, by_tree, miscounted, named_arguments
 axis = "axis"
 defaults = {"gelu": {"approximate": True}}
 sums_gradients = False
+functions = ("fun", "fwd", "bwd", "jvp")
 
 
 def info_of(op: Any) -> OperationInfo | None:

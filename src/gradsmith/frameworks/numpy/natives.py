@@ -10,6 +10,7 @@ from ...operations.info import OperationInfo
 axis = "axis"
 defaults: dict[str, dict[str, Any]] = {}
 sums_gradients = False
+functions = ()
 
 
 def info_of(op: Any) -> OperationInfo | None:

@@ -15,11 +15,19 @@ from torch.func import functional_call
 from ...core.patching import patched
 from ...operations.info import Around, OperationInfo, signature_of
 from .._natives import by_tree, miscounted, named_arguments
-from .private import CustomOpDef, custom_op_of, is_operator
+from .private import (
+    CUSTOM_OP_FUNCTIONS,
+    CustomOpDef,
+    custom_op_of,
+    custom_op_with,
+    is_operator,
+    parts_of_custom_op,
+)
 
 axis = "dim"
 defaults: dict[str, dict[str, Any]] = {}
 sums_gradients = True
+functions = ("forward", "backward", "jvp", "setup_context", *CUSTOM_OP_FUNCTIONS)
 
 # The methods of a Function that return gradients or tangents.
 _RULES = ("backward", "vjp", "jvp")
@@ -95,27 +103,23 @@ def _altered_function(cls: Any, around: Around) -> Iterator[Any]:
 
 
 def _of_custom_op(op: Any) -> OperationInfo:
-    signature, module = signature_of(op._init_fn), op._init_fn.__module__
-    if op._backward_fn is None:
-        why = "it has no rule: give it one with register_autograd"
-        return OperationInfo(
-            op._qualname, op, signature, None, why, module=module, body=op._init_fn
-        )
+    name, body, rule = parts_of_custom_op(op)
+
+    @contextmanager
+    def altered(around: Around) -> Iterator[Any]:
+        # It is registered by its name for good, so there can be no copy.
+        with custom_op_with(op, around(rule)):
+            yield op
+
     return OperationInfo(
-        op._qualname,
+        name,
         op,
-        signature,
-        lambda around: _altered_custom_op(op, around),
-        module=module,
-        body=op._init_fn,
+        signature_of(body),
+        None if rule is None else altered,
+        "it has no rule: give it one with register_autograd" if rule is None else "",
+        module=body.__module__,
+        body=body,
     )
-
-
-@contextmanager
-def _altered_custom_op(op: Any, around: Around) -> Iterator[Any]:
-    # It is registered by its name for good, so there can be no copy.
-    with patched(op, _backward_fn=around(op._backward_fn)):
-        yield op
 
 
 # --- modules, whose parameters are arguments by name ---------------------------------

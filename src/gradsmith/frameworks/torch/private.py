@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from typing import Any
 
@@ -211,3 +211,16 @@ def _untraced(args: Any, kwargs: Any) -> Any:
         return tuple(map(value, args)), {name: value(x) for name, x in kwargs.items()}
     except NotImplementedError:
         return None
+
+
+CUSTOM_OP_FUNCTIONS = ("_init_fn", "_backward_fn", "_setup_context_fn")
+
+
+def parts_of_custom_op(op: Any) -> tuple[str, Any, Any]:
+    """The name of a custom_op, its body and its rule, or None if it has none."""
+    return op._qualname, op._init_fn, op._backward_fn
+
+
+def custom_op_with(op: Any, rule: Any) -> AbstractContextManager[None]:
+    """The context in which a custom_op has another rule."""
+    return patched(op, _backward_fn=rule)

@@ -106,7 +106,7 @@ def format_of(dtype: Any) -> Format:
 def _name_of(dtype: Any) -> str:
     try:
         return np.dtype(dtype).name
-    except TypeError:  # torch.float32 and tf.float32 go by the same name
+    except TypeError:  # dtypes of frameworks go by the same name
         return getattr(dtype, "name", None) or str(dtype).rpartition(".")[2]
 
 

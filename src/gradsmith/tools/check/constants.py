@@ -6,37 +6,39 @@ function that they call, or of what they enclose.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 from ...core.reach import captured
 
-# Where operations, ours and native ones, keep the functions that they are made of.
+# Where operations of ours, and wrappers, keep the functions that they are made of.
 _ATTRIBUTES = (
-    "fn", "vjp_rule", "jvp_rule", "fun", "fwd", "bwd", "jvp", "forward", "backward",
-    "setup_context", "_init_fn", "_backward_fn", "_setup_context_fn", "func",
-    "__wrapped__", "__func__", "__self__",
+    "fn", "vjp_rule", "jvp_rule", "func", "__wrapped__", "__func__", "__self__",
 )  # fmt: skip
 _DEPTH = 8
 _LIMIT = 32
 _SMALL, _LARGE = 1e-12, 1e9
 
 
-def constants_of(op: Any) -> list[float]:
+def constants_of(op: Any, attributes: Iterable[str] = ()) -> list[float]:
     """The constants in the code of an operation, each once, in order.
+
+    `attributes` are those in which a framework's operations keep their functions.
 
     >>> constants_of(lambda x: x if x > 1.5 else 0.25 * x)
     [0.25, 1.5]
     """
     found: dict[float, None] = {}
-    for c in _numbers(op, _DEPTH, set()):
+    for c in _numbers(op, _DEPTH, set(), (*_ATTRIBUTES, *attributes)):
         if _SMALL < abs(c) < _LARGE:
             found[abs(float(c))] = None
     return sorted(found)[:_LIMIT]
 
 
-def _numbers(thing: Any, depth: int, seen: set[int]) -> Iterator[float]:
+def _numbers(
+    thing: Any, depth: int, seen: set[int], attributes: Sequence[str]
+) -> Iterator[float]:
     if depth < 0 or id(thing) in seen or isinstance(thing, ModuleType):
         return
     seen.add(id(thing))
@@ -44,16 +46,16 @@ def _numbers(thing: Any, depth: int, seen: set[int]) -> Iterator[float]:
         yield thing
     elif isinstance(thing, CodeType):
         for constant in thing.co_consts:
-            yield from _numbers(constant, depth, seen)
+            yield from _numbers(constant, depth, seen, attributes)
     elif isinstance(thing, (tuple, list)):
         for each in thing[:_LIMIT]:
-            yield from _numbers(each, depth - 1, seen)
+            yield from _numbers(each, depth - 1, seen, attributes)
     elif isinstance(thing, FunctionType):
         for part in _parts(thing):
-            yield from _numbers(part, depth - 1, seen)
+            yield from _numbers(part, depth - 1, seen, attributes)
     elif callable(thing):
-        for name in _ATTRIBUTES:
-            yield from _numbers(_held(thing, name), depth - 1, seen)
+        for name in attributes:
+            yield from _numbers(_held(thing, name), depth - 1, seen, attributes)
 
 
 def _parts(fn: FunctionType) -> Iterator[Any]:

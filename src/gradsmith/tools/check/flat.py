@@ -85,7 +85,7 @@ def _reals(x: np.ndarray, part: Part) -> np.ndarray:
         found = np.ascontiguousarray(x, complex).reshape(-1).view(float)
     else:
         found = np.ravel(np.real(x)).astype(float, copy=False)
-    if found.size != part.size:  # TensorFlow takes any
+    if found.size != part.size:  # a framework may take any
         shapes = f"{x.shape} for {part.name} of shape {part.shape}"
         raise ValueError(f"an array of shape {shapes}")
     return found

@@ -20,7 +20,7 @@ from .triangles import mirrored
 
 WHAT = "forward mode"
 ROUNDINGS = 64.0
-LOST = 4096.0  # units that one mode loses: 1000 of PyTorch's logcumsumexp
+LOST = 4096.0  # units that one mode loses: 1000 in a logcumsumexp
 
 
 def look(session: Session, problem: Problem, scenario: str = "given") -> None:
@@ -52,7 +52,7 @@ def look(session: Session, problem: Problem, scenario: str = "given") -> None:
 def _has_rule(problem: Problem) -> bool:
     """Whether the operation has something to say on forward mode itself.
 
-    PyTorch's custom_op has not, and gives no tangent without a word.
+    Without it a framework may give no tangent, in silence.
     """
     info = problem.info
     return info.own_forward or not info.reverse

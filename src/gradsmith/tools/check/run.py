@@ -83,7 +83,7 @@ def _look_at_values(
     session: Session, given: Problem, problem: Problem, progress: Progress
 ) -> None:
     """First order, on the inputs given and on others like them."""
-    constants = constants_of(problem.info.call)
+    constants = _constants(problem)
     random = session.random("scenarios")
     for scenario in scenarios(given, problem, constants, random):
         progress(scenario.name)
@@ -158,3 +158,9 @@ def _report(session: Session, scenario: Scenario, ground: Ground, test: Test) ->
             repair=found.repair,
         )
     )
+
+
+def _constants(problem: Problem) -> list[float]:
+    framework = problem.framework
+    functions = framework.natives.functions if framework.has("natives") else ()
+    return constants_of(problem.info.call, functions)

@@ -29,7 +29,7 @@ class Scenario:
 
     @property
     def is_inside(self) -> bool:
-        """Whether no index is out of bounds, which JAX doesn't say by itself."""
+        """Whether no index is out of bounds, which some frameworks don't say."""
         return self.is_given or self.problem.is_inside()
 
 
