@@ -19,7 +19,7 @@ from .values import Value
 
 __all__ = ["NanReport", "Place", "Stop", "Value", "find_nan"]
 
-_NO_GRADIENT = "the value does not depend on the inputs: no gradient to look at"
+_NO_GRADIENT = "the value does not depend on the inputs, so there is no gradient"
 
 
 def find_nan(
