@@ -12,6 +12,7 @@ from inspect import signature, unwrap
 from typing import Any
 
 import jax
+import jax.core
 from jax.api_util import debug_info
 from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive
 from jax.extend.linear_util import wrap_init

@@ -92,7 +92,9 @@ def _names(names: str | Iterable[str], known: Sequence[str]) -> list[str]:
     return found
 
 
-def survival_table(survivals: Mapping[str, Survival] | Iterable[Survival]) -> Any:
+def survival_table(
+    survivals: Mapping[str, Survival] | Iterable[Survival],
+) -> SurvivalTable:
     """Several results side by side; a dict gives the columns their titles.
 
     >>> import numpy as np
