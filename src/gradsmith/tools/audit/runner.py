@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ...core.arrays import FRAMEWORKS, title_of
+from ...core.arrays import FRAMEWORKS, NUMPY, title_of
 from ...core.errors import GradsmithError, annotate
 from ...core.transforms import vjp
 from .certified.truth import Truth
@@ -33,12 +33,13 @@ class Runner:
         self, xs: Sequence[Any], form: Format, dy: Any = None
     ) -> tuple[Any, list[Any]]:
         """The value and the gradients by all xs, as arrays of the format."""
-        own = _in_numpy if self.framework == "numpy" else _in_framework
+        own = _in_numpy if self.framework == NUMPY else _in_framework
+        shapes = " and ".join(str(x.shape) for x in xs)
         with annotate(
-            f"raised by {self.name}, given {_kind(xs, form, self.framework)}"
+            f"raised by {self.name}, given {form.name} arrays of "
+            f"{title_of(self.framework)} of shape {shapes}"
         ):
-            y, dxs = own(self, xs, form, dy)
-        return y, dxs
+            return own(self, xs, form, dy)
 
     def applied(self, *xs: Any) -> Any:
         y = self.call(*xs, **self.keywords)
@@ -53,7 +54,7 @@ class Runner:
 
         Some frameworks flush subnormal numbers to 0, the engine infinite slopes.
         """
-        if self.framework == "numpy":
+        if self.framework == NUMPY:
             # The engine's gradient is 0 where the true one is larger than any number:
             # see "an infinite slope" in its table of edges
             too_large = np.abs(truth.number) >= form.overflow
@@ -72,11 +73,6 @@ class Runner:
         return skip
 
 
-def _kind(xs: Sequence[Any], form: Format, framework: str) -> str:
-    shapes = " and ".join(str(x.shape) for x in xs)
-    return f"{form.name} arrays of {title_of(framework)} of shape {shapes}"
-
-
 def _require_elementwise(y: Any, shape: tuple[int, ...]) -> None:
     if tuple(np.shape(y)) != shape:
         raise GradsmithError(
@@ -87,7 +83,8 @@ def _require_elementwise(y: Any, shape: tuple[int, ...]) -> None:
 
 
 def _in_numpy(runner: Runner, xs: Sequence[Any], form: Format, dy: Any) -> Any:
-    wide = [x if x.dtype.kind == "f" else x.astype(np.float32) for x in xs]
+    """As in any framework, without copies: 25 us less of 110."""
+    wide = [_plain(x) for x in xs]
 
     def applied(*xs: Any) -> Any:
         return runner.applied(*xs)
@@ -142,7 +139,7 @@ def _plain(x: Any) -> Any:
 
 def flushes(framework: str, dtype: str) -> bool:
     """Whether a framework flushes subnormal numbers to 0."""
-    if framework == "numpy":
+    if framework == NUMPY:
         return False
     arrays = FRAMEWORKS[framework].arrays
     tiny = np.float32(2.0**-130) if dtype != "float64" else 2.0**-1040

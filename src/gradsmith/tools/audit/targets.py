@@ -13,10 +13,9 @@ import numpy as np
 
 from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError
-from ...operations.info import name_of, of_operation, signature_of
+from ...operations.info import of_operation, signature_of
 from .._inputs import framework_for, info_of
-from .names import described, reference_for
-from .references import Special
+from .references import Special, described, reference_for
 
 # Of modules, as of options
 _ATTRIBUTES = ("approximate", "negative_slope", "alpha", "beta", "threshold")
@@ -155,7 +154,3 @@ def _special_arguments(fn: Special) -> tuple[str, ...]:
 
 def _numbered(n: int) -> tuple[str, ...]:
     return ("x",) if n == 1 else tuple(f"x{i + 1}" for i in range(n))
-
-
-def title(op: Any) -> str:
-    return _short(name_of(_without_options(op)[0]))
