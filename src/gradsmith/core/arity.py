@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from inspect import Parameter
 from math import inf
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
 
 OPTIONS = ("needs", "variables")  # what a rule may be told beside its arguments
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
 
-@dataclass(frozen=True)
-class Arity:
+class Arity(NamedTuple):
     """What a function can be called with; options of rules are not positional."""
 
     required: int

@@ -8,7 +8,6 @@ from weakref import ref
 
 from .errors import TapeError
 from .escapes import LEFT
-from .places import user_frame
 from .tape import Node, Traced, leading_to
 from .tensor import Variable
 
@@ -26,6 +25,8 @@ class Stop(NamedTuple):
 
     @classmethod
     def here(cls, where: str, why: str, node: Node | None = None) -> Stop:
+        from .places import user_frame  # nearly never needed
+
         frame = user_frame()
         file = "?" if frame is None else frame.f_code.co_filename
         line = 0 if frame is None else frame.f_lineno

@@ -18,7 +18,6 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ..core.import_hooks import once_imported
-from ..core.patching import patched_function
 from ..core.tape import Traced
 
 # What else is computed as tensors are: by its own `__array_function__`
@@ -34,6 +33,8 @@ def install() -> None:
 
 
 def redirect_all(module: ModuleType) -> None:
+    from ..core.patching import patched_function
+
     for name in _REDIRECTED:
         fn = getattr(module, name, None)
         if isinstance(fn, FunctionType) and fn not in _known:
