@@ -14,9 +14,6 @@ import torch
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.frameworks.jax import kernels as _jax
-from gradsmith.frameworks.tensorflow import kernels as _tensorflow
-from gradsmith.frameworks.torch import kernels as _torch
 from gradsmith.numpy import linalg, special
 
 from .harness import FRAMEWORKS, NATIVE
@@ -173,19 +170,6 @@ def test_names_of_the_array_api_are_the_same_functions():
         "amax": "max", "abs": "absolute", "conj": "conjugate", "true_divide": "divide",
     }  # fmt: skip
     assert all(getattr(gnp, a) is getattr(gnp, b) for a, b in pairs.items())
-
-
-def test_kernels_of_all_frameworks_have_the_same_names():
-    names = [
-        {name for name in vars(kernels) if not name.startswith("_")} - _MODULES
-        for kernels in (_jax, _torch, _tensorflow)
-    ]
-    assert names[0] == names[1] == names[2]
-    assert _torch.ELEMENTWISE.keys() == _tensorflow.ELEMENTWISE.keys()
-    assert _torch.ELEMENTWISE.keys() <= _jax.ELEMENTWISE.keys()
-
-
-_MODULES = {"arrays", "axes", "elementwise", "formulas", "linalg", "special"}
 
 
 def run(code: str) -> str:

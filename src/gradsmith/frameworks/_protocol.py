@@ -625,6 +625,7 @@ class Framework:
         self.loads_with = early
         self.cannot = dict(cannot or {})
         self._arrays = arrays.split()
+        self._missing: set[str] = set()  # a failed import is not tried again
 
     def __repr__(self) -> str:
         return f"<framework {self.title}>"
@@ -652,11 +653,12 @@ class Framework:
 
     def has(self, part: str) -> bool:
         """Whether there is such a part, and the framework is installed."""
-        try:
-            self.part(part)
-        except UnsupportedOperationError:
-            return False
-        return True
+        if part not in self._missing:
+            try:
+                self.part(part)
+            except UnsupportedOperationError:
+                self._missing.add(part)
+        return part not in self._missing
 
     def _load(self, part: str) -> Any:
         self._require_recent()
