@@ -58,6 +58,8 @@ def test_who_is():
     assert not is_users(gs.__file__)
     assert not is_users(os.__file__)
     assert not is_users("<string>")
+    assert not is_users("/usr/lib/python3/dist-packages/torch/nn/modules/module.py")
+    assert is_users("/usr/lib/python3/dist-packages/somebody/torch/module.py")
     assert is_users("<ipython-input-1>")
     assert {"functorch", "jaxlib", "tf_keras"} <= packages()
     assert set(FRAMEWORKS) <= packages()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import sys
-import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from ..core.places import is_users, package_of
 from .sources import Source
 
 _HOME = str(Path(__file__).parents[1])
@@ -59,11 +59,10 @@ def is_own(filename: str, root: str) -> bool:
     """Whether a file is the user's: none of ours, of Python's or of a library's."""
     if filename.startswith(("<", _HOME)):
         return False
-    libraries = {sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib")}
     path = Path(filename)
-    if path.is_relative_to(root):
-        return "site-packages" not in path.relative_to(root).parts
-    return not any(path.is_relative_to(folder) for folder in libraries)
+    if path.is_relative_to(root):  # which may be an installed package
+        return not package_of(str(path.relative_to(root)))
+    return is_users(filename) and not package_of(filename)
 
 
 def named(module: ModuleType, name: str) -> Any:

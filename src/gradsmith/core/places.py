@@ -15,6 +15,7 @@ from .arrays import packages
 
 # Whose code the user did not write and can't repair, beside that of frameworks
 _OTHERS = ("gradsmith", "scipy", "autograd")
+_INSTALLED = ("site-packages", "dist-packages")  # the latter on Debian
 _TYPED_IN = ("<stdin>", "<ipython", "<doctest")
 
 
@@ -90,14 +91,23 @@ def is_users(file: str) -> bool:
     if file.startswith("<"):
         return file.startswith(_TYPED_IN)
     path = os.path.abspath(file)
-    parts = path.split(os.sep)
-    if parts[-1].startswith("__autograph_generated"):
+    if os.path.basename(path).startswith("__autograph_generated"):
         return False
-    if "site-packages" in parts:
-        inside = parts[len(parts) - parts[::-1].index("site-packages") :]
-        root = inside[0].removesuffix(".py")
-        return root not in _OTHERS and root not in packages()
+    installed = package_of(path)
+    if installed:
+        return installed not in _OTHERS and installed not in packages()
     return not path.startswith(_own_folders())
+
+
+def package_of(file: str) -> str:
+    """The installed package that a file belongs to, if it does.
+
+    >>> package_of("/usr/lib/python3/dist-packages/scipy/special/__init__.py")
+    'scipy'
+    """
+    parts = file.split(os.sep)
+    at = [i for i, part in enumerate(parts[:-1]) if part in _INSTALLED]
+    return parts[at[-1] + 1].removesuffix(".py") if at else ""
 
 
 @cache
