@@ -117,7 +117,7 @@ def test_a_constant_function():
         ({"dtype": "int8"}, "one of float16, bfloat16"),
         ({"points": 0}, "at least 1"),
         ({"seed": -1}, "seed=-1"),
-        ({"reference": 3}, "no function"),
+        ({"reference": 3}, "not a function"),
         ({"framework": "mxnet"}, "unknown"),
     ],
 )

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from gradsmith.tools.audit import exhaustive
-from gradsmith.tools.audit.exhaustive import key_of, sweep, units_of
+from gradsmith.tools.audit.exhaustive import key_of, spans_of, sweep
 from gradsmith.tools.audit.formats import FORMATS
 from gradsmith.tools.audit.runner import Runner
 from gradsmith.tools.audit.task import Task
@@ -26,7 +26,7 @@ def same(a, b):
 
 
 def test_an_interrupted_sweep_goes_on(tmp_path, monkeypatch):
-    file, units = tmp_path / "sweep.jsonl", units_of(*ENDS, TASK.form)
+    file, spans = tmp_path / "sweep.jsonl", spans_of(*ENDS, TASK.form)
     whole_one = sweep(TASK, jobs=1)
 
     def stop(done, total):
@@ -36,7 +36,7 @@ def test_an_interrupted_sweep_goes_on(tmp_path, monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         sweep(TASK, jobs=1, resume=file, progress=stop)
     kept = len(file.read_text().splitlines())
-    assert 0 < kept < len(units)
+    assert 0 < kept < len(spans)
     with file.open("a") as lines:
         lines.write('{"key": "cut off')
     asked = []
@@ -47,9 +47,9 @@ def test_an_interrupted_sweep_goes_on(tmp_path, monkeypatch):
         lambda task, *codes: asked.append(codes) or plain(task, *codes),
     )
     same(sweep(TASK, jobs=1, resume=file), whole_one)
-    assert len(asked) == len(units) - kept
+    assert len(asked) == len(spans) - kept
     same(sweep(TASK, jobs=1, resume=file), whole_one)
-    assert len(asked) == len(units) - kept
+    assert len(asked) == len(spans) - kept
 
 
 def test_another_operation_is_not_taken_for_done(tmp_path):
@@ -74,7 +74,7 @@ def slow(item):
 @pytest.mark.filterwarnings("default")  # Dask's own, of a worker that is gone
 def test_a_cluster_that_loses_a_worker():
     distributed = pytest.importorskip("distributed")
-    units = units_of(*ENDS, TASK.form)
+    spans = spans_of(*ENDS, TASK.form)
     with (
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
@@ -84,13 +84,13 @@ def test_a_cluster_that_loses_a_worker():
         client.wait_for_workers(2)
         workers = [*client.run(os.getpid).values()]
         found = {}
-        for unit, tallies in map_unordered(slow, units, executor=client.get_executor()):
+        for span, tallies in map_unordered(slow, spans, executor=client.get_executor()):
             if len(found) == 2:
                 os.kill(workers[0], signal.SIGKILL)
-            found[unit] = tallies
+            found[span] = tallies
     assert len(workers) == 2
-    assert sorted(found) == units
-    plain = {unit: exhaustive.Sweep(TASK)(unit) for unit in units}
-    for unit in units:
-        assert [t.judged for t in found[unit]] == [t.judged for t in plain[unit]]
-        assert [t.worst for t in found[unit]] == [t.worst for t in plain[unit]]
+    assert sorted(found) == spans
+    plain = {span: exhaustive.Sweep(TASK)(span) for span in spans}
+    for span in spans:
+        assert [t.judged for t in found[span]] == [t.judged for t in plain[span]]
+        assert [t.worst for t in found[span]] == [t.worst for t in plain[span]]

@@ -168,7 +168,7 @@ def test_a_loss_of_torch():
 
 
 def test_an_option_that_is_not_known_is_another_function():
-    with pytest.raises(gs.GradsmithError, match="not found by its name"):
+    with pytest.raises(gs.GradsmithError, match="not known by its name"):
         gs.audit(partial(torch.div, rounding_mode="floor"))
 
 

@@ -8,14 +8,14 @@ import scipy.special as sp
 import gradsmith as gs
 from gradsmith.tools.audit.certified.certify import certify
 from gradsmith.tools.audit.certified.truth import DECIDED, OUTSIDE
-from gradsmith.tools.audit.exhaustive import _forewarn, forecast, sweep, units_of
+from gradsmith.tools.audit.exhaustive import _forewarn, forecast, spans_of, sweep
 from gradsmith.tools.audit.formats import FORMATS
 from gradsmith.tools.audit.runner import Runner
 from gradsmith.tools.audit.sampling import all_of, ends
 from gradsmith.tools.audit.sweep import pieces
 from gradsmith.tools.audit.sweep.measure import Scratch, truths
 from gradsmith.tools.audit.sweep.pieces import pieces_of
-from gradsmith.tools.audit.sweep.unit import _numbers, swept
+from gradsmith.tools.audit.sweep.spans import _numbers, swept
 from gradsmith.tools.audit.tally import merged
 from gradsmith.tools.audit.task import Points, Task
 
@@ -226,12 +226,12 @@ def _with_nan(x):
 
 
 @pytest.mark.parametrize("ends", [(-3, 5000), (0, 10), (-4096, -1024), (1, 31743)])
-def test_units_are_all_numbers(ends):
-    units = units_of(*ends, FORMATS["float16"])
-    assert units[0][0] == ends[0]
-    assert units[-1][1] == ends[1]
-    assert all(a[1] + 1 == b[0] for a, b in pairwise(units))
-    assert all(first // 1024 == last // 1024 for first, last in units if first >= 0)
+def test_spans_are_all_numbers(ends):
+    spans = spans_of(*ends, FORMATS["float16"])
+    assert spans[0][0] == ends[0]
+    assert spans[-1][1] == ends[1]
+    assert all(a[1] + 1 == b[0] for a, b in pairwise(spans))
+    assert all(first // 1024 == last // 1024 for first, last in spans if first >= 0)
 
 
 def test_all_numbers():

@@ -1,9 +1,10 @@
 """How accurate are a value and its gradient? Certified truth, and distances from it.
 
-`balls` run a definition on arrays of Arb balls with its true derivative, `certify`
-raises their precision until each number is known, `ulp` measures how far results are
-from it. A `task` does that for a chunk of inputs, `regions` say what fails where, and
-`door` is what users call; nothing that it needs is imported before.
+`api` is what users call, and `pipeline` what it does: find the `targets` and their
+`arguments`, sample inputs (`sampling`), and run a `task` on them. That runs the
+operation (`runner`), computes true numbers (`certified`) and compares both (`errors`).
+`regions` say what fails where, `causes` and `wrong` explain why. A `sweep` takes all
+numbers of a format. Nothing of this is imported before an audit is called.
 """
 
 from .api import audit

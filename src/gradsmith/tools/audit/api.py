@@ -34,42 +34,44 @@ def audit(
     >>> report.value.max_ulp < 4, report.undecided
     (True, 0)
 
-    The operation is one of ours, a function of NumPy's calls, or of scipy.special; or a
-    framework's own, whose true function is found by its name or given as `reference`.
-    Value and gradient are computed in `dtype` and compared with certified ones.
+    The operation is one of ours, or a function written with NumPy or scipy.special; or
+    a framework's own, whose true function is found by its name or passed as
+    `reference`. Value and gradient are computed in `dtype` and compared with certified
+    ones.
 
     Parameters
     ----------
     op
-        What is audited.
+        The operation to audit.
     domain
-        `(low, high)`, for each argument by name if there are several; all numbers of
-        the dtype if not given.
+        `(low, high)`, or a dict of such pairs by the names of the arguments. All
+        numbers of the dtype by default.
     dtype
         float16, bfloat16, float32 or float64.
     reference
-        The true function, in calls of NumPy or scipy.special.
+        The true function, written with NumPy or scipy.special.
     framework
-        Where an operation of ours is run, if not in NumPy: "torch".
+        The framework that runs an operation of ours, such as "torch". NumPy by default.
     inputs
-        Examples of the arguments, for functions of vectors: `gs.spec((10,))`, arrays,
-        and constants; several are a tuple.
+        Examples of the arguments, for functions of vectors: `gs.spec((10,))`, an array
+        or a constant; a tuple for several arguments.
     points
         How many inputs are sampled.
     exhaustive
-        Whether all inputs are taken; those of 16 bits are, unless told otherwise. Those
-        of float32 take a minute or two, and the largest errors are then proven.
+        Whether to take all inputs, which proves the largest errors. The default for
+        dtypes of 16 bits; float32 takes a minute or two.
     seed
-        Of the sampling.
+        Seed of the sampling.
     executor
-        Any of `concurrent.futures`; what is pickled for processes is the operation.
+        An executor as of `concurrent.futures`. Where it pickles, the operation must be
+        picklable.
     jobs
-        How many processes take all numbers of float32, if there is no executor: one for
-        each core unless said.
+        How many processes take all numbers of float32, if there is no executor. One
+        for each core by default.
     resume
-        A file that keeps what is done of all numbers of float32, and to go on from.
+        A file that keeps what is done of all numbers of float32, to continue from.
     progress
-        Called with how many points are done, and of how many.
+        A function, called with the number of points done and of all.
     """
     from .formats import format_of
     from .pipeline import Options, run_audit

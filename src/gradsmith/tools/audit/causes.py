@@ -176,7 +176,7 @@ def operation_of(fn: Any) -> Operation | None:
 
 
 def _shadowed(xs: Sequence[Any], form: Format, steps: list[Step]) -> list[Any]:
-    """Floating arrays with their true values beside them; others as they are."""
+    """Floating arrays, shadowed by their true values; others as they are."""
     dtype = np.dtype(np.float32 if form.name == "bfloat16" else form.name)
     return [
         Shadowed(x.astype(dtype), Balls(balls_of(x), dtype), steps)

@@ -22,7 +22,7 @@ from .explain import Sample
 from .formats import Format
 from .model import Accuracy, Progress
 from .sweep.pieces import pieces_or_points
-from .sweep.unit import swept
+from .sweep.spans import swept
 from .tally import Tally, merged
 from .targets import Target
 from .task import Points, Task
@@ -82,7 +82,7 @@ def forecast(task: Task, rate: float) -> float:
     """
     size = sum(
         (last + 1 - first) * (PACE if _has_polynomials(task, first, last) else rate)
-        for first, last in units_of(*task.ends, task.form)
+        for first, last in spans_of(*task.ends, task.form)
     )
     return float(size)
 
@@ -101,9 +101,10 @@ def _forewarn(seconds: float, how: dict[str, Any]) -> None:
     seconds /= at_once
     if how.get("executor") is None and seconds > LONG:
         warnings.warn(
-            f"all numbers will take about {duration(seconds)} on {at_once} cores: "
-            "where there are no polynomials for neighbours they go one by one. Narrow "
-            "the domain, or keep what is done with resume=FILE",
+            f"all numbers will take about {duration(seconds)} on {at_once} cores: the "
+            "function changes too fast to be approximated between neighbours, so that "
+            "they are certified one by one. Narrow the domain, or keep what is done "
+            "with resume=FILE",
             stacklevel=4,
         )
 
@@ -130,11 +131,11 @@ class Sweep:
         return swept(self.task, *codes)
 
 
-def units_of(first: int, last: int, form: Format) -> list[tuple[int, int]]:
+def spans_of(first: int, last: int, form: Format) -> list[tuple[int, int]]:
     """Binades, and what there is of them at the ends; 0 is with the numbers above it.
 
     >>> from .formats import FORMATS
-    >>> units_of(-3, 2000, FORMATS["float16"])
+    >>> spans_of(-3, 2000, FORMATS["float16"])
     [(-3, -1), (0, 1023), (1024, 2000)]
     """
     size = 1 << (form.digits - 1)
@@ -159,35 +160,35 @@ def sweep(
 ) -> list[Tally]:
     """The tallies of the value and of the gradient at all numbers of the task's ends.
 
-    With `resume` each unit is written to that file as it gets done, and those that are
+    With `resume` each span is written to that file as it gets done, and those that are
     there already are not done again.
     """
-    units = units_of(*task.ends, task.form)
+    spans = spans_of(*task.ends, task.form)
     journal, key = Journal(resume), key_of(task)
-    rows = [journal.rows.get(_key(key, unit)) for unit in units]
+    rows = [journal.rows.get(_key(key, span)) for span in spans]
     found = [[*map(Tally.from_dict, row["tallies"])] for row in rows if row is not None]
-    todo = [unit for unit, row in zip(units, rows, strict=True) if row is None]
-    total = sum(b + 1 - a for a, b in units)
+    todo = [span for span, row in zip(spans, rows, strict=True) if row is None]
+    total = sum(b + 1 - a for a, b in spans)
     done = total - sum(b + 1 - a for a, b in todo)
     tell: Any = progress or (lambda done, total: None)
     tell(done, total)
-    for unit, tallies in map_unordered(
+    for span, tallies in map_unordered(
         Sweep(task), todo, executor=executor, jobs=jobs, notes=notes
     ):
         parts = [tally.as_dict() for tally in tallies]
-        journal.add({"key": _key(key, unit), "tallies": parts})
+        journal.add({"key": _key(key, span), "tallies": parts})
         found.append([*tallies])
-        done += unit[1] + 1 - unit[0]
+        done += span[1] + 1 - span[0]
         tell(done, total)
     return [merged([pair[k] for pair in found]) for k in (0, 1)]
 
 
-def _key(key: str, unit: tuple[int, int]) -> str:
-    return f"{key} {unit[0]}..{unit[1]}"
+def _key(key: str, span: tuple[int, int]) -> str:
+    return f"{key} {span[0]}..{span[1]}"
 
 
 def key_of(task: Task) -> str:
-    """Changes if the operation, the truth, or what is asked for does."""
+    """Changes if the operation, the true function, the format or the domain does."""
     parts = (
         __version__, np.__version__, task.runner.framework, source_of(task.runner.call),
         repr(sorted(task.runner.keywords.items())), source_of(task.reference),

@@ -174,7 +174,7 @@ def _points(
 
 
 def notes_of(task: Task, target: Target, errors: Sequence[Errors]) -> list[str]:
-    """What was not judged, and what was done otherwise than asked."""
+    """What was not judged, and what was computed in another format."""
     form, found = task.form, list[str]()
     if target.surrogate:
         found.append(

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-PARTS = 33  # points that are looked at between two, at once
+PARTS = 33  # points that are tried between two, at once
 NEAR = 1024  # codes on both sides of a bound, where exceptions are looked for
 IsBad = Callable[[Any], Any]  # of codes
 

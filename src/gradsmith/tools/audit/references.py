@@ -2,7 +2,7 @@
 
 Each is written in NumPy's and SciPy's functions, so that it runs on balls. Conventions
 differ: gelu is the approximate one in some framework unless told otherwise, and
-leaky_relu has another slope. Options and attributes are heard.
+leaky_relu has another slope. Options and attributes are respected.
 """
 
 from __future__ import annotations
@@ -256,8 +256,8 @@ def reference_for(
     for affix in ("special_", "_scipy_special_", "np_"):
         name = name.removeprefix(affix)
     fn = KNOWN.get(name.removesuffix("_v2"))
-    heard, choose = _CONVENTIONS.get(fn, ((), None))
-    if set(options) - {"axis", "dim", *heard}:
+    allowed, choose = _CONVENTIONS.get(fn, ((), None))
+    if set(options) - {"axis", "dim", *allowed}:
         return None  # with an option that we don't know it is another function
     if choose is None or fn is None:
         return fn

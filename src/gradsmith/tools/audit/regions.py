@@ -21,7 +21,7 @@ from .model import Region
 from .ranges import Range, is_symmetric, large, ranges, refined
 
 KINDS = (NAN, OVERFLOW, UNDERFLOW, LOST)
-SOME = 64  # points of a region that are looked at more closely
+SOME = 64  # points of a region that are examined
 FEW = 8  # points that are lost here and there make no range
 MOST = 4  # ranges that are named, of a kind
 CLEAR = 0.9  # the share of points beyond a bound that fail, to name it

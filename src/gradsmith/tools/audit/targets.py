@@ -48,7 +48,7 @@ def target_of(
     if framework is None and own == "numpy" and of_operation(plain) is None:
         own = _framework_used(plain)
     if reference is not None and not callable(reference):
-        raise GradsmithError(f"reference={reference!r} is no function")
+        raise GradsmithError(f"reference={reference!r} is not a function")
     info = info_of(plain, own)
     target = Target(op, _call(op, plain, info), own, _short(info.name), (), op)
     target = target.having(surrogate=info.surrogate)
@@ -111,13 +111,14 @@ def _root(x: Any) -> str:
 def _by_name(op: Any, name: str, framework: str, options: dict[str, Any]) -> Any:
     found = {a: getattr(op, a) for a in _ATTRIBUTES if not inspect.isroutine(op)
              and hasattr(op, a)}  # fmt: skip
-    theirs = _root(op) in (framework, framework + "lib") or _root(type(op)) == framework
+    roots = FRAMEWORKS[framework].roots
+    theirs = _root(op) in roots or _root(type(op)) in roots
     reference = reference_for(name, framework, {**found, **options}) if theirs else None
     if reference is None:
         raise GradsmithError(
-            f"audit({_short(name)}): {title_of(framework)} computes it, but which "
-            "function is it truly? It is not found by its name\n  what to do: give the "
-            "true function in calls of NumPy or scipy.special, such as "
+            f"audit({_short(name)}): {title_of(framework)} computes it, and its "
+            "true function is not known by its name\n  what to do: pass the true "
+            "function, written with NumPy or scipy.special, such as "
             "reference=lambda x: np.log1p(np.exp(x))"
         )
     return reference

@@ -16,8 +16,8 @@ try:
     _flint: Any = import_module("flint")
 except ImportError as error:
     raise GradsmithError(
-        "an audit compares with certified values, which python-flint computes and "
-        'which is not installed\n  what to do: pip install "gradsmith[audit]"'
+        "an audit needs python-flint, which computes certified values, and it is not "
+        'installed\n  what to do: pip install "gradsmith[audit]"'
     ) from error
 
 arb, arb_series, ctx = _flint.arb, _flint.arb_series, _flint.ctx

@@ -88,7 +88,7 @@ def _dense(dx: Any) -> Any:
 
 
 def total(a: Any, axis: Any = None, *more: Any, **options: Any) -> Any:
-    """A sum. All that comes back are balls: there is nothing to look at one by one."""
+    """A sum. All cotangents are balls, and none needs a conversion."""
     mask = options.pop("where", True)
     if mask is not True:
         a = np.where(mask, a, 0)

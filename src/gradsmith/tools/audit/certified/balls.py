@@ -58,7 +58,7 @@ def noting(*, side: int = 0, careful: bool = False) -> Iterator[Notes]:
 
 # Functions of balls, by the function of NumPy or SciPy that they stand for
 CALLS: dict[Any, Callable[..., Any]] = {}
-# What is asked for the others
+# Tried in order for the others
 OTHERS: list[Callable[..., Any]] = []
 
 
@@ -66,7 +66,7 @@ class Balls(ObjectArray):
     """Certified numbers, and the node that leads back to what they came from.
 
     `dtype` is that of the numbers which they are the truth of. To operations of ours
-    balls are no arrays: the body is given them as they are, and no rule is asked.
+    balls are no arrays: the body gets them as they are, and no rule is called.
     """
 
     __slots__ = ("dtype", "node", "value")

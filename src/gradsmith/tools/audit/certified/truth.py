@@ -83,7 +83,7 @@ def read(balls: Any, form: Format) -> Truth:
         rest = balls[finite] - balls_of(hi[finite])
         lo[finite] = _float(rest).astype(np.float64)
     else:
-        bits = np.minimum(bits, 53)  # the rest is not looked at
+        bits = np.minimum(bits, 53)  # the rest is not needed
     with np.errstate(under="ignore", invalid="ignore"):
         rad = np.ldexp(np.abs(hi), 2 - bits)
         rad[(bits >= 2000) | (hi == 0)] = 0

@@ -19,7 +19,7 @@ from .pieces import Piece
 
 MASK = np.uint64(0x7FF << 52)
 FEW = 8  # steps that are counted one by one
-SLACK = 2.0**-10  # ULP; what is known less well is looked at point by point
+SLACK = 2.0**-10  # ULP; what is known less well is certified point by point
 
 
 class Scratch:
@@ -118,7 +118,7 @@ def _tell(found: Measured, results: Any, p: Any) -> None:
 
 
 class Quantity:
-    """True numbers p, and where they are not known or not asked for.
+    """True numbers p, and where they are not known or not judged.
 
     `open` and `outside` are masks, or None if there is no such number.
     """

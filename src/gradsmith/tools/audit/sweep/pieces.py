@@ -34,7 +34,7 @@ class Piece:
 
     `value` and `slope` are coefficients in s, highest first, `value_rad` and
     `slope_rad` what they may be off, rounding errors in double precision included.
-    Without coefficients the points are to be looked at one by one, or are outside.
+    Without coefficients the points are to be certified one by one, or are outside.
     """
 
     first: int
@@ -51,7 +51,7 @@ class Piece:
 def pieces_or_points(
     fn: Callable[..., Any], first: int, last: int, form: Format, parts: int = 8
 ) -> list[Piece]:
-    """The pieces; one to be looked at point by point if fn does not run on series."""
+    """The pieces; one without coefficients if fn does not run on series."""
     try:
         return pieces_of(fn, first, last, form, parts)
     except Exception:  # the oracle says what is wrong with it, if anything is

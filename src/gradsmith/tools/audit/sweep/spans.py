@@ -1,4 +1,4 @@
-"""A unit of work: adjacent numbers, swept chunk by chunk."""
+"""A span of adjacent numbers, compared with the truth chunk by chunk."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from .measure import SLACK, Quantity, Scratch, measured, truths
 from .pieces import Piece, pieces_or_points
 
 CHUNK = 1 << 14  # numbers at a time: what they need stays in the cache
-MANY = 4096  # points that are looked at in one go
+MANY = 4096  # points that are certified in one go
 
 
 def swept(task: Task, first: int, last: int) -> tuple[Tally, Tally]:
     """The tallies of value and gradient of all numbers with these codes."""
-    unit = _Unit(task)
+    span = _Span(task)
     if first <= 0 <= last:
-        unit.judge(np.array([0.0, -0.0]).astype(task.form.dtype), None)
+        span.judge(np.array([0.0, -0.0]).astype(task.form.dtype), None)
     for low, high in ((first, min(last, -1)), (max(first, 1), last)):
         if low <= high:
-            unit.sweep(pieces_or_points(task.reference, low, high, task.form))
-    return unit.sums[0].tally(), unit.sums[1].tally()
+            span.sweep(pieces_or_points(task.reference, low, high, task.form))
+    return span.sums[0].tally(), span.sums[1].tally()
 
 
-class _Unit:
+class _Span:
     def __init__(self, task: Task) -> None:
         self.task, self.form = task, task.form
         self.sums = Sums(task), Sums(task)  # of the value and of the gradient
@@ -94,7 +94,7 @@ class Sums:
     def __init__(self, task: Task) -> None:
         self.form, self.ends = task.form, task.ends
         self.width = (float(task.ends[1]) - float(task.ends[0]) + 1) / BINS
-        self.parts: list[Tally] = []  # of points that were looked at one by one
+        self.parts: list[Tally] = []  # of points that were certified one by one
         self.judged = self.outside = self.beyond = 0
         self.sum_ulp = self.sum_bits = 0.0
         self.kinds = np.zeros(5, np.int64)
