@@ -8,6 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import mlx.core as mx
 import numpy as np
 import scipy.special
 import tensorflow as tf
@@ -15,18 +16,20 @@ import torch
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith.core.arrays import FRAMEWORKS as REGISTRY
 
 from .cases import ELEMENTWISE, Case
 from .cases_axes import AXES
 from .cases_linalg import LINALG
 
 CASES = [*ELEMENTWISE, *AXES, *LINALG]
-FRAMEWORKS = ("tensorflow", "jax", "torch")
+FRAMEWORKS = ("tensorflow", "jax", "torch", "mlx")
 NATIVE: dict[str, Callable[[Any], Any]] = {
     "numpy": lambda x: x,
     "tensorflow": tf.constant,
     "jax": jnp.asarray,
     "torch": lambda x: torch.tensor(x),
+    "mlx": lambda x: REGISTRY["mlx"].arrays.array(x),
 }
 
 
@@ -108,6 +111,8 @@ def expected(case: Case, framework: str = "numpy") -> list[Any]:
 
 def canonical(dtype: np.dtype, framework: str) -> np.dtype:
     """What of NumPy's dtype a framework has: JAX without x64 has no 64 bits."""
+    if framework == "mlx" and dtype == np.complex128:
+        return np.dtype(np.complex64)
     return jax.dtypes.canonicalize_dtype(dtype) if framework == "jax" else dtype
 
 
@@ -197,6 +202,22 @@ def torch_gradient(case: Case) -> list[Any]:
     if not y.requires_grad:
         return [torch.zeros_like(x) for x in chosen]
     return list(torch.autograd.grad(y, chosen, materialize_grads=True))
+
+
+def mlx_gradient(case: Case) -> list[Any]:
+    xs, places = native_args(case, "mlx"), sources(case)
+    return list(
+        mx.vjp(
+            lambda *chosen: weighed(case, [*_replaced(xs, places, chosen)], "mlx"),
+            [xs[i] for i in places],
+            [mx.array(1.0, mx.float64)],
+        )[1]
+    )
+
+
+def _replaced(xs: list[Any], places: list[int], chosen: Any) -> list[Any]:
+    new = dict(zip(places, chosen, strict=True))
+    return [new.get(i, x) for i, x in enumerate(xs)]
 
 
 # Tracing, many cases at once: one trace of a hundred costs what ten of one do.

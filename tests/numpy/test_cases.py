@@ -17,6 +17,7 @@ from .harness import (
     find,
     jax_gradients,
     jax_traced,
+    mlx_gradient,
     native_args,
     noted,
     plain,
@@ -59,7 +60,7 @@ def test_numpy_is_numpy(case):
 
 
 @each_case
-@pytest.mark.parametrize("framework", ["tensorflow", "torch"])
+@pytest.mark.parametrize("framework", ["tensorflow", "torch", "mlx"])
 def test_eager_is_numpy(case, framework):
     compare(case, call(case, find(case.name), native_args(case, framework)), framework)
 
@@ -119,6 +120,11 @@ def compare_gradients(found, case):
 @each_smooth
 def test_gradient_of_torch_is_the_engines(case):
     compare_gradients(torch_gradient(case), case)
+
+
+@each_smooth
+def test_gradient_of_mlx_is_the_engines(case):
+    compare_gradients(mlx_gradient(case), case)
 
 
 @each_smooth

@@ -58,6 +58,16 @@ ROWS = (
         ),
         early=("torch._dynamo",),
     ),
+    Framework(
+        "mlx",
+        "MLX",
+        arrays="array",
+        example="mx.array(x)",
+        module="mlx.core",
+        roots=("mlx",),
+        oldest=(0, 32),
+        custom_gradients=("mx.custom_function",),
+    ),
 )
 
 
