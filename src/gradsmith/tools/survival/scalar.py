@@ -241,7 +241,8 @@ def _alike(x: np.ndarray, like: Any) -> Any:
 
 def _shifted(x: Any, t: Any, vs: Any) -> Any:
     t = gnp.astype(t, x.dtype)
-    return x + t[0] * vs[0] + t[1] * vs[1]
+    first, second = gnp.unstack(t)  # not every framework differentiates t[0] twice
+    return x + first * vs[0] + second * vs[1]
 
 
 def _terms(y: Any, scale: float, w: Any) -> Any:
