@@ -117,11 +117,20 @@ def by_torch(loss, c, *data):
     return c.grad.numpy()
 
 
+def by_mlx(loss, c, *data):
+    import mlx.core as mx
+
+    # Not compiled: MLX's compiled code can't run Python code.
+    arrays = [mx.array(x, mx.float64) for x in (c, *data)]
+    return np.array(mx.grad(loss)(*arrays))
+
+
 FRAMEWORKS = {
     "numpy": by_numpy,
     "tensorflow": by_tensorflow,
     "jax": by_jax,
     "torch": by_torch,
+    "mlx": by_mlx,
 }
 
 

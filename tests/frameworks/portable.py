@@ -1,4 +1,4 @@
-"""The four frameworks behind one interface, for tests that hold in all of them."""
+"""The five frameworks behind one interface, for tests that hold in all of them."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 import gradsmith as gs
+from gradsmith.core import trees
+from gradsmith.core.arrays import FRAMEWORKS as REGISTRY
 
 
 @dataclass(frozen=True)
@@ -16,6 +18,7 @@ class Engine:
     """NumPy arrays and the embedded engine: the reference for the others."""
 
     name: str = "numpy"
+    calls_back = True  # compiled and mapped code can run Python code
 
     def array(self, x: Any, dtype: Any = None) -> Any:
         return np.asarray(x, dtype)
@@ -132,6 +135,37 @@ class Torch(Engine):
         return self.module.func.vmap(fn)(*xs)
 
 
+class Mlx(Engine):
+    calls_back = False
+
+    def array(self, x: Any, dtype: Any = None) -> Any:
+        return REGISTRY["mlx"].arrays.array(np.asarray(x, dtype))
+
+    @property
+    def module(self) -> Any:
+        return import_module("mlx.core")
+
+    def gradients(self, loss: Any, *xs: Any) -> tuple[Any, ...]:
+        found = self.module.grad(loss, argnums=tuple(range(len(xs))))(*xs)
+        return tuple(found) if isinstance(found, (tuple, list)) else (found,)
+
+    def tangent(self, fn: Any, xs: Any, dxs: Any) -> Any:
+        ys = []
+
+        def flat(*xs: Any) -> Any:
+            ys[:] = [fn(*xs)]
+            return trees.leaves(ys[0])
+
+        _, dys = self.module.jvp(flat, list(xs), list(dxs))
+        return trees.unflatten(ys[0], dys)
+
+    def compiled(self, fn: Any) -> Any:
+        return self.module.compile(fn)
+
+    def batched(self, fn: Any, *xs: Any) -> Any:
+        return self.module.vmap(fn)(*xs)
+
+
 ENGINE = Engine()
-FOREIGN = [TensorFlow("tensorflow"), Jax("jax"), Torch("torch")]
+FOREIGN = [TensorFlow("tensorflow"), Jax("jax"), Torch("torch"), Mlx("mlx")]
 ALL = [ENGINE, *FOREIGN]

@@ -6,12 +6,12 @@ import pytest
 import gradsmith as gs
 from gradsmith.core.arrays import FRAMEWORKS
 
-NAMES = ("numpy", "tensorflow", "jax", "torch")
+NAMES = ("numpy", "tensorflow", "jax", "torch", "mlx")
 
 
 @pytest.fixture(params=NAMES)
 def arrays(request):
-    pytest.importorskip(request.param)
+    pytest.importorskip(FRAMEWORKS[request.param].module)
     return FRAMEWORKS[request.param].arrays
 
 

@@ -49,9 +49,8 @@ def test_numpy_scalars_and_numbers_belong_to_nobody(framework):
 
 @pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
 def test_a_framework_that_is_too_old(framework, monkeypatch):
-    monkeypatch.setitem(
-        sys.modules, framework.name, SimpleNamespace(__version__="0.1.2+cpu")
-    )
+    module = FRAMEWORKS[framework.name].module
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(__version__="0.1.2+cpu"))
     with pytest.raises(gs.UnsupportedOperationError) as info:
         FRAMEWORKS[framework.name].part("nothing loaded yet")
     assert "0.1.2" in str(info.value)

@@ -9,9 +9,9 @@ from gradsmith.core.arrays import FRAMEWORKS
 X = np.array([0.5, -1.0, 2.0])
 
 
-@pytest.fixture(params=("numpy", "tensorflow", "jax", "torch"))
+@pytest.fixture(params=("numpy", "tensorflow", "jax", "torch", "mlx"))
 def framework(request):
-    pytest.importorskip(request.param)
+    pytest.importorskip(FRAMEWORKS[request.param].module)
     return FRAMEWORKS[request.param]
 
 

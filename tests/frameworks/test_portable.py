@@ -144,9 +144,15 @@ def test_second_order(framework, sample):
     agree(plain(framework, found), wanted, rtol=NOISE)
 
 
+def skip_callbacks(framework, sample):
+    if sample.op.name == "erfcx" and not framework.calls_back:
+        pytest.skip("compiled code can't run SciPy's")
+
+
 @each_foreign
 @each_sample
 def test_compiled(framework, sample):
+    skip_callbacks(framework, sample)
     run = framework.compiled_gradients(loss_of(framework, sample))
     found = run(*inputs(framework, sample))
     agree(plain(framework, found), engine_gradients(sample))
@@ -156,6 +162,7 @@ def test_compiled(framework, sample):
 @each_sample
 def test_batched(framework, sample):
     """Three samples at once, of which each has its own arguments."""
+    skip_callbacks(framework, sample)
     sizes = np.array([0.5, 1.0, 1.5])
     stacks = [np.stack([size * x for size in sizes]) for x in sample.xs]
     loss = loss_of(framework, sample)

@@ -1,4 +1,4 @@
-"""Python operations: NumPy, SciPy or C bodies with NumPy gradients, in all four."""
+"""Python operations: NumPy, SciPy or C bodies with NumPy gradients, in all five."""
 
 from __future__ import annotations
 
@@ -14,6 +14,14 @@ from .portable import ALL, FOREIGN
 
 each = pytest.mark.parametrize("framework", ALL, ids=lambda f: f.name)
 each_foreign = pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
+each_compiled = pytest.mark.parametrize(
+    "framework", [f for f in FOREIGN if f.calls_back], ids=lambda f: f.name
+)
+with_and_without_compiler = pytest.mark.parametrize(
+    ("framework", "compiled"),
+    [(f, compiled) for f in ALL for compiled in (False, f.calls_back)],
+    ids=lambda x: getattr(x, "name", str(x)),
+)
 X = np.array([0.5, 1.5, 2.5])
 
 
@@ -49,8 +57,7 @@ def gradients(framework, op, compiled):
     return lambda *xs: framework.gradients(loss, *xs)
 
 
-@each
-@pytest.mark.parametrize("compiled", [False, True])
+@with_and_without_compiler
 def test_value_and_gradient(framework, compiled):
     x = framework.array(X, "float32")
     y = (framework.compiled(cube) if compiled else cube)(x)
@@ -60,8 +67,7 @@ def test_value_and_gradient(framework, compiled):
     assert framework.plain(y).dtype == framework.plain(dx).dtype == np.float32
 
 
-@each
-@pytest.mark.parametrize("compiled", [False, True])
+@with_and_without_compiler
 def test_the_rule_is_what_counts(framework, compiled):
     (dx,) = gradients(framework, canary, compiled)(framework.array(X, "float32"))
     np.testing.assert_array_equal(framework.plain(dx), [10, 10, 10])
@@ -100,8 +106,7 @@ def test_second_order_of_what_nobody_sees_into_is_refused(framework):
         framework.gradients(gradient, framework.array(X, "float32"))
 
 
-@each
-@pytest.mark.parametrize("compiled", [False, True])
+@with_and_without_compiler
 def test_trees_static_arguments_and_whole_numbers(framework, compiled):
     @gs.python_op
     def pick(p, k, scale=1.0):
@@ -141,7 +146,7 @@ def test_closure_form(framework):
     np.testing.assert_allclose(framework.plain(ddx), -np.sin(X), rtol=1e-6)
 
 
-@each
+@each_compiled
 def test_rules_given_with_the_function(framework):
     def grad(dy, y, a, x):
         density = np.exp(-x) * x ** (a - 1)
@@ -158,7 +163,7 @@ def test_rules_given_with_the_function(framework):
 # --- shapes and dtypes ---------------------------------------------------------------
 
 
-@each_foreign
+@each_compiled
 def test_one_trial_run_for_each_kind_of_call(framework):
     runs = []
 
@@ -174,7 +179,7 @@ def test_one_trial_run_for_each_kind_of_call(framework):
     assert sorted(runs) == [(3,)] * 3 + [(4,)] * 2
 
 
-@each_foreign
+@each_compiled
 def test_a_spec_in_place_of_the_trial(framework):
     runs = []
 
@@ -193,7 +198,7 @@ def test_a_spec_in_place_of_the_trial(framework):
     assert runs == [2]
 
 
-@each_foreign
+@each_compiled
 def test_a_spec_that_is_wrong(framework):
     @gs.python_op(spec=gs.spec((2,), "float32"))
     def op(x):
@@ -203,7 +208,7 @@ def test_a_spec_that_is_wrong(framework):
         framework.plain(framework.compiled(op)(framework.array(X, "float32")))
 
 
-@each_foreign
+@each_compiled
 def test_a_body_that_made_up_values_break(framework):
     @gs.python_op
     def op(x):
@@ -217,8 +222,7 @@ def test_a_body_that_made_up_values_break(framework):
         assert "spec=" in "\n".join(info.value.__notes__)
 
 
-@each_foreign
-@pytest.mark.parametrize("compiled", [False, True])
+@with_and_without_compiler
 def test_the_contract_is_checked_while_tracing(framework, compiled):
     @gs.python_op
     def op(x):
@@ -285,6 +289,16 @@ def test_in_keras_and_xla():
     with pytest.raises(Exception, match="XLA") as info:
         tf.function(cube, jit_compile=True)(x)
     assert "jit_compile" in str(info.value)
+
+
+def test_mlx_says_that_it_has_no_callback():
+    mlx = FOREIGN[-1]
+    x = mlx.array(X, "float32")
+    for run in (mlx.compiled(cube), lambda x: mlx.batched(cube, x)):
+        with pytest.raises(gs.UnsupportedOperationError, match="no callback"):
+            run(x)
+    checkpoint = mlx.module.checkpoint(total(cube))
+    np.testing.assert_allclose(mlx.gradients(checkpoint, x)[0], 3 * X**2, rtol=1e-6)
 
 
 def test_under_vmap_and_inductor_in_torch():

@@ -136,7 +136,7 @@ def _in_slots(value: Any) -> list[Any]:
 
 def _of_function(fn: FunctionType, globals: bool) -> list[Any]:
     known = fn.__globals__
-    names = _names_in(fn.__code__) if globals else ()
+    names = names_in(fn.__code__) if globals else ()
     values = [known[name] for name in names if name in known]
     if fn.__defaults__:
         values += fn.__defaults__
@@ -153,10 +153,10 @@ def _of_function(fn: FunctionType, globals: bool) -> list[Any]:
 
 
 @cache
-def _names_in(code: CodeType) -> frozenset[str]:
+def names_in(code: CodeType) -> frozenset[str]:
     """The names of globals, among others, in a function and those inside of it."""
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
-    return frozenset(code.co_names).union(*map(_names_in, inner))
+    return frozenset(code.co_names).union(*map(names_in, inner))
 
 
 def arrays_kept(*roots: Any, beside: Iterable[Any] = ()) -> Iterator[np.ndarray]:

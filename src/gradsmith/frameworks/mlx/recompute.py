@@ -22,7 +22,7 @@ from .._randomness import Streams
 from .._recompute import FlatCall, ScanPlan, name_of, require_same
 from . import calculus
 from .arrays import numpy
-from .call.captured import captured_by, is_known
+from .call.captured import captured_by, is_known, same_random_numbers
 from .call.nodes import Arrays, attached
 
 
@@ -43,7 +43,7 @@ def _recomputed(flat: FlatCall) -> tuple[Recomputed, Arrays]:
         # MLX differentiates these results by what is captured, and nothing is saved.
         values = flat(*map(mx.stop_gradient, flat.arrays))
     else:
-        values = [mx.stop_gradient(y) for y in node.again(inputs)]
+        values = node.again([mx.stop_gradient(x) for x in inputs])
     return node, [*inputs, *values]
 
 
@@ -91,17 +91,9 @@ class Recomputed:
 
     def again(self, inputs: Arrays) -> Arrays:
         m = len(self.flat.arrays)
-        key = mx.random.state[0]
-        with self.captured.replaced(inputs[m:]) as fn:
-            ys = self.flat.of(fn, inputs[:m])
-        keys = [key, mx.random.state[0]]
-        if is_known(keys) and not mx.array_equal(*keys).item():
-            raise UnsupportedOperationError(
-                f"{name_of(self.flat.fn)!r} draws random numbers from MLX's global "
-                "state, which can't be set to what it was\n"
-                "  what to do: pass a key to the function, and draw with key="
-            )
-        return ys
+        replaced = self.captured.replaced(inputs[m:])
+        with same_random_numbers(self.flat.fn), replaced as fn:
+            return self.flat.of(fn, inputs[:m])
 
     def results(self, args: Arrays) -> Arrays:
         return args[self.n :]

@@ -9,7 +9,7 @@ from typing import Any
 import mlx.core as mx
 
 from ....core.errors import UnsupportedOperationError
-from ....core.reach import reached
+from ....core.reach import names_in, reached
 from ..._cells import with_captured
 
 
@@ -54,15 +54,24 @@ def require_known(operation: Any, rules: Sequence[Any]) -> None:
 
 
 @contextmanager
-def same_random_numbers(operation: Any) -> Iterator[None]:
-    """Raise if random numbers are drawn here: a second run would draw others."""
+def same_random_numbers(what: Any) -> Iterator[None]:
+    """Raise if something that is run again draws random numbers: they are others."""
     key = mx.random.state[0]
     yield
     keys = [key, mx.random.state[0]]
     if is_known(keys) and not mx.array_equal(*keys).item():
+        name = getattr(what, "name", None) or getattr(what, "__name__", str(what))
         raise UnsupportedOperationError(
-            f"the body of operation {operation.name!r} captures an array and draws "
-            "random numbers\n"
-            "  what to do: make the array an argument of the operation, or draw the "
-            "numbers with a key= that is one"
+            f"{name!r} is run again for its derivative, and draws random numbers from "
+            "MLX's global state, which can't be set to what it was\n"
+            "  what to do: pass a key to it, and draw with key="
         )
+
+
+def may_refuse(operation: Any) -> bool:
+    """Whether the code of an operation speaks of gradients that don't exist."""
+    functions = (operation.fn, operation.vjp_rule)
+    codes = [getattr(fn, "__code__", None) for fn in functions]
+    return any(
+        "not_differentiable" in names_in(code) for code in codes if code is not None
+    )

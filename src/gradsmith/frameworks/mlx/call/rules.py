@@ -16,7 +16,13 @@ from ....operations.application import Application, OutputSpecs, run_body
 from ....operations.parameters import Bound
 from ..._cells import with_captured
 from ..._outputs import flattened, rebuilt
-from .captured import arrays_in, captured_by, require_known, same_random_numbers
+from .captured import (
+    arrays_in,
+    captured_by,
+    may_refuse,
+    require_known,
+    same_random_numbers,
+)
 from .nodes import Arrays, attached
 from .specs import ArraySpec, as_output, has_gradient
 
@@ -25,12 +31,12 @@ class Call:
     """One call of an operation, whose body has run.
 
     The arguments of the node are those of the operation, its outputs, and the arrays
-    that its gradient function captured, the residuals. MLX asks for the gradients of
-    all; so outputs and residuals are constants to it, and a second derivative runs the
-    body again to find out how residuals depend on the arguments.
+    that its gradient function captured, the residuals. The body ran on constants: MLX
+    must not differentiate it. How residuals depend on the arguments is found by running
+    it again, once a second derivative asks for that.
 
-    If the body captured arrays, MLX must know how outputs and residuals depend on
-    these. The body then runs on constants too, for outputs that depend on nothing else.
+    MLX asks for the gradients of all arguments of a node. Outputs and residuals are
+    therefore constants too, unless the body captured arrays, on which they depend.
     """
 
     def __init__(self, operation: Any, bound: Bound) -> None:
@@ -40,17 +46,19 @@ class Call:
         self.specs = [ArraySpec(x) for x in xs]
         self.described = bound.with_leaves(self.specs)
         self.captures = bool(arrays_in(operation.fn))
-        if self.captures:
-            with same_random_numbers(operation):
-                values, _ = self._run([mx.stop_gradient(x) for x in xs])
-            _, self.grad = self._run(xs)
-            residuals = self._residuals(xs)
-        else:
-            values, self.grad = self._run(xs)
+        inner = [mx.stop_gradient(x) for x in xs]
+        values, self.grad = self._run(inner)
+        residuals = self._residuals(inner)
+        if not self.captures:
             values = [mx.stop_gradient(y) for y in values]
-            residuals = [mx.stop_gradient(x) for x in self._residuals(xs)]
+            residuals = [mx.stop_gradient(x) for x in residuals]
         self.wanted, self.moving = _varying(xs), _varying(values)
         self.n, self.m = len(xs), len(xs) + len(values)
+        self.refused: dict[
+            int, tuple[str, str]
+        ] = {}  # gradients that don't exist, and why
+        if may_refuse(operation):
+            xs = [attached(Gate(self, i), [x])[0] for i, x in enumerate(xs)]
         self.args = [*xs, *values, *residuals]
 
     def _run(self, xs: Arrays) -> tuple[Arrays, Any]:
@@ -119,8 +127,9 @@ class Call:
         if self.grad is None:
             return None
         if self.again:
-            return run_body(self.operation, bound)[1]
-        if residuals and not self.captures:
+            with same_random_numbers(self.operation):
+                return run_body(self.operation, bound)[1]
+        if residuals:
             residuals = attached(Residuals(self), [*bound.leaves, *residuals])
         arrays, places = [*bound.leaves, *residuals], self.places
         return with_captured(
@@ -139,15 +148,10 @@ class Call:
     def _pulled(self, application: Application, dys: Sequence[Any]) -> Arrays:
         """The wanted gradients by the vjp."""
         found = application.gradients(dys, self.wanted)
-        return [self._meant(found[i], self.specs[i]) for i in self.wanted]
-
-    def _meant(self, gradient: Any, spec: ArraySpec) -> Any:
-        """What a checked gradient or tangent stands for."""
-        if gradient is None or gradient is contract.zero:
-            return spec.zeros()
-        if isinstance(gradient, contract.NotDifferentiable):
-            return spec.zeros() * mx.nan  # whether anyone asks for it MLX does not say
-        return spec.accepts(gradient)
+        for i in self.wanted:
+            if isinstance(found[i], contract.NotDifferentiable):
+                self.refused[i] = application.name_of(i), found[i].why
+        return [_meant(found[i], self.specs[i]) for i in self.wanted]
 
     def _tangents(self, application: Application, dxs: Sequence[Any]) -> Arrays:
         """The tangents of the outputs that have one."""
@@ -155,7 +159,7 @@ class Call:
             return self._transposed_gradients(application, dxs)
         specs: Any = application.outputs.flat
         pairs = zip(application.tangents(dxs), specs, strict=True)
-        return [self._meant(dy, spec) for dy, spec in pairs]
+        return [_meant(dy, spec) for dy, spec in pairs]
 
     # A rule is linear in its upstream, so its derivative there is the rule itself at
     # any point. At ones, since at zeros the user's code may take shortcuts.
@@ -188,6 +192,35 @@ def _transposed(
     return mx.vjp(rule, [spec.ones() for spec in specs], [*given])[1]
 
 
+def _meant(gradient: Any, spec: ArraySpec) -> Any:
+    """What a checked gradient or tangent stands for."""
+    if gradient is None or gradient is contract.zero:
+        return spec.zeros()
+    if isinstance(gradient, contract.NotDifferentiable):
+        return spec.zeros() * mx.nan  # MLX does not say whether anyone asks for it
+    return spec.accepts(gradient)
+
+
+class Gate:
+    """An argument as it is. MLX asks for its gradient only if somebody else does."""
+
+    def __init__(self, call: Call, i: int) -> None:
+        self.call = call
+        self.i = i
+
+    def results(self, args: Arrays) -> Arrays:
+        return args
+
+    def pull(self, args: Arrays, ys: Arrays, dys: Arrays) -> Arrays:
+        if self.i in self.call.refused:
+            name, why = self.call.refused[self.i]
+            raise contract.no_gradient(self.call.operation.name, name, why)
+        return dys
+
+    def push(self, args: Arrays, ys: Arrays, moved: Arrays) -> Arrays:
+        return moved
+
+
 class Residuals:
     """What a gradient function captured, differentiated by running the body again."""
 
@@ -200,12 +233,13 @@ class Residuals:
     def pull(self, args: Arrays, ys: Arrays, dys: Arrays) -> Arrays:
         varied, moving, run = self._function(args, ys)
         dxs = mx.vjp(run, [args[i] for i in varied], [dys[i] for i in moving])[1]
-        return _filled(varied, dxs, args)
+        return [*_filled(varied, dxs, args[: self.call.n]), *dys]
 
     def push(self, args: Arrays, ys: Arrays, moved: Arrays) -> Arrays:
         varied, moving, run = self._function(args, ys)
         dys = mx.jvp(run, [args[i] for i in varied], [moved[i] for i in varied])[1]
-        return _filled(moving, dys, ys)
+        pairs = zip(_filled(moving, dys, ys), self.results(moved), strict=True)
+        return [a + b for a, b in pairs]
 
     def _function(self, args: Arrays, ys: Arrays) -> Any:
         """Which arguments and residuals vary, and the function between them."""
@@ -221,7 +255,8 @@ class Residuals:
 
     def _again(self, xs: Arrays, n: int) -> Arrays:
         call = self.call
-        _, grad = run_body(call.operation, call.bound.with_leaves(xs))
+        with same_random_numbers(call.operation):
+            _, grad = run_body(call.operation, call.bound.with_leaves(xs))
         found = _beside(captured_by(grad), xs)
         if len(found) != n:
             raise UnsupportedOperationError(
