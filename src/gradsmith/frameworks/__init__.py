@@ -66,7 +66,12 @@ ROWS = (
         module="mlx.core",
         roots=("mlx",),
         oldest=(0, 32),
+        install='"mlx[cpu]"',
         custom_gradients=("mx.custom_function",),
+        cannot={
+            "intercept": "MLX's functions are compiled code that calls itself, without "
+            "a place where a call could be answered by something else",
+        },
     ),
 )
 

@@ -31,7 +31,9 @@ def test_nothing_to_differentiate_by(inputs):
 
 
 def test_an_unknown_framework():
-    with pytest.raises(gs.GradsmithError, match="one of numpy, tensorflow, jax, torch"):
+    with pytest.raises(
+        gs.GradsmithError, match="one of numpy, tensorflow, jax, torch, mlx"
+    ):
         gs.survives(square, X, framework="theano")
 
 

@@ -10,10 +10,12 @@ import mlx.core as mx
 import numpy as np
 
 from .._dtypes import name_of
+from .call.specs import ArraySpec
 
 version = mx.__version__
 numbers_differentiable = False
 single_threaded = nullcontext
+spec = ArraySpec
 
 
 def array(x: Any, dtype: str | None = None) -> Any:

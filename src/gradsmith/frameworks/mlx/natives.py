@@ -13,6 +13,7 @@ from .._natives import Arguments, by_tree, miscounted, named_arguments
 axis = "axis"
 defaults: dict[str, dict[str, Any]] = {}
 sums_gradients = False
+functions = ()
 
 
 def info_of(op: Any) -> OperationInfo | None:

@@ -7,7 +7,7 @@ from typing import Any
 
 from ....core.cotangent import Spec
 from ....core.errors import UnsupportedOperationError
-from ..arrays import array, numpy
+from .. import arrays as own
 from .captured import is_known
 
 
@@ -28,4 +28,4 @@ def host(
             "  what to do: call it outside of mx.compile and mx.vmap; mx.grad, mx.vjp, "
             "mx.jvp and mx.checkpoint are fine"
         )
-    return [array(y) for y in fn(*map(numpy, arrays))]
+    return [own.array(y) for y in fn(*map(own.numpy, arrays))]

@@ -7,7 +7,6 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from ....core.arrays import DESCRIBE
 from ....core.cotangent import Spec
 from ....core.errors import UnsupportedOperationError
 from ..._dtypes import OtherDtype
@@ -66,6 +65,3 @@ def as_output(y: Any, name: str) -> Any:
             "NumPy or SciPy code, make the operation with gs.python_op"
         )
     return None
-
-
-DESCRIBE["mlx"] = ArraySpec
