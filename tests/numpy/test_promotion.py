@@ -6,6 +6,7 @@ import warnings
 
 import jax
 import jax.numpy as jnp
+import mlx.core as mx
 import numpy as np
 import pytest
 import tensorflow as tf
@@ -127,6 +128,7 @@ def test_reductions(framework, data):
         (tf.constant([1, 2], tf.bfloat16), tf.bfloat16),
         (jnp.array([1, 2], jnp.bfloat16), jnp.bfloat16),
         (torch.tensor([1, 2], dtype=torch.bfloat16), torch.bfloat16),
+        (mx.array([1, 2], mx.bfloat16), mx.bfloat16),
     ],
     ids=FRAMEWORKS,
 )
