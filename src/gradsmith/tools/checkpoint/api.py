@@ -28,7 +28,7 @@ def checkpoint(fn: Callable[P, R], /, *, verify: bool = False) -> Callable[P, R]
 def checkpoint(fn: Callable[..., Any] | None = None, /, *, verify: bool = False) -> Any:
     """Return a function that keeps its arguments alive for the gradient, and no more.
 
-    What it computes on the way is computed again when the gradient is asked for. Works
+    What it computes on the way is recomputed when the gradient is asked for. Works
     on NumPy's, TensorFlow's, JAX's and PyTorch's arrays, in both modes and any order.
 
     >>> import numpy as np
@@ -78,7 +78,7 @@ def checkpoint_scan(
 ) -> Any:
     """Return the state after `steps` steps; its gradient stores a few of the states.
 
-    The others are computed again, by the schedule with the least number of steps.
+    The others are recomputed, by the schedule with the least number of steps.
 
     >>> import numpy as np
     >>> from gradsmith import grad

@@ -80,6 +80,6 @@ def count(name: str, value: Any, least: int) -> int:
 _WHAT_TO_DO = {
     "steps": "give the number of steps to take; 0 returns the state as it is",
     "snapshots": "one stored state is the least: the first one, from which all others "
-    "are computed again; each further one saves steps",
+    "are recomputed; each further one saves steps",
     "disk": "0 stores none on disk",
 }

@@ -1,4 +1,4 @@
-"""When to store a state and when to compute it again: by checkpoint-schedules."""
+"""When to store a state and when to recompute it: by checkpoint-schedules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What TensorFlow's stateful operations returned, to be returned again.
+"""What TensorFlow's stateful operations returned, to be replayed.
 
 A random operation has its state in a kernel, which nobody can read, and an assignment
 should not be done twice. So the second run does none of them: it gets what the first

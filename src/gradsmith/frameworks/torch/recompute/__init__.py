@@ -3,7 +3,7 @@
 It replays PyTorch's global randomness alone; here generators that are passed or
 captured are replayed too, and buffers that a module writes (BatchNorm's statistics) are
 what they were. Its hooks don't work inside of torch.func's transforms: there the
-function is an operation of ours, whose rules run it again.
+function is an operation of ours, whose rules rerun it.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class _Block:
 def _transformed(
     fn: Callable[..., Any], args: Any, kwargs: Any, streams: Streams
 ) -> Any:
-    """The function as an operation, whose rules run it again."""
+    """The function as an operation, whose rules rerun it."""
     block = _Block(fn, streams, args, kwargs)
     flat = FlatCall(block, args, kwargs, lambda x: isinstance(x, torch.Tensor))
 
