@@ -117,7 +117,7 @@ def _differentiable(
     if is_exporting() or not (is_plain or is_compiled):
         with below_autograd():
             return torch.ops.gradsmith.apply(xs, reference, text)
-    from .dispatch import call
+    from . import call
 
     outputs = call(*_bound(xs, reference, text))
     return [y for y in trees.leaves(outputs) if isinstance(y, torch.Tensor)]
