@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 import gradsmith as gs
-from gradsmith.command.details.parts import looks
+from gradsmith.command.details.parts import details
 from gradsmith.command.results import plain
-from gradsmith.tools.check.inputs import given
+from gradsmith.tools.check.inputs import inputs_for
 
 EVIL = (
     "</script><script>hacked=1</script><img src=x onerror=hacked=1>"
@@ -70,8 +70,8 @@ def audit(words: str = "overflows to inf for x > 100", **more: Any) -> dict[str,
 def result(op: Any, *args: Any, **more: Any) -> dict[str, Any]:
     """What the command line would have of an operation."""
     report = gs.check(op, *args)
-    todo = looks(
-        op, given(op, args, {}, seed=0)[0], framework=None, seed=0, thorough=False
+    todo = details(
+        op, inputs_for(op, args, {}, seed=0)[0], framework=None, seed=0, thorough=False
     )
     parts = {name: todo[name]() for name in ("samples", "timing")}
     parts["survival"] = gs.survives(op, *args, only=["grad", "jvp"]).as_dict()
@@ -99,11 +99,11 @@ def evil() -> dict[str, Any]:
         ),
         EVIL,
     )
-    look = {"what": EVIL, "scenario": EVIL, "verdict": "wrong", "resolution": None}
+    check = {"what": EVIL, "scenario": EVIL, "verdict": "wrong", "resolution": None}
     report = {
         "ok": False, "operation": EVIL, "framework": EVIL, "version": EVIL,
         "verdict": "wrong", "notes": [EVIL], "seed": 0, "resolution": None,
-        "seconds": 0.0, "looks": [{**look, "detail": EVIL}],
+        "seconds": 0.0, "checks": [{**check, "detail": EVIL}],
         "findings": [{**finding, "error": 1.0, "noise": "inf", "diagnosis": None}],
     }  # fmt: skip
     outcome = {"transformation": EVIL, "verdict": "dropped", "detail": EVIL}

@@ -15,8 +15,7 @@ from ..operations.info import OperationInfo, is_floating, of_operation
 from ..operations.spec import spec
 from ..tools._inputs import framework_for, info_of
 from ..tools.check.inputs import from_specs
-from ..tools.check.making import problem_of
-from ..tools.check.problem import Problem
+from ..tools.check.problem import Problem, problem_of
 
 # Shapes of the first argument, and of the others: alike, broadcast, matrices to be
 # multiplied, matrix and vector.

@@ -11,7 +11,7 @@ from ..operations.examples import examples_of
 from ..operations.info import of_operation
 from ..tools._inputs import framework_of_native
 from ..tools.check import check
-from ..tools.check.inputs import given
+from ..tools.check.inputs import inputs_for
 from ..tools.check.model import CheckReport
 from ..tools.workers import Answer, Partial
 from ..tools.workers.worker import Tell
@@ -159,22 +159,22 @@ def _guessed(task: Task, module: Any) -> Guess:
 
 def _closely(task: Task, module: Any, checked: Result, tell: Tell) -> Result:
     """A result with more to it, on the inputs of the check (its first example)."""
-    from .details.parts import looks
+    from .details.parts import details
 
     op = named(module, task.name)
     args = () if examples_of(op) else _guessed(task, module).args
-    todo = looks(
+    todo = details(
         op,
-        given(op, args, {}, seed=task.seed)[0],
+        inputs_for(op, args, {}, seed=task.seed)[0],
         framework=task.framework or None,
         seed=task.seed,
         thorough=task.thorough,
     )
     more: dict[str, Any] = {}
-    for name, look in todo.items():
+    for name, detail in todo.items():
         tell(Partial(replace(checked, more=dict(more))))
         tell(name)
-        more[name] = plain(look())
+        more[name] = plain(detail())
     return replace(checked, more=more)
 
 

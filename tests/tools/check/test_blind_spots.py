@@ -22,7 +22,7 @@ from jax.test_util import check_grads
 
 import gradsmith as gs
 
-from .looking import native
+from .helpers import native
 
 Rule = Callable[..., Any]
 

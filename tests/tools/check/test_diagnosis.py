@@ -6,7 +6,7 @@ import pytest
 import gradsmith as gs
 import gradsmith.numpy as gnp
 
-from .wrong import (
+from .wrong_gradients import (
     add,
     explained,
     layer_norm,

@@ -10,9 +10,8 @@ import pytest
 
 import gradsmith as gs
 from gradsmith.operations.examples import examples_of
-from gradsmith.tools.check.inputs import from_specs, given
-from gradsmith.tools.check.merge import merged
-from gradsmith.tools.check.model import CheckReport, Finding, Look, Verdict
+from gradsmith.tools.check.inputs import from_specs, inputs_for
+from gradsmith.tools.check.model import CheckReport, CheckRun, Finding, Verdict, merged
 
 
 @gs.custom_gradient
@@ -112,7 +111,7 @@ def test_check_takes_specs_anywhere():
 
 def test_bounds_are_told_to_the_check():
     args = np.arange(3), gs.spec("n", low=0), np.ones(2), gs.spec("n", high=1)
-    (found,) = given(product, args, {}, seed=0)
+    (found,) = inputs_for(product, args, {}, seed=0)
     assert found.bounds == ((0, None), (None, None), (None, 1))
 
 
@@ -137,7 +136,7 @@ def test_an_example_is_a_tuple_a_dict_or_one_array():
         return gs.spec("n")
 
     assert pair()[1] == 3.0  # a decorator returns what it decorates
-    a, b, c = given(scale, (), {}, seed=0)
+    a, b, c = inputs_for(scale, (), {}, seed=0)
     assert (len(a.args), a.args[1], a.kwargs, a.name) == (2, 3.0, {}, "pair")
     assert (b.args, b.kwargs["by"], b.name) == ((), 3.0, "names")
     assert (len(c.args), c.name) == (1, "one")
@@ -159,7 +158,7 @@ def test_keywords_go_along_with_examples():
         return np.sum(x, axis), lambda dy: np.expand_dims(dy, axis) + 0 * x
 
     total.example(lambda: gs.spec("m n"))
-    (found,) = given(total, (), {"axis": 1}, seed=0)
+    (found,) = inputs_for(total, (), {"axis": 1}, seed=0)
     assert found.kwargs == {"axis": 1}
     assert gs.check(total, axis=1).ok
 
@@ -313,10 +312,10 @@ def test_a_rule_that_cannot_be_differentiated_again_is_checked_all_the_same():
 
 
 def report(verdict, *, notes=(), resolution=None, findings=()):
-    looks = (Look("first order", "given", verdict, resolution),)
+    checks = (CheckRun("first order", "given", verdict, resolution),)
     found = tuple(findings)
     return CheckReport(
-        "f", "NumPy", "2", verdict, found, looks, notes, 0, resolution, 1.0
+        "f", "NumPy", "2", verdict, found, checks, notes, 0, resolution, 1.0
     )
 
 
@@ -337,4 +336,7 @@ def test_findings_and_notes_are_named():
     whole = merged([b, a], ["small", "large"])
     assert [f.scenario for f in whole.findings] == ["large, given"]
     assert whole.notes == ("both", "large: mine")
-    assert [look.scenario for look in whole.looks] == ["small, given", "large, given"]
+    assert [check.scenario for check in whole.checks] == [
+        "small, given",
+        "large, given",
+    ]

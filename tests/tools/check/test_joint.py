@@ -7,8 +7,8 @@ import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith.tools.check.diagnosis.case import Case
 
-from .looking import FRAMEWORKS
-from .wrong import compared, normal, operation
+from .helpers import FRAMEWORKS
+from .wrong_gradients import compared, normal, operation
 
 
 def larger(a, b):
@@ -95,10 +95,10 @@ def neighbours(x):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_an_output_of_two_elements_is_never_taken_for_elementwise(seed):
-    ground, test, _ = compared(
+    point, comparison, _ = compared(
         operation(neighbours, lambda dy, y, x: 2 * dy), normal(3)
     )
-    case = Case(ground, test.part, np.random.default_rng(seed))
+    case = Case(point, comparison.part, np.random.default_rng(seed))
     assert not case.elementwise
 
 

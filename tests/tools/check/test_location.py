@@ -8,10 +8,18 @@ import pytest
 import gradsmith.numpy as gnp
 from gradsmith.tools.check.diagnosis import explain
 from gradsmith.tools.check.diagnosis.border import simplest
-from gradsmith.tools.check.diagnosis.places import places
+from gradsmith.tools.check.diagnosis.elements import describe_elements
 from gradsmith.tools.check.flat import Part
 
-from .wrong import compared, explained, normal, only, operation, softmax, softmax_rule
+from .wrong_gradients import (
+    compared,
+    explained,
+    normal,
+    only,
+    operation,
+    softmax,
+    softmax_rule,
+)
 
 X = np.arange(12).reshape(3, 4)
 
@@ -36,12 +44,12 @@ X = np.arange(12).reshape(3, 4)
     ],
 )
 def test_elements_in_words(wrong, words):
-    assert places(Part("x", 0, (3, 4)), wrong.ravel()) == words
+    assert describe_elements(Part("x", 0, (3, 4)), wrong.ravel()) == words
 
 
 def test_real_and_imaginary_part_are_one_element():
     part = Part("z", 0, (2, 2), is_complex=True)
-    assert places(part, np.arange(8) == 5) == "element [1, 0]"
+    assert describe_elements(part, np.arange(8) == 5) == "element [1, 0]"
 
 
 @pytest.mark.parametrize(
@@ -108,9 +116,9 @@ def test_one_wrong_element_in_a_million(forward, rule, most):
         return forward(x)
 
     op = operation(counted, only(lambda i: i == 654_321, rule))
-    ground, test, session = compared(op, normal(1000, 1000))
+    point, comparison, session = compared(op, normal(1000, 1000))
     calls.clear()
-    found = explain(ground, test, session)
+    found = explain(point, comparison, session)
     assert sum(shape == (1000, 1000) for shape in calls) < most
     assert found.elements == "element [654, 321]"
     assert found.diagnosis == "factor of one element"
@@ -134,9 +142,9 @@ def test_elements_that_matter_tell_where_wrong_ones_begin():
 def test_memory_is_linear():
     op = operation(softmax, only(lambda i: i == 54_321, softmax_rule))
     x = normal(300, 300)
-    ground, test, session = compared(op, x)
+    point, comparison, session = compared(op, x)
     tracemalloc.start()
-    explain(ground, test, session)
+    explain(point, comparison, session)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 64 * x.nbytes  # a Jacobian would be 90,000 times as large

@@ -6,7 +6,7 @@ import pytest
 import gradsmith as gs
 import gradsmith.numpy as gnp
 
-from .wrong import normal, only, operation
+from .wrong_gradients import normal, only, operation
 
 COUNT = 2 * 10**5
 SHAPES = [(COUNT,), (400, 500)]

@@ -2,10 +2,10 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith.tools.check import layouts, purity
-from gradsmith.tools.check.purity import RandomOperationError
+from gradsmith.tools.check.memory_layout import check_memory_layout
+from gradsmith.tools.check.purity import RandomOperationError, check_purity
 
-from .looking import FRAMEWORKS, X, kinds, looked, native, ours, right
+from .helpers import FRAMEWORKS, X, checked, kinds, native, ours, right
 
 torch = pytest.importorskip("torch")
 
@@ -28,8 +28,8 @@ def writes(which):
     [("dy", "upstream gradient"), ("x", "argument"), ("y", "operation's output")],
 )
 def test_rules_that_write(which, words):
-    (finding,) = looked(
-        purity.look, native("torch", torch.tanh, writes(which)), X
+    (finding,) = checked(
+        check_purity, native("torch", torch.tanh, writes(which)), X
     ).findings
     assert finding.what == "purity"
     assert words in finding.message
@@ -41,14 +41,14 @@ def test_body_that_writes():
         x.data.add_(1)
         return y
 
-    (finding,) = looked(purity.look, native("torch", body, tupled), X).findings
+    (finding,) = checked(check_purity, native("torch", body, tupled), X).findings
     assert "the operation changes" in finding.message
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_pure_and_steady(framework):
-    session = looked(purity.look, ours(right), X, framework=framework)
-    assert [look.what for look in session.looks] == ["purity", "determinism"]
+    session = checked(check_purity, ours(right), X, framework=framework)
+    assert [check.what for check in session.checks] == ["purity", "determinism"]
 
 
 def test_random_operation_is_told_apart():
@@ -60,13 +60,13 @@ def test_random_operation_is_told_apart():
         return x * mask, lambda dy: dy * mask
 
     with pytest.raises(RandomOperationError, match="seed"):
-        looked(purity.look, dropout, X)
+        checked(check_purity, dropout, X)
 
 
 def test_random_rule_is_a_finding():
     random = np.random.default_rng(0)
     op = ours(lambda dy, y, x: right(dy, y, x) * (1 + random.uniform(size=x.shape)))
-    assert kinds(looked(purity.look, op, X)) == ["determinism"]
+    assert kinds(checked(check_purity, op, X)) == ["determinism"]
 
 
 # --- layouts
@@ -83,7 +83,9 @@ def test_arguments_read_as_they_lie():
     def rule(dy, y, x):
         return (dy * (1 - torch.tanh(as_it_lies(x)) ** 2),)
 
-    (finding,) = looked(layouts.look, native("torch", torch.tanh, rule), X).findings
+    (finding,) = checked(
+        check_memory_layout, native("torch", torch.tanh, rule), X
+    ).findings
     assert finding.what == "layout"
     assert "transposed arguments" in finding.message
 
@@ -94,20 +96,22 @@ def test_repeated_upstream_read_as_it_lies():
         wrong = torch.as_strided(dy, (1,), (1,)) * torch.eye(3, 4).to(dy.dtype)
         return ((wrong if dense else dy) * (1 - y * y),)
 
-    (finding,) = looked(layouts.look, native("torch", torch.tanh, rule), X).findings
+    (finding,) = checked(
+        check_memory_layout, native("torch", torch.tanh, rule), X
+    ).findings
     assert "broadcast upstream gradients" in finding.message
 
 
 def test_the_engine_has_layouts_too():
     op = ours(lambda dy, y, x: dy * (1 - np.tanh(as_it_lies(x)) ** 2), np.tanh)
-    assert kinds(looked(layouts.look, op, X)) == ["layout"]
-    assert not looked(layouts.look, ours(right), X).findings
+    assert kinds(checked(check_memory_layout, op, X)) == ["layout"]
+    assert not checked(check_memory_layout, ours(right), X).findings
 
 
 def test_refusing_a_layout_is_noted():
     def rule(dy, y, x):
         return (dy.view(-1).view(x.shape) * (1 - y * y),)
 
-    session = looked(layouts.look, native("torch", torch.tanh, rule), X)
+    session = checked(check_memory_layout, native("torch", torch.tanh, rule), X)
     assert not session.findings
     assert "it raises for transposed upstream gradients: view size" in session.notes[0]

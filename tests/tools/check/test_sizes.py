@@ -1,4 +1,4 @@
-"""The same inputs in other sizes, and what is looked at if there are many elements."""
+"""The same inputs in other sizes, and what is checked at if there are many elements."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,11 @@ import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.tools._inputs import info_of
-from gradsmith.tools.check.beginning import smaller
-from gradsmith.tools.check.making import problem_of
+from gradsmith.tools.check.problem import problem_of
 from gradsmith.tools.check.session import GIVEN, PART
-from gradsmith.tools.check.sizes import resized
+from gradsmith.tools.check.sizes import resized, truncated
 
-from .wrong import add, matmul, matmul_rule, normal, operation
+from .wrong_gradients import add, matmul, matmul_rule, normal, operation
 
 COUNT = 10**5
 
@@ -63,7 +62,7 @@ def squares(x):
 def test_all_of_many_elements_in_first_order_and_the_rest_for_some():
     report = gs.check(operation(squares, lambda dy, y, x: 2 * x * dy), normal(COUNT))
     assert report.ok
-    where = {look.what: look.scenario for look in reversed(report.looks)}
+    where = {check.what: check.scenario for check in reversed(report.checks)}
     assert where["first order"] == GIVEN
     assert where["linearity"] == where["second order"] == PART
 
@@ -75,7 +74,7 @@ def test_all_of_them_if_the_operation_takes_no_fewer():
 
     report = gs.check(operation(body, lambda dy, y, x: 2 * x * dy), normal(COUNT))
     assert report.ok
-    assert PART not in {look.scenario for look in report.looks}
+    assert PART not in {check.scenario for check in report.checks}
 
 
 def test_the_beginning_keeps_indices_valid():
@@ -83,7 +82,7 @@ def test_the_beginning_keeps_indices_valid():
         return x[i]
 
     right = operation(body, lambda dy, y, x, i: (gnp.zeros_like(x), None))
-    some = smaller(problem(right, normal(5000), np.arange(4000)))
+    some = truncated(problem(right, normal(5000), np.arange(4000)))
     assert some is not None
     (x,), (_, i) = some.xs, some.inputs[0]
     assert x.size < 5000

@@ -2,19 +2,22 @@ import numpy as np
 import pytest
 
 import gradsmith.numpy as gnp
-from gradsmith.tools.check import thorough
+from gradsmith.tools.check.thorough import check_thoroughly
 from gradsmith.tools.survival import Outcome, Survival
 from gradsmith.tools.survival import Verdict as Survived
 
-from .looking import FRAMEWORKS, X, kinds, looked, native, ours, right
+from .helpers import FRAMEWORKS, X, checked, kinds, native, ours, right
 
+SURVIVES = "gradsmith.tools.check.thorough.survives"
 SMALL = X[:1, :2]
 
 
 @pytest.fixture(autouse=True)
 def _without_survival(monkeypatch):
     """Which has tests of its own, and takes seconds."""
-    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived())
+    monkeypatch.setattr(
+        "gradsmith.tools.check.thorough.survives", lambda *_, **__: survived()
+    )
 
 
 def survived(*outcomes):
@@ -23,9 +26,9 @@ def survived(*outcomes):
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_the_same_everywhere(framework):
-    session = looked(thorough.look, ours(right), SMALL, framework=framework)
+    session = checked(check_thoroughly, ours(right), SMALL, framework=framework)
     assert not session.findings
-    seen = [look.what for look in session.looks]
+    seen = [check.what for check in session.checks]
     modes = [] if framework == "numpy" else ["compiled", "compiled", "vectorized"]
     assert seen == [*modes, "frameworks", "frameworks", "frameworks", "survival"]
 
@@ -36,7 +39,7 @@ def test_another_rule_in_a_tf_function():
     def rule(dy, y, x):
         return right(dy, y, x) * (1 if tf.executing_eagerly() else 2)
 
-    found = kinds(looked(thorough.look, native("tensorflow", tf.tanh, rule), SMALL))
+    found = kinds(checked(check_thoroughly, native("tensorflow", tf.tanh, rule), SMALL))
     assert found == ["compiled", "compiled", "vectorized"]
 
 
@@ -46,7 +49,9 @@ def test_another_value_in_a_compiled_function():
     def op(x):
         return torch.sin(x) if torch.compiler.is_compiling() else torch.tanh(x)
 
-    assert kinds(looked(thorough.look, op, SMALL, framework="torch"))[0] == "compiled"
+    assert (
+        kinds(checked(check_thoroughly, op, SMALL, framework="torch"))[0] == "compiled"
+    )
 
 
 def test_another_gradient_when_vectorized():
@@ -58,14 +63,14 @@ def test_another_gradient_when_vectorized():
         return (right(same(dy), y, x),)
 
     op = native("jax", gnp.tanh, rule)
-    assert kinds(looked(thorough.look, op, SMALL)) == ["vectorized"]
+    assert kinds(checked(check_thoroughly, op, SMALL)) == ["vectorized"]
 
 
 def test_another_rule_in_another_framework():
     def rule(dy, y, x):
         return right(dy, y, x) * (1 if isinstance(x, np.ndarray) else 1.001)
 
-    found = looked(thorough.look, ours(rule), SMALL).findings
+    found = checked(check_thoroughly, ours(rule), SMALL).findings
     assert [f.what for f in found] == ["frameworks"] * 3
     assert "JAX gives another gradient" in found[1].message
 
@@ -76,7 +81,7 @@ def test_bodies_of_one_framework_are_noted():
             raise TypeError("NumPy alone")
         return np.tanh(x)
 
-    session = looked(thorough.look, ours(right, body), SMALL)
+    session = checked(check_thoroughly, ours(right, body), SMALL)
     assert not session.findings
     assert "not in JAX: NumPy alone" in session.notes
 
@@ -89,8 +94,10 @@ LOST = (
 
 
 def test_rules_that_get_lost(monkeypatch):
-    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived(*LOST))
-    session = looked(thorough.look, ours(right), SMALL)
+    monkeypatch.setattr(
+        "gradsmith.tools.check.thorough.survives", lambda *_, **__: survived(*LOST)
+    )
+    session = checked(check_thoroughly, ours(right), SMALL)
     (finding,) = session.findings
     assert finding.what == "survival"
     assert "dropped under jvp" in finding.message
@@ -99,10 +106,12 @@ def test_rules_that_get_lost(monkeypatch):
 
 def test_rules_that_a_framework_loses_are_not_wrong(monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(thorough, "survives", lambda *_, **__: survived(*LOST))
-    session = looked(thorough.look, native("torch", gnp.tanh, tupled), SMALL)
+    monkeypatch.setattr(
+        "gradsmith.tools.check.thorough.survives", lambda *_, **__: survived(*LOST)
+    )
+    session = checked(check_thoroughly, native("torch", gnp.tanh, tupled), SMALL)
     assert not session.findings
-    assert "PyTorch drops the rule in silence under jvp" in session.notes[-1]
+    assert "PyTorch silently drops the rule under jvp" in session.notes[-1]
 
 
 def tupled(*args):

@@ -9,19 +9,18 @@ from typing import Any
 from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradsmithError
 from ...tools._inputs import framework_for, info_of, prepared
-from ...tools.check.inputs import Given
-from ...tools.check.making import as_array, is_moved, problem_of
-from ...tools.check.problem import Problem
+from ...tools.check.inputs import CheckInputs
+from ...tools.check.problem import Problem, as_array, is_perturbed, problem_of
 from .samples import is_elementwise, samples
 from .timing import timing
 
-Look = Callable[[], dict[str, Any]]
+Detail = Callable[[], dict[str, Any]]
 
 
-def looks(
-    op: Any, given: Given, *, framework: str | None, seed: int, thorough: bool
-) -> dict[str, Look]:
-    """What is to be looked at, by the names of the parts.
+def details(
+    op: Any, given: CheckInputs, *, framework: str | None, seed: int, thorough: bool
+) -> dict[str, Detail]:
+    """The parts of the page beside the check, by name.
 
     A part that can't be had gives `{"skipped": reason}`: none stands in the way of
     another, and the verdict of the check stands in any case.
@@ -30,20 +29,20 @@ def looks(
     def problem() -> Problem:
         return problem_for(op, given, framework)
 
-    found: dict[str, Look] = {
+    found: dict[str, Detail] = {
         "audit": lambda: audited(op, given, problem(), seed),
         "samples": lambda: samples(problem(), seed),
         "timing": lambda: timing(problem()),
     }
     if thorough:
         found["survival"] = lambda: survived(op, given, framework)
-    return {name: _guarded(look) for name, look in found.items()}
+    return {name: _guarded(detail) for name, detail in found.items()}
 
 
-def _guarded(look: Look) -> Look:
+def _guarded(detail: Detail) -> Detail:
     def guarded() -> dict[str, Any]:
         try:
-            return look()
+            return detail()
         except GradsmithError as error:
             return {"skipped": str(error).partition("\n")[0]}
         except Exception as error:
@@ -53,8 +52,8 @@ def _guarded(look: Look) -> Look:
     return guarded
 
 
-def problem_for(op: Any, given: Given, framework: str | None) -> Problem:
-    """The operation on the arrays that it is looked at with."""
+def problem_for(op: Any, given: CheckInputs, framework: str | None) -> Problem:
+    """The operation on the arrays of its check."""
     inputs = given.args, given.kwargs
     name = framework_for(op, inputs, framework, caller="report")
     info = info_of(op, name)
@@ -63,13 +62,13 @@ def problem_for(op: Any, given: Given, framework: str | None) -> Problem:
     return problem_of(info, FRAMEWORKS[name], args, kwargs, bounds=given.bounds)
 
 
-def survived(op: Any, given: Given, framework: str | None) -> dict[str, Any]:
+def survived(op: Any, given: CheckInputs, framework: str | None) -> dict[str, Any]:
     from ...tools.survival import survives
 
     return survives(op, *given.args, framework=framework, **given.kwargs).as_dict()
 
 
-def audited(op: Any, given: Given, problem: Problem, seed: int) -> dict[str, Any]:
+def audited(op: Any, given: CheckInputs, problem: Problem, seed: int) -> dict[str, Any]:
     """Over the whole domain: within the bounds of the example, or all numbers.
 
     An elementwise operation is one of numbers, whatever the shape of its example.
@@ -79,7 +78,7 @@ def audited(op: Any, given: Given, problem: Problem, seed: int) -> dict[str, Any
     if given.kwargs:
         return {"skipped": "its inputs are given by name, which an audit does not take"}
     numbers = is_elementwise(problem)
-    inputs = tuple(0.5 if numbers and is_moved(x) else x for x in given.args)
+    inputs = tuple(0.5 if numbers and is_perturbed(x) else x for x in given.args)
     domain = _domain(problem)
     options: Any = {"framework": problem.framework.name, "seed": seed}
     return audit(op, domain, inputs=inputs, **options).as_dict()

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 
 from ...core.progress import without_warnings
-from ...tools.check.beginning import smaller
 from ...tools.check.differences import Slope
-from ...tools.check.first import MANY, Ground
-from ...tools.check.flat import flat
+from ...tools.check.flat import flatten
+from ...tools.check.point import MANY, Point
+from ...tools.check.preparation import prepare
 from ...tools.check.problem import Problem
-from ...tools.check.ready import ready
 from ...tools.check.session import Session
-from ...tools.check.triangles import mirrored
+from ...tools.check.sizes import truncated
+from ...tools.check.symmetry import symmetrized
 
 CURVE = 72  # points of a curve beside the inputs themselves
 OWN = 48  # inputs that are shown at most
@@ -35,11 +35,11 @@ def samples(given: Problem, seed: int) -> dict[str, Any]:
     """
     session = Session(given, seed)
     with without_warnings(), np.errstate(all="ignore"):
-        problem = ready(session)
+        problem = prepare(session)
         if problem is None:
             return {"skipped": "; ".join(session.notes) or "there is no gradient"}
         if sum(x.size for x in problem.xs) >= MANY:
-            problem = smaller(problem) or problem
+            problem = truncated(problem) or problem
         random = session.random("samples")
         found = _curve if is_elementwise(problem) else _elements
         return {**found(problem, random), "note": _note(problem)}
@@ -86,7 +86,7 @@ def _curve(problem: Problem, random: np.random.Generator) -> dict[str, Any]:
     known = np.isfinite(columns[2])
     return {
         "kind": "curve",
-        "argument": problem.moved[0],
+        "argument": problem.perturbed[0],
         "x": _short(points[known]),
         "given": np.isin(points, own)[known].tolist(),
         **_compared(*columns[:, known]),
@@ -102,10 +102,10 @@ def _filled(points: np.ndarray, like: np.ndarray) -> list[np.ndarray]:
 
 def _at(problem: Problem, x: np.ndarray, random: np.random.Generator) -> np.ndarray:
     try:
-        ground = Ground(flat(problem, [x]), random)
-        v = ground.scale
-        found = ground.slope(v)
-        g = ground.point.pull(np.ones(x.size))
+        point = Point(flatten(problem, [x]), random)
+        v = point.scale
+        found = point.slope(v)
+        g = point.linearization.pull(np.ones(x.size))
     except Exception:  # outside of the operation's domain
         return np.full((4, x.size), np.nan)
     error = np.where(found.error < np.inf, found.error, np.nan)
@@ -116,12 +116,12 @@ def _at(problem: Problem, x: np.ndarray, random: np.random.Generator) -> np.ndar
 
 
 def _elements(problem: Problem, random: np.random.Generator) -> dict[str, Any]:
-    ground = Ground(flat(problem), random)
-    u = ground.upstream()
+    point = Point(flatten(problem), random)
+    u = point.upstream()
     rows, names, places = [], [], []
-    for i in _chosen(problem, ground, random):
-        part = ground.flat.arguments.part_of(i)
-        row = _along(ground, i, u)
+    for i in _chosen(problem, point, random):
+        part = point.flat.arguments.part_of(i)
+        row = _along(point, i, u)
         if row is not None:
             rows.append(row)
             names.append(part.name)
@@ -131,9 +131,9 @@ def _elements(problem: Problem, random: np.random.Generator) -> dict[str, Any]:
     return {"kind": "elements", **found}
 
 
-def _chosen(problem: Problem, ground: Ground, random: np.random.Generator) -> list[int]:
+def _chosen(problem: Problem, point: Point, random: np.random.Generator) -> list[int]:
     """Some elements of each argument."""
-    parts = [part for part in ground.flat.arguments.parts if part.size]
+    parts = [part for part in point.flat.arguments.parts if part.size]
     each = max(1, ELEMENTS // max(1, len(parts)))
     chosen = [
         part.start + random.permutation(part.size)[:each] for part in parts[:ELEMENTS]
@@ -141,19 +141,19 @@ def _chosen(problem: Problem, ground: Ground, random: np.random.Generator) -> li
     return [int(i) for some in chosen for i in np.sort(some)]
 
 
-def _along(ground: Ground, i: int, u: np.ndarray) -> tuple[float, ...] | None:
+def _along(point: Point, i: int, u: np.ndarray) -> tuple[float, ...] | None:
     """The derivative by one element, of the outputs whose differences settle."""
-    v = np.zeros(ground.x.size)
-    v[i] = size = ground.scale[i]
-    v = mirrored(v, ground.flat)
-    found: Slope = ground.slope(v)
+    v = np.zeros(point.x.size)
+    v[i] = size = point.scale[i]
+    v = symmetrized(v, point.flat)
+    found: Slope = point.slope(v)
     # What does not move has no error; a settled one that does has a small one.
-    u = np.where(ground.settled(found) | (found.size == 0), u, 0.0)
+    u = np.where(point.settled(found) | (found.size == 0), u, 0.0)
     if not np.any(u) or not np.any(v):
         return None
     low, high = u * np.nan_to_num(found.low), u * np.nan_to_num(found.high)
     error = np.sqrt(np.sum(np.where(u == 0, 0, u * found.error) ** 2))
-    g = np.sum(np.where(v == 0, 0.0, ground.point.pull(u) * v))
+    g = np.sum(np.where(v == 0, 0.0, point.linearization.pull(u) * v))
     lows, highs = np.sum(np.minimum(low, high)), np.sum(np.maximum(low, high))
     return g / size, lows / size, highs / size, SIGMAS * float(error) / size
 

@@ -11,8 +11,7 @@ import numpy as np
 
 from ...core import trees
 from ...core.progress import without_warnings
-from ...tools.check.body import floating
-from ...tools.check.problem import Problem
+from ...tools.check.problem import NativeFunction, Problem, floating
 from ...tools.check.sizes import resized
 
 BUDGET = 0.4  # seconds for each size
@@ -110,7 +109,7 @@ def _run(problem: Problem, call: Any) -> Run:
     precision = "float64" if wide else dtypes[0]
     fn = _direct(problem, call)
     with arrays.precision(precision):
-        xs = problem.given(problem.xs)
+        xs = problem.to_native(problem.xs)
         ys = problem.calculus.value(fn, xs)
         dys = [arrays.array(np.ones(y.shape), arrays.dtype_name(y)) for y in ys]
 
@@ -126,11 +125,11 @@ def _direct(problem: Problem, call: Any) -> Any:
     """From a list of arrays to one, with little beside the call itself."""
     args, kwargs = problem.inputs
     arrays = [x for x in trees.leaves(problem.inputs) if isinstance(x, np.ndarray)]
-    if kwargs or len(arrays) != len(args) or len(args) != len(problem.moved):
-        from ...tools.check.body import Body
-
+    if kwargs or len(arrays) != len(args) or len(args) != len(problem.perturbed):
         typed = list(zip(problem.names, problem.dtypes, strict=True))
-        return Body(call, problem.arrays, problem.inputs, typed, problem.held)
+        return NativeFunction(
+            call, problem.arrays, problem.inputs, typed, problem.frozen
+        )
 
     def fn(xs: Any) -> list[Any]:
         y = call(*xs)
@@ -140,5 +139,5 @@ def _direct(problem: Problem, call: Any) -> Any:
 
 
 def _described(problem: Problem) -> str:
-    pairs = zip(problem.moved, problem.xs, problem.dtypes, strict=False)
+    pairs = zip(problem.perturbed, problem.xs, problem.dtypes, strict=False)
     return ", ".join(f"{name} {x.shape} {dtype}" for name, x, dtype in pairs)

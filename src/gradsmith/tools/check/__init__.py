@@ -12,18 +12,17 @@ from ...core.errors import GradientError, GradsmithError, annotate
 from ...core.hooks import unrecorded
 from ...operations.info import of_operation
 from .._inputs import framework_for, info_of, prepared
-from .inputs import Given, given
-from .making import as_array, problem_of
-from .merge import merged
-from .model import CheckReport, Finding, Look, Verdict
+from .inputs import CheckInputs, inputs_for
+from .model import CheckReport, CheckRun, Finding, Verdict, merged
+from .problem import as_array, problem_of
 from .run import run
 from .session import Session
 
 __all__ = [
     "CheckReport",
+    "CheckRun",
     "Finding",
     "GradientError",
-    "Look",
     "Verdict",
     "assert_gradients",
     "check",
@@ -59,7 +58,7 @@ def check(
     """
     if not isinstance(seed, Integral) or seed < 0:
         raise GradsmithError(f"seed={seed!r}: it is a number, 0 or 1 or 2 ...")
-    chosen = given(op, inputs, keywords, seed=seed)
+    chosen = inputs_for(op, inputs, keywords, seed=seed)
     reports = [
         _check_one(op, each, framework=framework, seed=seed, thorough=thorough)
         for each in chosen
@@ -68,7 +67,7 @@ def check(
 
 
 def _check_one(
-    op: Any, given: Given, *, framework: str | None, seed: int, thorough: bool
+    op: Any, given: CheckInputs, *, framework: str | None, seed: int, thorough: bool
 ) -> CheckReport:
     start = time.perf_counter()
     inputs = given.args, given.kwargs
@@ -91,7 +90,7 @@ def _check_one(
         chosen.arrays.version,
         session.verdict,
         tuple(session.findings),
-        tuple(session.looks),
+        tuple(session.checks),
         tuple(session.notes),
         seed,
         session.resolution,

@@ -12,10 +12,10 @@ from ...core import trees
 Bounds = tuple[float | None, float | None]  # low and high
 
 
-def within(inputs: Any, bounds: Sequence[Bounds]) -> Any:
-    """Inputs whose arrays of floating numbers are within bounds, one pair for each.
+def into_bounds(inputs: Any, bounds: Sequence[Bounds]) -> Any:
+    """Inputs whose floating-point arrays are within bounds, one pair for each.
 
-    What is outside is mirrored at the bound: signs and magnitudes keep their variety.
+    What is outside is reflected at the bound: signs and magnitudes keep their variety.
     """
     if all(pair == (None, None) for pair in bounds):
         return inputs
@@ -23,15 +23,15 @@ def within(inputs: Any, bounds: Sequence[Bounds]) -> Any:
 
     def leaf(x: Any) -> Any:
         floating = isinstance(x, np.ndarray) and x.dtype.kind in "fc"
-        return mirrored(x, *next(pairs)) if floating else x
+        return reflected(x, *next(pairs)) if floating else x
 
     return trees.map(leaf, inputs)
 
 
-def mirrored(x: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
-    """Mirror what is outside of the bounds, as often as it takes.
+def reflected(x: np.ndarray, low: float | None, high: float | None) -> np.ndarray:
+    """Reflect what is outside of the bounds, as often as it takes.
 
-    >>> mirrored(np.array([-3.0, 0.5, 1.25]), 0, 1)
+    >>> reflected(np.array([-3.0, 0.5, 1.25]), 0, 1)
     array([1.  , 0.5 , 0.75])
     """
     if low is not None and high is not None:

@@ -9,14 +9,14 @@ import numpy as np
 
 from .differences import Slope, parts
 from .flat import Part
-from .scales import norm
+from .numerics import norm
 
 CLEAR = 0.1  # a resolution beyond this says nothing
 ROUNDING = 2.0**-46
 
 
 @dataclass(frozen=True)
-class Test:
+class Comparison:
     """One comparison: by the rule, by differences, and by how much they may differ."""
 
     part: Part
@@ -28,7 +28,7 @@ class Test:
     error: float
     scale: float
     slope: Slope  # of each output
-    even: bool = False  # equal elements are moved alike
+    even: bool = False  # equal elements are perturbed alike
 
     @cached_property
     def rule(self) -> float:
@@ -53,9 +53,9 @@ class Test:
         return self.resolution < CLEAR
 
 
-def sums(u: np.ndarray, found: Slope) -> tuple[float, float, float, float]:
-    """<u, slope>, the least and the most; the norms of its error and of itself."""
-    found_in = []
+def weighted_slope(u: np.ndarray, found: Slope) -> tuple[float, float, float, float]:
+    """<u, slope> at least and at most; the norms of its error and of itself."""
+    sums = []
     for part in parts(u.size):
         known = u[part] != 0
         one, two, error = (
@@ -64,6 +64,6 @@ def sums(u: np.ndarray, found: Slope) -> tuple[float, float, float, float]:
         )
         low, high = np.minimum(one, two), np.maximum(one, two)
         size = np.maximum(np.abs(one), np.abs(two))
-        found_in.append((np.sum(low), np.sum(high), norm(error), norm(size)))
-    low, high, error, size = np.array(found_in).reshape(-1, 4).T
+        sums.append((np.sum(low), np.sum(high), norm(error), norm(size)))
+    low, high, error, size = np.array(sums).reshape(-1, 4).T
     return float(np.sum(low)), float(np.sum(high)), norm(error), norm(size)

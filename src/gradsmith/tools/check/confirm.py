@@ -1,7 +1,15 @@
-"""What looks wrong is looked at again, with fresh random numbers, before it is said.
+"""A comparison that came out wrong is repeated before it is reported.
 
-Among many elements, those that look wrong are looked at on their own first: they are
-few if the mistake is somewhere, and it costs little then.
+Each time with fresh random numbers. Among many elements, those that seem wrong are
+compared on their own first: they are few if the mistake is local, and it costs little
+then.
+
+Where several kinks meet (sorting equal numbers, equal eigenvalues) more gradients are
+valid than the two one-sided ones. The median of three equal numbers moves by the median
+of the directions, from both sides; the gradient of each choice of one of the three is
+valid none the less. Clarke's generalized gradient is what the derivatives nearby tend
+to, and all between them: those are sampled, with steps much shorter than the distance
+to the sampled points.
 """
 
 from __future__ import annotations
@@ -10,34 +18,40 @@ from dataclasses import replace
 
 import numpy as np
 
-from .comparison import Test
-from .first import MANY, SIGMAS, Ground
-from .nearby import is_among_neighbours
+from .comparison import Comparison
+from .numerics import sampled_median
+from .point import MANY, SIGMAS, Point
 
 STEPS = (0.09375, 0.0625, 0.109375, 0.078125)
 # A small wave on something steep looks straight to steps as long as many of its waves.
 SHORT = 2.0**-17
 
+AWAY = 2.0**-18  # far enough that y still has digits for differences
+SHORTER = 64
+FIRST, MORE = 12, 24
+FEW = 3  # of many elements, some show it early
+SMOOTH = 0.05  # what slopes so near may differ by, if there is no kink
 
-def confirmed(ground: Ground, test: Test) -> bool:
+
+def confirmed(point: Point, comparison: Comparison) -> bool:
     """Whether a comparison is wrong with fresh directions and other steps too."""
-    v = _suspects(ground, test)
-    if v is not None and (fresh := _again(ground, replace(test, v=v))) is not None:
-        return not is_among_neighbours(ground, fresh)
-    if _again(ground, test) is None:
+    v = _suspects(point, comparison)
+    if v is not None and (fresh := _again(point, replace(comparison, v=v))) is not None:
+        return not _is_generalized_gradient(point, fresh)
+    if _again(point, comparison) is None:
         return False
-    return not is_among_neighbours(ground, test)
+    return not _is_generalized_gradient(point, comparison)
 
 
-def _again(ground: Ground, test: Test) -> Test | None:
+def _again(point: Point, comparison: Comparison) -> Comparison | None:
     """The last comparison, if all of them are wrong.
 
-    They have to be by the same outputs: of many, some always look settled by chance.
+    By the same outputs: of many, some always seem settled by chance.
     """
-    among, last = (test.u != 0) & _alike(ground, test), None
+    among, last = (comparison.u != 0) & _alike(point, comparison), None
     # Many elements are as good as many tries.
-    for step in STEPS if ground.x.size < MANY else STEPS[:2]:
-        wrong = [each for each in ground.again(test, step, among) if each.is_wrong]
+    for step in STEPS if point.x.size < MANY else STEPS[:2]:
+        wrong = [each for each in point.again(comparison, step, among) if each.is_wrong]
         if not wrong:
             return None
         among &= np.any([each.u != 0 for each in wrong], axis=0)
@@ -45,32 +59,64 @@ def _again(ground: Ground, test: Test) -> Test | None:
     return last
 
 
-def _alike(ground: Ground, test: Test) -> np.ndarray:
-    """The outputs of which short steps don't say something else than long ones."""
-    long, short = test.slope, ground.slope(test.v, SHORT)
+def _alike(point: Point, comparison: Comparison) -> np.ndarray:
+    """The outputs for which short steps don't contradict long ones."""
+    long, short = comparison.slope, point.slope(comparison.v, SHORT)
     with np.errstate(all="ignore"):
         apart = np.maximum(short.low - long.high, long.low - short.high)
         return ~(apart > SIGMAS * (short.error + long.error))
 
 
-def _suspects(ground: Ground, test: Test) -> np.ndarray | None:
-    """The direction without the elements that look right; None if that is no less."""
-    if ground.x.size < MANY or not ground.is_local:
+def _suspects(point: Point, comparison: Comparison) -> np.ndarray | None:
+    """The direction without the elements that seem right; None if that is no less."""
+    if point.x.size < MANY or not point.is_elementwise:
         return None
-    known = test.u != 0
-    found = (test.slope.low, test.slope.high, test.slope.error)
-    terms = test.terms[test.part.slice]
-    one, two, error = (np.where(known, each, 0.0) * test.u for each in found)
+    known = comparison.u != 0
+    found = (comparison.slope.low, comparison.slope.high, comparison.slope.error)
+    terms = comparison.terms[comparison.part.slice]
+    one, two, error = (np.where(known, each, 0.0) * comparison.u for each in found)
     low, high = (
         _by_element(ends(one, two), terms) for ends in (np.minimum, np.maximum)
     )
     margin = SIGMAS * _by_element(np.abs(error), terms)
     wrong = np.maximum(low - terms, terms - high) > margin
-    v = np.zeros_like(test.v)
-    v[test.part.slice] = np.where(wrong, test.v[test.part.slice], 0.0)
-    return v if ground.thin(v) is not None else None
+    v = np.zeros_like(comparison.v)
+    v[comparison.part.slice] = np.where(wrong, comparison.v[comparison.part.slice], 0.0)
+    return v if point.subset(v) is not None else None
 
 
 def _by_element(y: np.ndarray, terms: np.ndarray) -> np.ndarray:
     """The sum over the outputs that belong to each element."""
     return np.sum(y.reshape(-1, terms.size), axis=0)
+
+
+def _is_generalized_gradient(point: Point, comparison: Comparison) -> bool:
+    """Whether the rule is between the slopes at points nearby, where they jump."""
+    if point.flat.eps > AWAY**2:
+        return False  # too few digits for such short steps
+    first = FIRST if point.y.size < 1000 else FEW
+    close = [_slope_near(point, comparison.v) for _ in range(first)]
+    if not np.any(_jumps(close) & (comparison.u != 0)):
+        return False  # it is smooth
+    close += [_slope_near(point, comparison.v) for _ in range(MORE)]
+    here, jumps = point.slope(comparison.v), _jumps(close)
+    low, high = np.min(close, 0), np.max(close, 0)
+    beyond = (high - low) / 2  # what a sample misses
+    low = np.where(jumps, np.fmin(low - beyond, here.low), here.low)
+    high = np.where(jumps, np.fmax(high + beyond, here.high), here.high)
+    ends = np.where(comparison.u != 0, [low, high], 0.0) * comparison.u
+    least, most = np.sum(np.min(ends, 0)), np.sum(np.max(ends, 0))
+    return bool(least - comparison.error <= comparison.rule <= most + comparison.error)
+
+
+def _slope_near(point: Point, v: np.ndarray) -> np.ndarray:
+    return point.central_difference(v, AWAY / SHORTER, AWAY * point.direction())
+
+
+def _jumps(close: list[np.ndarray]) -> np.ndarray:
+    """Where slopes differ by more than a curve explains; never for NaN."""
+    size = np.max(np.abs(close), axis=0)
+    known = size[np.isfinite(size)]
+    typical = sampled_median(known) if known.size else 0.0
+    spread = np.max(close, axis=0) - np.min(close, axis=0)
+    return spread > SMOOTH * np.maximum(size, typical)

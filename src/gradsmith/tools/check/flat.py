@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .linear import Arrays
-from .problem import Problem
+from .problem import Arrays, Problem
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Part:
 
 
 @dataclass(frozen=True)
-class Layout:
+class VectorLayout:
     """How arrays lie in a vector."""
 
     parts: tuple[Part, ...]
@@ -71,13 +70,13 @@ class Layout:
         return next(p for p in self.parts if p.start <= i < p.start + p.size)
 
 
-def layout_of(names: Sequence[str], arrays: Sequence[np.ndarray]) -> Layout:
+def vector_layout(names: Sequence[str], arrays: Sequence[np.ndarray]) -> VectorLayout:
     """The layout of some arrays."""
     parts, start = [], 0
     for name, x in zip(names, arrays, strict=True):
         parts.append(Part(name, start, x.shape, np.iscomplexobj(x)))
         start += parts[-1].size
-    return Layout(tuple(parts))
+    return VectorLayout(tuple(parts))
 
 
 def _reals(x: np.ndarray, part: Part) -> np.ndarray:
@@ -92,45 +91,40 @@ def _reals(x: np.ndarray, part: Part) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Point:
+class FlatLinearization:
     """The outputs at a point, and the rule there."""
 
     y: np.ndarray
     pull: Callable[[np.ndarray], np.ndarray]
-    outputs: Layout
+    outputs: VectorLayout
 
 
 @dataclass(frozen=True)
-class Flat:
+class FlatProblem:
     """The problem in vectors, about the point x."""
 
     problem: Problem
-    arguments: Layout
+    arguments: VectorLayout
     x: np.ndarray
 
     def value(self, x: np.ndarray) -> np.ndarray:
         ys = self.problem.value(self.arguments.arrays(x))
-        return layout_of(_output_names(ys), ys).vector(ys)
+        return vector_layout(_output_names(ys), ys).vector(ys)
 
-    def linear(self, x: np.ndarray) -> Point:
+    def linearize(self, x: np.ndarray) -> FlatLinearization:
         """Raises what the rule raises, when it is pulled."""
-        found = self.problem.linear(self.arguments.arrays(x))
-        outputs = layout_of(_output_names(found.ys), found.ys)
+        found = self.problem.linearize(self.arguments.arrays(x))
+        outputs = vector_layout(_output_names(found.ys), found.ys)
 
         def pull(dy: np.ndarray) -> np.ndarray:
             return self.arguments.vector(found.pull(outputs.arrays(dy)))
 
-        return Point(outputs.vector(found.ys), pull, outputs)
+        return FlatLinearization(outputs.vector(found.ys), pull, outputs)
 
-    def push(self, x: np.ndarray, dx: np.ndarray) -> np.ndarray:
+    def jvp(self, x: np.ndarray, dx: np.ndarray) -> np.ndarray:
         arrays = self.arguments.arrays
-        dys = self.problem.push(arrays(x), arrays(dx))
-        return layout_of(_output_names(dys), dys).vector(dys)
-
-    def curve(self, x: np.ndarray, dy: Arrays, v: np.ndarray) -> np.ndarray:
-        """The gradient of <pull(dy), v> by x."""
-        arrays = self.arguments.arrays
-        return self.arguments.vector(self.problem.curve(arrays(x), dy, arrays(v)))
+        dys = self.problem.jvp(arrays(x), arrays(dx))
+        return vector_layout(_output_names(dys), dys).vector(dys)
 
     @property
     def symmetric(self) -> frozenset[str]:
@@ -152,11 +146,11 @@ EPS = {
 }
 
 
-def flat(problem: Problem, xs: Sequence[np.ndarray] | None = None) -> Flat:
+def flatten(problem: Problem, xs: Sequence[np.ndarray] | None = None) -> FlatProblem:
     """A problem in vectors, at its own point or another."""
     xs = problem.xs if xs is None else list(xs)
-    layout = layout_of(problem.moved, xs)
-    return Flat(problem, layout, layout.vector(xs))
+    layout = vector_layout(problem.perturbed, xs)
+    return FlatProblem(problem, layout, layout.vector(xs))
 
 
 def _output_names(ys: Sequence[np.ndarray]) -> list[str]:

@@ -27,7 +27,7 @@ INTEGERS = 3  # without bounds 0, 1 or 2, which are places on any axis of open l
 
 
 @dataclass(frozen=True)
-class Given:
+class CheckInputs:
     """The arguments of one check.
 
     `bounds` are those of the floating arrays among them, in their order: what is tried
@@ -40,7 +40,7 @@ class Given:
     name: str = ""  # of the example
 
 
-def given(op: Any, args: Any, kwargs: Any, *, seed: int) -> list[Given]:
+def inputs_for(op: Any, args: Any, kwargs: Any, *, seed: int) -> list[CheckInputs]:
     """The arguments with arrays in place of specs; those of the examples, if absent."""
     if args or any(_is_input(x) for x in trees.leaves(kwargs)):
         return [_made(tuple(args), kwargs, seed)]
@@ -82,7 +82,9 @@ def _names(examples: list[Example]) -> list[str]:
     ]
 
 
-def _of_example(op: Any, make: Example, name: str, kwargs: Any, seed: int) -> Given:
+def _of_example(
+    op: Any, make: Example, name: str, kwargs: Any, seed: int
+) -> CheckInputs:
     with annotate(f"raised by an example of {name_of(op)!r}"):
         made = make()
     if isinstance(made, dict):
@@ -94,7 +96,7 @@ def _of_example(op: Any, make: Example, name: str, kwargs: Any, seed: int) -> Gi
 # --- specs
 
 
-def _made(args: Any, kwargs: Any, seed: int, name: str = "") -> Given:
+def _made(args: Any, kwargs: Any, seed: int, name: str = "") -> CheckInputs:
     leaves = trees.leaves((args, kwargs))
     specs = [x for x in leaves if isinstance(x, Spec)]
     made = iter(from_specs(specs, seed)) if specs else iter(())
@@ -104,7 +106,7 @@ def _made(args: Any, kwargs: Any, seed: int, name: str = "") -> Given:
     bounds = [bounds_of(x) for x in leaves if isinstance(x, Spec) or is_array(x)]
     floating = [x for x in trees.leaves((args, kwargs)) if is_array(x)]
     pairs = zip(floating, bounds, strict=True)
-    return Given(args, kwargs, tuple(b for x, b in pairs if is_floating(x)), name)
+    return CheckInputs(args, kwargs, tuple(b for x, b in pairs if is_floating(x)), name)
 
 
 def from_specs(specs: list[Spec], seed: int) -> list[np.ndarray]:

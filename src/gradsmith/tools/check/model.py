@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any
+from typing import Any, TypeVar
 
 from ...report.result import BAD, GOOD, OPEN, Block, Document, Fact, Item, Result
 
@@ -74,8 +75,8 @@ class Finding:
 
 
 @dataclass(frozen=True)
-class Look:
-    """One thing that was looked at, on which inputs, and how closely.
+class CheckRun:
+    """A check that was run, on which inputs, and how closely.
 
     `resolution` is the smallest relative error that would have been seen.
     """
@@ -96,7 +97,7 @@ class CheckReport(Result):
     version: str
     verdict: Verdict
     findings: tuple[Finding, ...]
-    looks: tuple[Look, ...]
+    checks: tuple[CheckRun, ...]
     notes: tuple[str, ...]
     seed: int
     resolution: float | None = None
@@ -130,8 +131,8 @@ class CheckReport(Result):
     def _checks_run(self) -> str:
         """What was checked, each with the number of inputs."""
         scenarios: dict[str, set[str]] = {}
-        for look in self.looks:
-            scenarios.setdefault(look.what, set()).add(look.scenario)
+        for check in self.checks:
+            scenarios.setdefault(check.what, set()).add(check.scenario)
         named = [
             f"{what} on {len(each)} inputs" if len(each) > 1 else what
             for what, each in scenarios.items()
@@ -144,3 +145,41 @@ class CheckReport(Result):
         for finding, each in zip(self.findings, found["findings"], strict=True):
             each |= {"title": finding.title, "lines": list(finding.lines)}
         return found
+
+
+_WORST = (Verdict.RIGHT, Verdict.INCONCLUSIVE, Verdict.WRONG)
+
+T = TypeVar("T", Finding, CheckRun)
+
+
+def merged(reports: Sequence[CheckReport], names: Sequence[str]) -> CheckReport:
+    """One report for several examples: the worst verdict, and all findings.
+
+    `names` are those of the examples.
+    """
+    if len(reports) == 1:
+        return reports[0]
+    pairs = list(zip(reports, names, strict=True))
+    seen = [r.resolution for r in reports if r.resolution is not None]
+    return replace(
+        reports[0],
+        verdict=max((r.verdict for r in reports), key=_WORST.index),
+        findings=tuple(_named(f, name) for r, name in pairs for f in r.findings),
+        checks=tuple(_named(c, name) for r, name in pairs for c in r.checks),
+        notes=tuple(_notes(pairs)),
+        resolution=max(seen, default=None),
+        seconds=sum(r.seconds for r in reports),
+    )
+
+
+def _named(found: T, name: str) -> T:
+    where = f"{name}, {found.scenario}" if found.scenario else name
+    return replace(found, scenario=where)
+
+
+def _notes(pairs: list[tuple[CheckReport, str]]) -> list[str]:
+    """Those that hold for all examples once, the others with the example's name."""
+    notes = [note for report, _ in pairs for note in report.notes]
+    shared = [n for n in dict.fromkeys(notes) if notes.count(n) == len(pairs)]
+    own = [f"{name}: {n}" for r, name in pairs for n in r.notes if n not in shared]
+    return shared + own

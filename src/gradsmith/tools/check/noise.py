@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
+from .numerics import jittered
 from .richardson import RATIO
 
 BLOCK = 8
@@ -32,17 +33,11 @@ def noise_of(
     with np.errstate(all="ignore"):
         found = eps * np.abs(y)
         # Of many elements, others of the same magnitude show what one try misses.
-        for other in _jittered(x, eps, random, 2 if x.size < MANY else 1):
+        for _ in range(2 if x.size < MANY else 1):
+            (other,) = jittered(random, [x], eps)
             moved = np.abs(f(other) - y)
             found = np.fmax(found, np.where(np.isfinite(moved), moved, 0.0))
     return found
-
-
-def _jittered(
-    x: np.ndarray, eps: float, random: np.random.Generator, times: int
-) -> Iterator[np.ndarray]:
-    for _ in range(times):
-        yield x * (1 + 2 * eps * random.choice([-1.0, 1.0], x.shape))
 
 
 def seen_noise(

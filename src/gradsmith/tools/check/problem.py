@@ -1,12 +1,13 @@
 """An operation as a function from a list of NumPy arrays to another.
 
-Whatever the framework, the dtype and the structure of the arguments: the checker moves
-`xs`, the arrays of floating numbers among the arguments, and looks at `ys`, those among
-the outputs. It computes in NumPy, in double precision; each call converts.
+Whatever the framework, the dtype and the structure of the arguments: the checker
+perturbs `xs`, the floating-point arrays among the arguments, and compares `ys`, those
+among the outputs. It computes in NumPy, in double precision; each call converts.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -16,11 +17,25 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
+from ...core.arrays import is_array
 from ...frameworks._protocol import Framework
-from ...operations.info import OperationInfo, is_floating
-from .body import Body
-from .bounds import Bounds, within
-from .linear import Arrays, Gradients, Linear, wide
+from ...operations.info import OperationInfo, is_floating, positional
+from .bounds import Bounds, into_bounds
+
+Arrays = list[np.ndarray]
+Gradients = list[np.ndarray | None]
+
+
+@dataclass(frozen=True)
+class Linearization:
+    """The outputs at a point, and the rule there: `pull(dys)` gives the gradients.
+
+    It may be called often. A gradient is None where the framework says that the
+    argument is not connected.
+    """
+
+    ys: Arrays
+    pull: Callable[[Sequence[np.ndarray]], Gradients]
 
 
 @dataclass(frozen=True)
@@ -31,12 +46,12 @@ class Problem:
     framework: Framework
     call: Callable[..., Any]  # the operation, or an altered copy of it
     inputs: Any  # (args, kwargs), with all arrays as NumPy's
-    names: tuple[str, ...]  # of the arrays of floating numbers
-    dtypes: tuple[str, ...]  # what they are given as
-    held: frozenset[str] = frozenset()  # the names of those that are not moved
+    names: tuple[str, ...]  # of the floating-point arrays
+    dtypes: tuple[str, ...]  # of these arrays
+    frozen: frozenset[str] = frozenset()  # the names of those kept constant
     symmetric: frozenset[str] = frozenset()  # of which one triangle is read
-    bounds: tuple[Bounds, ...] = ()  # of all of these arrays, if any has some
-    fixed: bool = False  # it takes these dtypes only
+    bounds: tuple[Bounds, ...] = ()  # of these arrays, if any has bounds
+    fixed_dtypes: bool = False  # the operation takes no other dtypes
 
     @property
     def arrays(self) -> Any:
@@ -51,116 +66,112 @@ class Problem:
 
     def value(self, xs: Sequence[np.ndarray]) -> Arrays:
         """The outputs."""
-        with self._precision():
-            ys = self.calculus.value(self.native, self.given(xs))
-            return [wide(self.arrays.numpy(y)) for y in ys]
+        with self.precision():
+            ys = self.calculus.value(self.native, self.to_native(xs))
+            return [as_double(self.arrays.numpy(y)) for y in ys]
 
     def is_inside(self) -> bool:
         """Whether no index is out of bounds, as far as the framework can tell."""
-        with self._precision():
-            return self.calculus.in_bounds(self.native, self.given(self.xs))
+        with self.precision():
+            return self.calculus.in_bounds(self.native, self.to_native(self.xs))
 
     def computed(self) -> tuple[Arrays, str]:
         """The outputs, and the lowest precision among them."""
-        with self._precision():
-            ys = self.calculus.value(self.native, self.given(self.xs))
+        with self.precision():
+            ys = self.calculus.value(self.native, self.to_native(self.xs))
             names = {_REAL.get(name, name) for name in map(self.arrays.dtype_name, ys)}
-            values = [wide(self.arrays.numpy(y)) for y in ys]
+            values = [as_double(self.arrays.numpy(y)) for y in ys]
         lower = [name for name in ("bfloat16", "float16", "float32") if name in names]
         return values, lower[0] if lower else "float64"
 
-    def linear(self, xs: Sequence[np.ndarray]) -> Linear:
+    def linearize(self, xs: Sequence[np.ndarray]) -> Linearization:
         """The outputs and the gradients by the rule."""
-        with self._precision():
-            ys, pull = self.calculus.vjp(self.native, self.given(xs))
+        with self.precision():
+            ys, pull = self.calculus.vjp(self.native, self.to_native(xs))
             dtypes = [self.arrays.dtype_name(y) for y in ys]
-            values = [wide(self.arrays.numpy(y)) for y in ys]
+            values = [as_double(self.arrays.numpy(y)) for y in ys]
 
         def pull_numpy(dys: Sequence[np.ndarray]) -> Gradients:
-            with self._precision():
+            with self.precision():
                 given = map(self.arrays.array, dys, dtypes)
-                return [self._back(dx) for dx in pull(list(given))]
+                return [self.to_numpy(dx) for dx in pull(list(given))]
 
-        return Linear(values, pull_numpy)
+        return Linearization(values, pull_numpy)
 
-    def push(self, xs: Sequence[np.ndarray], dxs: Sequence[np.ndarray]) -> Arrays:
+    def jvp(self, xs: Sequence[np.ndarray], dxs: Sequence[np.ndarray]) -> Arrays:
         """The tangents of the outputs, by forward mode."""
-        with self._precision():
-            _, dys = self.calculus.jvp(self.native, self.given(xs), self.given(dxs))
-            return [wide(self.arrays.numpy(dy)) for dy in dys]
-
-    def curve(
-        self,
-        xs: Sequence[np.ndarray],
-        dys: Sequence[np.ndarray],
-        vs: Sequence[np.ndarray],
-    ) -> Gradients:
-        """The gradient of <pull(dys), vs>, by differentiating the rule."""
-        with self._precision():
-            given = self.given(xs)
-            like = self.calculus.value(self.native, given)
-            dtypes = [self.arrays.dtype_name(y) for y in like]
-            upstream = list(map(self.arrays.array, dys, dtypes))
-            second = self.calculus.second
-            by_xs, _ = second(self.native, given, upstream, self.given(vs))
-            return [self._back(dx) for dx in by_xs]
+        with self.precision():
+            _, dys = self.calculus.jvp(
+                self.native, self.to_native(xs), self.to_native(dxs)
+            )
+            return [as_double(self.arrays.numpy(dy)) for dy in dys]
 
     @cached_property
-    def native(self) -> Body:
+    def native(self) -> NativeFunction:
         """The operation on the framework's own arrays."""
-        return Body(self.call, self.arrays, self.inputs, self._typed, self.held)
+        return NativeFunction(
+            self.call, self.arrays, self.inputs, self._names_and_dtypes, self.frozen
+        )
 
-    def given(self, xs: Sequence[np.ndarray]) -> list[Any]:
+    def to_native(self, xs: Sequence[np.ndarray]) -> list[Any]:
         """Arrays of the framework, in the dtypes of the arguments."""
-        dtypes = [dtype for name, dtype in self._typed if name not in self.held]
+        dtypes = [
+            dtype for name, dtype in self._names_and_dtypes if name not in self.frozen
+        ]
         return list(map(self.arrays.array, xs, dtypes))
 
-    def _back(self, dx: Any) -> np.ndarray | None:
-        return None if dx is None else wide(self.arrays.numpy(dx))
+    def to_numpy(self, dx: Any) -> np.ndarray | None:
+        """A gradient of the framework in double precision; None stays None."""
+        return None if dx is None else as_double(self.arrays.numpy(dx))
 
-    def _precision(self) -> Any:
+    def upstream_like(self, ys: Sequence[Any], dys: Sequence[np.ndarray]) -> list[Any]:
+        """Upstream gradients as the framework's arrays, in the dtypes of `ys`."""
+        return list(map(self.arrays.array, dys, map(self.arrays.dtype_name, ys)))
+
+    def precision(self) -> Any:
+        """The context in which arrays of the problem's dtypes exist."""
         widest = max(self.dtypes, key=lambda name: np.isin(name, _WIDE).item())
         return self.arrays.precision(widest)
 
     # --- another problem like this one
 
     @property
-    def moved(self) -> tuple[str, ...]:
-        """The names of the arrays that are moved."""
-        return tuple(name for name in self.names if name not in self.held)
+    def perturbed(self) -> tuple[str, ...]:
+        """The names of the arrays that are perturbed."""
+        return tuple(name for name in self.names if name not in self.frozen)
 
     @property
     def xs(self) -> Arrays:
-        """The arrays that are moved, as given."""
-        arrays = [x for x in trees.leaves(self.inputs) if _moves(x)]
+        """The arrays that are perturbed, as given."""
+        arrays = [x for x in trees.leaves(self.inputs) if _is_floating_array(x)]
         pairs = zip(self.names, arrays, strict=True)
-        return [x for name, x in pairs if name not in self.held]
+        return [x for name, x in pairs if name not in self.frozen]
 
     @property
-    def _typed(self) -> list[tuple[str, str]]:
+    def _names_and_dtypes(self) -> list[tuple[str, str]]:
         return list(zip(self.names, self.dtypes, strict=True))
 
-    def holding(self, names: Iterable[str]) -> Problem:
-        """With some of the arrays not moved."""
-        return replace(self, held=self.held | set(names))
+    def freezing(self, names: Iterable[str]) -> Problem:
+        """With some of the arrays kept constant."""
+        return replace(self, frozen=self.frozen | set(names))
 
-    def at_moved(self, xs: Iterable[np.ndarray]) -> Problem:
-        """With other values, perhaps of other shapes, for the arrays that are moved."""
+    def with_perturbed(self, xs: Iterable[np.ndarray]) -> Problem:
+        """With other values for the perturbed arrays, perhaps of other shapes."""
         new, names = map(np.asarray, xs), iter(self.names)
 
         def leaf(x: Any) -> Any:
-            moves = _moves(x) and next(names) not in self.held
-            return np.asarray(next(new)) if moves else x
+            perturbed = _is_floating_array(x) and next(names) not in self.frozen
+            return np.asarray(next(new)) if perturbed else x
 
         return self.with_inputs(trees.map(leaf, self.inputs))
 
     def with_inputs(self, inputs: Any) -> Problem:
         """With other inputs, within the bounds of the given ones."""
-        return replace(self, inputs=within(inputs, self.bounds))
+        return replace(self, inputs=into_bounds(inputs, self.bounds))
 
     def in_dtype(self, dtype: str) -> Problem:
         """With all of the arrays in one precision; complex ones stay complex."""
-        if self.fixed:
+        if self.fixed_dtypes:
             return self
         complexes = {"float64": "complex128", "float32": "complex64"}
         return replace(
@@ -179,9 +190,125 @@ class Problem:
             yield replace(self, call=call)
 
 
+@dataclass(frozen=True, eq=False)
+class NativeFunction:
+    """An operation on the framework's arrays: from the perturbed ones to the outputs.
+
+    Two are equal if they compute the same, so that compiled functions can be cached.
+    """
+
+    call: Callable[..., Any]
+    arrays: Any  # the part of the framework
+    inputs: Any
+    typed: Sequence[tuple[str, str]]  # names and dtypes
+    frozen: frozenset[str]
+
+    def __call__(self, xs: Sequence[Any]) -> list[Any]:
+        perturbed, names = iter(xs), iter(self.typed)
+
+        def leaf(x: Any) -> Any:
+            if not isinstance(x, np.ndarray):
+                return x
+            name, dtype = next(names) if is_floating(x) else ("", str(x.dtype))
+            if name and name not in self.frozen:
+                return next(perturbed)
+            return self.arrays.array(x, dtype)
+
+        args, kwargs = trees.map(leaf, self.inputs)
+        ys = floating(self.call(*args, **kwargs))
+        if self.arrays.numbers_differentiable:
+            return ys
+        return [y for y in ys if is_array(y)]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NativeFunction) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+    @cached_property
+    def _key(self) -> tuple[Any, ...]:
+        perturbed = {name for name, _ in self.typed} - self.frozen
+        names = iter(self.typed)
+
+        def leaf(x: Any) -> Any:
+            if not isinstance(x, np.ndarray):
+                return x if type(x) in (int, float, str, bool, type(None)) else id(x)
+            if is_floating(x) and next(names)[0] in perturbed:
+                return "perturbed"
+            return (x.shape, str(x.dtype), x.tobytes())
+
+        named = trees.leaves_with_names(self.inputs)
+        return (id(self.call), tuple((name, leaf(x)) for name, x in named))
+
+
+def floating(tree: Any) -> list[Any]:
+    """The outputs with a gradient; NumPy gives numbers for arrays without axes."""
+    return [y for y in trees.leaves(tree) if is_floating(y)]
+
+
+def problem_of(
+    info: OperationInfo,
+    framework: Framework,
+    args: Any,
+    kwargs: Any,
+    bounds: tuple[Bounds, ...] = (),
+) -> Problem:
+    """The problem of an operation, called with these arrays of its framework."""
+    named = [(name, x) for name, x in _named(info, args, kwargs) if is_perturbed(x)]
+
+    def leaf(x: Any) -> Any:
+        if not _holds_numbers(x):
+            return x
+        return np.array(x) if isinstance(x, np.ndarray) else framework.arrays.numpy(x)
+
+    return Problem(
+        info,
+        framework,
+        info.call,
+        trees.map(leaf, (tuple(args), dict(kwargs))),
+        tuple(name for name, _ in named),
+        tuple(_dtype_name(x, framework) for _, x in named),
+        bounds=bounds,
+    )
+
+
+def _named(info: OperationInfo, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+    names = positional(info, args)
+    pairs = [*zip(names, args, strict=False), *kwargs.items()]
+    return [leaf for name, x in pairs for leaf in trees.leaves_with_names(x, name)]
+
+
+def _dtype_name(x: Any, framework: Framework) -> str:
+    if isinstance(x, np.ndarray):
+        return str(x.dtype)
+    return framework.arrays.dtype_name(x)
+
+
+def _holds_numbers(x: Any) -> bool:
+    """False for an array of strings, or of random keys."""
+    return is_array(x) and bool(re.search("bool|int|float|complex", str(x.dtype)))
+
+
+def as_array(x: Any) -> Any:
+    """Numbers as NumPy arrays, which are converted for every framework."""
+    return x if is_array(x) else np.asarray(x)
+
+
+def is_perturbed(x: Any) -> bool:
+    """Whether it is a floating-point array."""
+    return is_array(x) and is_floating(x)
+
+
 _WIDE = ("float64", "complex128")
 _REAL = {"complex64": "float32", "complex128": "float64"}
 
 
-def _moves(x: Any) -> bool:
+def _is_floating_array(x: Any) -> bool:
     return isinstance(x, np.ndarray) and is_floating(x)
+
+
+def as_double(x: Any) -> np.ndarray:
+    """The array in double precision; itself if it is that already."""
+    x = np.asarray(x)
+    return np.asarray(x, np.complex128 if np.iscomplexobj(x) else np.float64)

@@ -1,4 +1,4 @@
-"""Does the operation leave alone what it is given, and answer the same again?
+"""Does the operation leave its inputs unchanged, and give the same result twice?
 
 The arrays are the framework's own: a rule is given the very memory of the upstream
 gradient and of what was saved, and what it writes there is wrong for everyone else.
@@ -10,37 +10,37 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from .linear import Arrays
 from .model import Finding, Verdict
-from .native import Native, evaluated, given, signed
-from .problem import Problem
+from .native import NativeEvaluation, evaluate, native_inputs
+from .numerics import random_signed
+from .problem import Arrays, Problem
 from .session import Session
 
 
 class RandomOperationError(Exception):
-    """The operation gives another value each time, so nothing can be said of it."""
+    """The operation gives another value each time, so it can't be checked."""
 
 
-def look(session: Session, problem: Problem, scenario: str = "given") -> None:
+def check_purity(session: Session, problem: Problem, scenario: str = "given") -> None:
     """Purity and determinism. Raises `RandomOperationError` for a random operation."""
     random = session.random(f"purity {scenario}")
-    xs = given(problem)
-    first = evaluated(problem, xs)
-    kept = Kept(session, scenario, problem.moved)
-    kept.compare("the operation", first.numpy(xs), problem.xs)
-    dys = [signed(random, shape) for shape in first.shapes()]
+    xs = native_inputs(problem)
+    first = evaluate(problem, xs)
+    detector = ChangeDetector(session, scenario, problem.perturbed)
+    detector.compare("the operation", first.numpy(xs), problem.xs)
+    dys = [random_signed(random, shape) for shape in first.shapes()]
     upstream = first.upstream(dys)
     ys = first.numpy(first.ys)
-    g = first.vector(first.pull(upstream))
-    kept.compare("the rule", first.numpy(xs), problem.xs)
-    kept.compare_upstream(first.numpy(upstream), dys)
-    kept.compare_outputs(first.numpy(first.ys), ys)
-    if kept.unchanged:
-        session.looked("purity", scenario, Verdict.RIGHT)
-        _look_again(session, first, ys, dys, g, scenario)
+    g = first.gradient(upstream)
+    detector.compare("the rule", first.numpy(xs), problem.xs)
+    detector.compare_all("the upstream gradient", first.numpy(upstream), dys)
+    detector.compare_all("the operation's output", first.numpy(first.ys), ys)
+    if detector.unchanged:
+        session.record("purity", scenario, Verdict.RIGHT)
+        _check_determinism(session, first, ys, dys, g, scenario)
 
 
-class Kept:
+class ChangeDetector:
     """Compares what an operation was given with what is there afterwards."""
 
     def __init__(self, session: Session, scenario: str, names: Sequence[str]) -> None:
@@ -51,13 +51,9 @@ class Kept:
         for name in _changed(self.names, now, before):
             self._found(f"{who} changes its argument {name} in place", name)
 
-    def compare_upstream(self, now: Arrays, before: Arrays) -> None:
+    def compare_all(self, what: str, now: Arrays, before: Arrays) -> None:
         for _ in _changed(range(len(now)), now, before):
-            self._found("the rule changes the upstream gradient in place")
-
-    def compare_outputs(self, now: Arrays, before: Arrays) -> None:
-        for _ in _changed(range(len(now)), now, before):
-            self._found("the rule changes the operation's output in place")
+            self._found(f"the rule changes {what} in place")
 
     def _found(self, message: str, argument: str | None = None) -> None:
         if not self.unchanged:
@@ -66,7 +62,7 @@ class Kept:
         self.session.found(
             Finding(
                 "purity",
-                f"{message}: whoever else holds that array has wrong numbers then",
+                f"{message}: whoever else uses that array gets wrong numbers",
                 argument=argument,
                 scenario=self.scenario,
                 repair="make a new array, or work on a copy",
@@ -80,19 +76,19 @@ def _changed(names: Sequence, now: Arrays, before: Arrays) -> Iterator:
             yield name
 
 
-# --- once more
+# --- the same result twice
 
 
-def _look_again(
+def _check_determinism(
     session: Session,
-    first: Native,
+    first: NativeEvaluation,
     ys: Arrays,
     dys: Arrays,
     g: np.ndarray,
     scenario: str,
 ) -> None:
     """The same value and gradient for the same arguments."""
-    second = evaluated(first.problem, given(first.problem))
+    second = evaluate(first.problem, native_inputs(first.problem))
     again = second.numpy(second.ys)
     if not all(map(_same, again, ys)):
         raise RandomOperationError(
@@ -100,9 +96,9 @@ def _look_again(
             "with the same arguments: it is random. Give it a seed or a generator (as "
             "an argument, or fixed inside) so that its gradient can be checked"
         )
-    others = [first.pull(first.upstream(dys)), second.pull(second.upstream(dys))]
-    if all(_same(first.vector(other), g) for other in others):
-        session.looked("determinism", scenario, Verdict.RIGHT)
+    others = [each.gradient(each.upstream(dys)) for each in (first, second)]
+    if all(_same(other, g) for other in others):
+        session.record("determinism", scenario, Verdict.RIGHT)
         return
     session.found(
         Finding(
@@ -110,7 +106,7 @@ def _look_again(
             "the rule gives another gradient each time, for the same arguments and the "
             "same upstream gradient",
             scenario=scenario,
-            repair="take what is random from the arguments, or fix its seed",
+            repair="take random numbers from the arguments, or fix the seed",
         )
     )
 

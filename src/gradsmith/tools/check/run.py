@@ -1,4 +1,4 @@
-"""The order in which an operation is looked at."""
+"""The order of the checks."""
 
 from __future__ import annotations
 
@@ -7,34 +7,49 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 from ...core.progress import Progress, without_warnings
-from . import forward, layouts, precisions, purity, raw, second, upstream
-from . import thorough as modes
-from .beginning import smaller
-from .comparison import Test
-from .confirm import confirmed
 from .constants import constants_of
-from .diagnosis import explain
-from .finite import not_finite
-from .first import MANY, Ground
-from .flat import flat
-from .model import Finding, Verdict
+from .contract import check_contract
+from .first_order import check_first_order
+from .forward_mode import check_forward_mode
+from .linearity import check_linearity
+from .memory_layout import check_memory_layout
+from .model import Verdict
 from .native import reason
+from .noise import MANY
+from .precision import check_precision
+from .preparation import prepare
 from .problem import Problem
-from .ready import ready
-from .scenarios import Scenario, scenarios
+from .purity import check_purity
+from .scenarios import scenarios
+from .second_order import check_second_order
 from .session import GIVEN, PART, Session
-from .sizes import emptied
+from .sizes import emptied, truncated
+from .thorough import check_thoroughly
+
+# What needs no differences comes first: it says best what is wrong.
+EARLY = {
+    "contract": check_contract,
+    "purity": check_purity,
+    "linearity": check_linearity,
+    "memory layout": check_memory_layout,
+}
+LATE = {
+    "precision": check_precision,
+    "forward mode": check_forward_mode,
+    "second order": check_second_order,
+}
+THOROUGH = {"compiled, vectorized, other frameworks": check_thoroughly}
 
 
 def run(session: Session, *, thorough: bool) -> None:
-    """Look at everything, on the inputs given and on others like them."""
+    """Run all checks, on the inputs given and on others like them."""
     progress = Progress("check", session.problem.info.name)
     try:
         with without_warnings(), np.errstate(all="ignore"):
             with _threads(session.problem):
-                problem = ready(session)
+                problem = prepare(session)
             if problem is not None:
-                _look(session, problem, progress, thorough)
+                _run_checks(session, problem, progress, thorough)
     finally:
         progress.close()
 
@@ -45,41 +60,39 @@ def _threads(problem: Problem) -> AbstractContextManager[None]:
     return problem.arrays.single_threaded() if small else nullcontext()
 
 
-def _look(session: Session, given: Problem, progress: Progress, thorough: bool) -> None:
-    """What needs no differences first: it says best what is wrong.
-
-    Of large inputs, all elements are compared in first order, and some otherwise.
-    """
+def _run_checks(
+    session: Session, given: Problem, progress: Progress, thorough: bool
+) -> None:
+    """Of large inputs, first order compares all elements, the other checks some."""
     problem, where = _some(given)
-    later = (precisions, forward, second, *([modes] if thorough else []))
     with _threads(problem):
-        for what in (raw, purity, upstream, layouts):
-            progress(what.__name__.rpartition(".")[2])
-            what.look(session, problem, where)
+        for name, check in EARLY.items():
+            progress(name)
+            check(session, problem, where)
             if session.has_found("contract", "shape"):
-                return  # there is no gradient to look at
+                return  # there is no gradient to check
     if problem.info.surrogate is not None:
         session.note(f"a surrogate on purpose: {problem.info.surrogate}")
     elif not problem.info.linear:
         session.note("what is not linear in dy is no derivative: not compared with it")
     elif not session.findings:
-        _look_at_values(session, given, problem, progress)
+        _check_values(session, given, problem, progress)
     with _threads(problem):
-        for what in later:
+        for name, check in (LATE | THOROUGH if thorough else LATE).items():
             if session.findings:
                 break
-            progress(what.__name__.rpartition(".")[2])
-            what.look(session, problem, where)
+            progress(name)
+            check(session, problem, where)
 
 
 def _some(given: Problem) -> tuple[Problem, str]:
-    """Not too large a part of the inputs given, and what to call it."""
+    """Not too large a part of the inputs given, and its name."""
     large = sum(x.size for x in given.xs) >= MANY
-    some = smaller(given) if large else None
+    some = truncated(given) if large else None
     return (given, GIVEN) if some is None else (some, PART)
 
 
-def _look_at_values(
+def _check_values(
     session: Session, given: Problem, problem: Problem, progress: Progress
 ) -> None:
     """First order, on the inputs given and on others like them."""
@@ -88,76 +101,25 @@ def _look_at_values(
     for scenario in scenarios(given, problem, constants, random):
         progress(scenario.name)
         with _threads(scenario.problem):
-            first_order(session, scenario)
+            check_first_order(session, scenario)
         if session.findings and scenario.is_given:
             return
-    _look_at_nothing(session, problem)
+    _check_empty_arrays(session, problem)
 
 
-def _look_at_nothing(session: Session, problem: Problem) -> None:
-    """Arrays without elements: where the operation takes them, the rule has to."""
+def _check_empty_arrays(session: Session, problem: Problem) -> None:
+    """Where the operation takes arrays without elements, the rule has to."""
     for name, empty in emptied(problem):
         try:
             ys = empty.value(empty.xs)
         except Exception:
             continue
         try:
-            empty.linear(empty.xs).pull([np.ones_like(y) for y in ys])
+            empty.linearize(empty.xs).pull([np.ones_like(y) for y in ys])
         except Exception as error:
             session.note(f"the rule fails on arrays with {name}: {reason(error)}")
         else:
-            session.looked("empty arrays", name, Verdict.RIGHT)
-
-
-def first_order(session: Session, scenario: Scenario) -> None:
-    """Compare the rule with differences on the inputs of one scenario."""
-    ground = _ground(scenario, session.random(scenario.name))
-    if ground is None:
-        return
-    seen: dict[str, float] = {}  # by the sharpest comparison of each argument
-    for test in ground.tests(even=scenario.even, done=session.is_wrong):
-        if test.is_wrong and confirmed(ground, test) and scenario.is_inside:
-            _report(session, scenario, ground, test)
-        elif test.says_something:
-            sharpest = min(test.resolution, seen.get(test.part.name, np.inf))
-            seen[test.part.name] = sharpest
-    finding = not_finite(ground, scenario.name)
-    if finding is not None and not session.is_wrong(finding.argument):
-        session.found(finding)
-    if seen:
-        least = max(seen.values())
-        session.looked("first order", scenario.name, Verdict.RIGHT, least)
-    elif scenario.is_given and not session.findings:
-        session.gave_up("the differences do not settle at the given inputs: try others")
-
-
-def _ground(scenario: Scenario, random: np.random.Generator) -> Ground | None:
-    """The point of a scenario; None if it is outside of the operation's domain."""
-    if scenario.is_given:
-        return Ground(flat(scenario.problem), random)
-    try:
-        ground = Ground(flat(scenario.problem), random)
-    except Exception:
-        return None
-    return ground if np.any(np.isfinite(ground.y)) else None
-
-
-def _report(session: Session, scenario: Scenario, ground: Ground, test: Test) -> None:
-    found = explain(ground, test, session)
-    session.found(
-        Finding(
-            "first order",
-            found.message,
-            argument=test.part.name,
-            output=found.output,
-            elements=found.elements,
-            scenario=scenario.name,
-            error=test.gap / test.scale,
-            noise=test.resolution,
-            diagnosis=found.diagnosis,
-            repair=found.repair,
-        )
-    )
+            session.record("empty arrays", name, Verdict.RIGHT)
 
 
 def _constants(problem: Problem) -> list[float]:

@@ -1,8 +1,10 @@
 """Other inputs like the ones given: where wrong gradients hide.
 
 Each scenario has the structure of the given inputs, other values or other sizes. One on
-which the operation itself fails, or is not finite, is left out: it is outside of its
+which the operation itself fails, or is not finite, is omitted: it is outside of its
 domain. If the arguments have bounds, values stay inside.
+
+An elementwise operation takes all kinds of values at once, in one long vector.
 """
 
 from __future__ import annotations
@@ -12,10 +14,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .pools import LARGE, is_local, pooled
-from .problem import Problem
+from .problem import Arrays, Problem
 from .session import GIVEN
 from .sizes import resized
+
+LARGE = (20.0, 100.0, 750.0, 1e4)
 
 
 @dataclass(frozen=True)
@@ -24,12 +27,12 @@ class Scenario:
 
     name: str
     problem: Problem
-    even: bool = False  # equal elements are moved alike too, so that ties stay ties
+    even: bool = False  # equal elements are perturbed alike too: ties stay ties
     is_given: bool = False
 
     @property
     def is_inside(self) -> bool:
-        """Whether no index is out of bounds, which some frameworks don't say."""
+        """Whether no index is out of bounds, which some frameworks don't report."""
         return self.is_given or self.problem.is_inside()
 
 
@@ -42,67 +45,31 @@ def scenarios(
     """The given inputs first, then what is derived from them or some of them."""
     yield Scenario(GIVEN, given, is_given=True)
     xs = problem.xs
-    pool = pooled(problem, constants, random) if is_local(problem, xs) else None
+    pool = _pooled(problem, constants, random) if _is_elementwise(problem, xs) else None
     if pool is not None:
         yield Scenario("a range of values", pool)
-    for name, way in VALUES.items() if pool is None else ():
-        new = [way(x, constants, random) for x in xs]
-        yield Scenario(name, problem.at_moved(new), even=name in EVEN)
+    for name, change in VALUES.items() if pool is None else ():
+        new = [change(x, constants, random) for x in xs]
+        yield Scenario(name, problem.with_perturbed(new), even=name in EVEN)
     for name, other in resized(problem, random):
         yield Scenario(name, other)
 
 
-# --- values --------------------------------------------------------------------------
+# --- values
 
-Way = Callable[[np.ndarray, Sequence[float], np.random.Generator], np.ndarray]
-
-
-def _opposite(x: np.ndarray, constants: Sequence[float], random: object) -> np.ndarray:
-    return -x
+ValueChange = Callable[[np.ndarray, Sequence[float], np.random.Generator], np.ndarray]
 
 
-def _signs(
+def _sign(x: np.ndarray) -> np.ndarray:
+    return np.where(x < 0, -1.0, 1.0)
+
+
+def _some_zeros(
     x: np.ndarray, constants: Sequence[float], random: np.random.Generator
 ) -> np.ndarray:
-    return x * random.choice([-1.0, 1.0], x.shape)
-
-
-def _magnitudes(
-    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
-) -> np.ndarray:
-    """With the signs given."""
-    sign = np.where(x < 0, -1.0, 1.0)
-    return sign * 10.0 ** random.uniform(-6, 1, x.shape)
-
-
-def _small(x: np.ndarray, constants: Sequence[float], random: object) -> np.ndarray:
-    return x * 1e-4
-
-
-def _moderate(
-    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
-) -> np.ndarray:
-    sign = np.where(x < 0, -1.0, 1.0)
-    return sign * random.uniform(0.5, 8.0, x.shape)
-
-
-def _zeros(
-    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
-) -> np.ndarray:
-    """Some of the elements are zero."""
     zero = random.random(x.shape) < 0.5
     zero.reshape(-1)[: x.size // 3] = True
     return np.where(zero, 0.0 * x, x)
-
-
-def _nothing(x: np.ndarray, constants: Sequence[float], random: object) -> np.ndarray:
-    return np.zeros_like(x)
-
-
-def _ties(
-    x: np.ndarray, constants: Sequence[float] = (), random: object = None
-) -> np.ndarray:
-    return np.full_like(x, x.reshape(-1)[0] if x.size else 0.0)
 
 
 def _pairs(
@@ -112,13 +79,6 @@ def _pairs(
     for axis, n in enumerate(x.shape):
         x = np.take(x, np.arange(n) // 2 * 2, axis)
     return x
-
-
-def _large(
-    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
-) -> np.ndarray:
-    sign = np.where(x < 0, -1.0, 1.0)
-    return sign * random.choice(LARGE, x.shape)
 
 
 def _thresholds(
@@ -132,17 +92,80 @@ def _thresholds(
     return random.choice([-1.0, 1.0], x.shape) * near * side
 
 
-VALUES: dict[str, Way] = {
-    "the opposite signs": _opposite,
-    "mixed signs": _signs,
-    "mixed magnitudes": _magnitudes,
-    "small values": _small,
-    "moderate values": _moderate,
-    "some zeros": _zeros,
-    "all zeros": _nothing,
-    "equal values": _ties,
+VALUES: dict[str, ValueChange] = {
+    "the opposite signs": lambda x, constants, random: -x,
+    "mixed signs": lambda x, constants, random: x * random.choice([-1.0, 1.0], x.shape),
+    "mixed magnitudes": lambda x, constants, random: (
+        _sign(x) * 10.0 ** random.uniform(-6, 1, x.shape)
+    ),
+    "small values": lambda x, constants, random: x * 1e-4,
+    "moderate values": lambda x, constants, random: (
+        _sign(x) * random.uniform(0.5, 8.0, x.shape)
+    ),
+    "some zeros": _some_zeros,
+    "all zeros": lambda x, constants, random: np.zeros_like(x),
+    "equal values": lambda x, constants, random: np.full_like(
+        x, x.flat[0] if x.size else 0
+    ),
     "pairs of equal values": _pairs,
-    "large values": _large,
+    "large values": lambda x, constants, random: (
+        _sign(x) * random.choice(LARGE, x.shape)
+    ),
     "values near the numbers in the code": _thresholds,
 }
 EVEN = ("equal values", "pairs of equal values", "all zeros", "large values")
+
+
+# --- elementwise operations
+
+
+def _is_elementwise(problem: Problem, xs: Arrays) -> bool:
+    """Whether each output element depends only on its own element of the arguments."""
+    shapes = {x.shape for x in xs}
+    if len(shapes) != 1 or xs[0].size < 4 or any(map(np.iscomplexobj, xs)):
+        return False
+    moves = np.arange(xs[0].size).reshape(xs[0].shape) % 3 == 0
+    ys = problem.value(xs)
+    if any(y.shape != xs[0].shape for y in ys):
+        return False
+    try:
+        others = problem.value([np.where(moves, 1.25 * x, x) for x in xs])
+    except Exception:
+        return False
+    pairs = zip(ys, others, strict=True)
+    return all(np.array_equal(a[~moves], b[~moves], equal_nan=True) for a, b in pairs)
+
+
+def _pooled(
+    problem: Problem, constants: Sequence[float], random: np.random.Generator
+) -> Problem | None:
+    """One long vector of all kinds of values; several arguments in random pairs.
+
+    None if the operation doesn't take that shape.
+    """
+    xs = problem.xs
+    pools = [_pool(x, constants, random) for x in xs]
+    if len(xs) > 1:
+        pools = [_shuffled(pool, random) for pool in pools]
+    try:
+        (y, *_) = problem.value(pools)
+    except Exception:
+        return None
+    inside = np.isfinite(y)
+    return problem.with_perturbed([pool[inside] for pool in pools])
+
+
+def _shuffled(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:
+    """In random order, but for some that are zero or alike in all arguments."""
+    alike = np.array([0.0, 0.0, 0.5, -0.5, 3.0, -3.0])
+    return np.concatenate([random.permutation(np.resize(pool, 512)), alike])
+
+
+def _pool(
+    x: np.ndarray, constants: Sequence[float], random: np.random.Generator
+) -> np.ndarray:
+    given = x.reshape(-1)[:64]
+    spread = 10.0 ** random.uniform(-8, 3, 48)
+    near = [c * side for c in constants for side in (0.8, 0.97, 1, 1.03, 1.2)]
+    values = np.concatenate([given, spread, random.uniform(0, 8, 48), near, LARGE])
+    return np.concatenate([values, -values, [0.0, -0.0]])

@@ -1,4 +1,4 @@
-"""What is collected while an operation is checked."""
+"""What is collected while the checks run."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from .model import Finding, Look, Verdict
+from .model import CheckRun, Finding, Verdict
 from .problem import Problem
 
 GIVEN = "the given inputs"
@@ -15,12 +15,12 @@ PART = "the beginning of the given inputs"
 
 @dataclass
 class Session:
-    """One check under way: the problem, where randomness comes from, what was found."""
+    """One call of `check`: the problem, the source of randomness, what was found."""
 
     problem: Problem
     seed: int
     findings: list[Finding] = field(default_factory=list)
-    looks: list[Look] = field(default_factory=list)
+    checks: list[CheckRun] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     undecided: bool = False  # and a note says why
 
@@ -30,9 +30,9 @@ class Session:
 
     def found(self, finding: Finding) -> None:
         self.findings.append(finding)
-        self.looked(finding.what, finding.scenario or "", Verdict.WRONG)
+        self.record(finding.what, finding.scenario or "", Verdict.WRONG)
 
-    def looked(
+    def record(
         self,
         what: str,
         scenario: str,
@@ -40,14 +40,14 @@ class Session:
         resolution: float | None = None,
         detail: str = "",
     ) -> None:
-        self.looks.append(Look(what, scenario, verdict, resolution, detail))
+        self.checks.append(CheckRun(what, scenario, verdict, resolution, detail))
 
     def note(self, words: str) -> None:
         if words not in self.notes:
             self.notes.append(words)
 
-    def gave_up(self, why: str) -> None:
-        """Nothing can be said, for a reason."""
+    def give_up(self, why: str) -> None:
+        """The result is inconclusive, for a reason."""
         self.undecided = True
         self.note(why)
 
@@ -56,7 +56,7 @@ class Session:
         return any(argument in (None, each.argument) for each in self.findings)
 
     def has_found(self, *whats: str) -> bool:
-        """Whether there are findings of a kind, from which others would follow."""
+        """Whether there are findings of some kinds, from which others would follow."""
         return any(finding.what in whats for finding in self.findings)
 
     @property
@@ -67,6 +67,6 @@ class Session:
 
     @property
     def resolution(self) -> float | None:
-        """The smallest relative error that was looked for on the inputs given."""
-        first = [look for look in self.looks if look.what == "first order"]
+        """The smallest relative error that would have been seen on the given inputs."""
+        first = [check for check in self.checks if check.what == "first order"]
         return first[0].resolution if first and not self.findings else None

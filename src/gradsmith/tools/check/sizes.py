@@ -1,7 +1,7 @@
 """The same inputs in other sizes.
 
-Axes of one length stay axes of one length: it is likely that they have to be. Arrays of
-whole numbers (labels, indices) are repeated, so that they stay valid.
+Axes of the same length keep the same length: it is likely that they have to. Arrays of
+integers (labels, indices) are repeated, so that they stay valid.
 """
 
 from __future__ import annotations
@@ -13,34 +13,32 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
-from .flat import flat
+from .flat import flatten
 from .problem import Problem
 
 MANY = 4200  # elements: past blocks of 1024 and of 4096
 LONG = 1100
 LARGEST = 2 * 10**5
+FEW = 1024
+
+Shape = tuple[int, ...]
+Lengths = dict[int, int]  # the new length of each
 
 
 def resized(
     problem: Problem, random: np.random.Generator
 ) -> Iterator[tuple[str, Problem]]:
     """Problems of other sizes, with a name each."""
-    shapes = [x.shape for x in trees.leaves(problem.inputs) if is_array(x)]
-    lengths = sorted({n for shape in shapes for n in shape if n > 0})
+    shapes = [x.shape for x in _arrays(problem)]
+    lengths = lengths_of(problem)
     if not lengths:
         return
     yield from _enlarged(problem, shapes, lengths, random)
     for n in lengths:
         if n > 1:
             one = {m: 1 if m == n else m for m in lengths}
-            yield (
-                f"axes of length 1 instead of {n}",
-                _with_lengths(problem, one, random),
-            )
-
-
-Shape = tuple[int, ...]
-Lengths = dict[int, int]
+            shorter = _with_lengths(problem, one, random)
+            yield f"axes of length 1 instead of {n}", shorter
 
 
 def _enlarged(
@@ -49,23 +47,23 @@ def _enlarged(
     lengths: list[int],
     random: np.random.Generator,
 ) -> Iterator[tuple[str, Problem]]:
-    """Each argument has many elements once, in few problems."""
-    moved = dict(zip(problem.moved, (x.shape for x in problem.xs), strict=True))
+    """Problems, as few as possible, in which each argument once has many elements."""
+    every = dict(zip(problem.perturbed, (x.shape for x in problem.xs), strict=True))
 
     def large(new: Lengths) -> set[str]:
-        return {name for name, shape in moved.items() if size(shape, new) > LONG}
+        return {name for name, shape in every.items() if _size(shape, new) > LONG}
 
-    ways = [_many(shape, lengths) for shape in moved.values()]
+    ways = [_many(shape, lengths) for shape in every.values()]
     ways.sort(key=lambda new: -len(large(new)))
     # An axis may have the length of another by chance.
-    ways += [new for shape in moved.values() for new in _alone(shape, shapes, lengths)]
+    ways += [new for shape in every.values() for new in _alone(shape, shapes, lengths)]
     seen: set[str] = set()
     for new in ways:
         more = large(new) - seen
-        if not more or sum(size(shape, new) for shape in shapes) > LARGEST:
+        if not more or sum(_size(shape, new) for shape in shapes) > LARGEST:
             continue  # a matrix, since it shares a length with a vector
         larger = _with_lengths(problem, new, random)
-        if _is_taken(larger):
+        if _is_accepted(larger):
             names = f" in {', '.join(sorted(more))}" if seen else ""
             yield f"many elements{names}", larger
             seen |= more
@@ -75,33 +73,32 @@ def _alone(shape: Shape, shapes: list[Shape], lengths: list[int]) -> Iterator[Le
     """Many elements by one axis whose length no other array has."""
     for n in shape:
         if sum(other.count(n) for other in shapes) == 1:
-            rest = size(shape, {m: m for m in lengths}) // n
+            rest = _size(shape, {m: m for m in lengths}) // n
             yield {**{m: m for m in lengths}, n: ceil(MANY / rest)}
 
 
-def _is_taken(problem: Problem) -> bool:
-    """Whether operation and rule take it, and the outputs are not too large.
+def _is_accepted(problem: Problem) -> bool:
+    """Whether operation and rule accept it, and the outputs are not too large.
 
-    One length for two axes, of a product, makes them so.
+    They are if both axes of a product have the same length.
     """
     try:
-        point = flat(problem).linear(flat(problem).x)
-        if point.y.size > LARGEST:
+        linearized = flatten(problem).linearize(flatten(problem).x)
+        if linearized.y.size > LARGEST:
             return False
-        point.pull(np.zeros(point.y.size))
+        linearized.pull(np.zeros(linearized.y.size))
     except Exception:
         return False
     return True
 
 
-def size(shape: Shape, lengths: Lengths) -> int:
+def _size(shape: Shape, lengths: Lengths) -> int:
     return int(np.prod([lengths[n] for n in shape], dtype=int))
 
 
 def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:
     """Problems without elements."""
-    shapes = [x.shape for x in trees.leaves(problem.inputs) if is_array(x)]
-    lengths = sorted({n for shape in shapes for n in shape if n > 0})
+    lengths = lengths_of(problem)
     for n in lengths[-1:]:
         none = {m: 0 if m == n else m for m in lengths}
         yield "no elements", _with_lengths(problem, none, np.random.default_rng(0))
@@ -133,7 +130,7 @@ def _with_lengths(
     shortest = max(min(shorter, default=2**31) - 1, 0)
 
     def leaf(x: Any) -> Any:
-        if not is_array(x):
+        if not isinstance(x, np.ndarray):
             return x
         shape: Any = tuple(lengths.get(n, n) for n in x.shape)
         if shape == x.shape and x.dtype.kind not in "iu":
@@ -151,5 +148,45 @@ def _with_lengths(
     return problem.with_inputs(trees.map(leaf, problem.inputs))
 
 
-def is_array(x: Any) -> bool:
-    return isinstance(x, np.ndarray)
+def _arrays(problem: Problem) -> list[np.ndarray]:
+    return [x for x in trees.leaves(problem.inputs) if isinstance(x, np.ndarray)]
+
+
+def lengths_of(problem: Problem) -> list[int]:
+    """The lengths of all axes, each once, in order."""
+    return sorted({n for x in _arrays(problem) for n in x.shape if n > 0})
+
+
+# --- smaller
+
+
+def truncated(problem: Problem) -> Problem | None:
+    """The first elements of large inputs, about a thousand.
+
+    None if the operation does not take them.
+    """
+    arrays = _arrays(problem)
+    lengths = {n: n for x in arrays for n in x.shape}
+    while max(_size(x.shape, lengths) for x in arrays) > FEW:
+        longest = max(lengths, key=lambda n: lengths[n])
+        lengths[longest] //= 2
+    cut = cropped(problem, lengths, last=min(lengths.values()) - 1)
+    try:
+        found = cut.linearize(cut.xs)
+        found.pull([np.ones_like(y) for y in found.ys])
+    except Exception:
+        return None
+    return cut if all(np.all(np.isfinite(y)) for y in found.ys) else None
+
+
+def cropped(problem: Problem, lengths: Lengths, last: int | None = None) -> Problem:
+    """With the first elements along each axis, and no index beyond `last`."""
+
+    def leaf(x: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return x
+        x = x[tuple(slice(lengths.get(n, n)) for n in x.shape)].copy()
+        is_index = x.dtype.kind in "iu" and last is not None
+        return np.minimum(x, last) if is_index else x
+
+    return problem.with_inputs(trees.map(leaf, problem.inputs))

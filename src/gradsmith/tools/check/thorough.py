@@ -1,6 +1,6 @@
 """The same gradient everywhere: compiled, vectorized, in other frameworks.
 
-It is compared with the plain eager one, which the other looks are about, so that no
+It is compared with the eager one, which the other checks are about, so that no
 differences are needed. What a framework or an operation refuses is noted, not wrong.
 """
 
@@ -21,9 +21,10 @@ from ...operations.info import of_operation
 from .._inputs import info_of
 from ..survival import Verdict as Survived
 from ..survival import survives
-from .flat import flat
+from .flat import flatten
 from .model import Finding, Verdict
-from .native import context, jittered, reason, signed
+from .native import reason
+from .numerics import jittered, largest, random_signed
 from .problem import Problem
 from .session import Session
 
@@ -31,61 +32,61 @@ ROUNDINGS = 1024.0  # compilers rearrange, and each framework has functions of i
 BATCH = 3
 
 
-def look(session: Session, problem: Problem, scenario: str = "given") -> None:
+def check_thoroughly(
+    session: Session, problem: Problem, scenario: str = "given"
+) -> None:
     """Eager against compiled and vectorized, against other frameworks; survival."""
-    plain = Plain(session, problem, scenario)
-    if not plain.g.size:
+    eager = EagerGradient(session, problem, scenario)
+    if not eager.g.size:
         return
     with without_warnings():
         if problem.framework.has("compiled"):
-            _look_at_compiled(plain)
-            _look_at_mapped(plain)
+            _check_compiled(eager)
+            _check_vectorized(eager)
         if of_operation(problem.info.call) is not None:
             for framework in FRAMEWORKS.values():
-                _look_at_other(plain, framework)
-        _look_at_survival(session, problem, scenario)
+                _check_other_framework(eager, framework)
+        _check_survival(session, problem, scenario)
 
 
-class Plain:
+class EagerGradient:
     """The eager gradient, and what is compared with it."""
 
     def __init__(self, session: Session, problem: Problem, scenario: str) -> None:
         self.session, self.problem, self.scenario = session, problem, scenario
         self.random = session.random(f"thorough {scenario}")
-        self.flat = flat(problem)
-        found = problem.linear(problem.xs)
-        self.dys = [signed(self.random, y.shape) for y in found.ys]
+        self.flat = flatten(problem)
+        found = problem.linearize(problem.xs)
+        self.dys = [random_signed(self.random, y.shape) for y in found.ys]
         self.g = self.vector(found.pull(self.dys))
 
     def vector(self, gradients: Sequence[np.ndarray | None]) -> np.ndarray:
         return self.flat.arguments.vector(gradients)
 
-    def natives(self) -> tuple[list[Any], list[Any]]:
+    def native(self) -> tuple[list[Any], list[Any]]:
         """Arguments and upstream gradients as the framework's arrays."""
-        problem, arrays = self.problem, self.problem.arrays
-        xs = problem.given(problem.xs)
+        problem = self.problem
+        xs = problem.to_native(problem.xs)
         ys = problem.calculus.value(problem.native, xs)
-        pairs = zip(self.dys, ys, strict=True)
-        return xs, [arrays.array(dy, arrays.dtype_name(y)) for dy, y in pairs]
+        return xs, problem.upstream_like(ys, self.dys)
 
     def back(self, gradients: Sequence[Any]) -> np.ndarray:
         """The framework's gradients as a vector."""
-        numpy = self.problem.arrays.numpy
-        return self.vector([None if g is None else numpy(g) for g in gradients])
+        return self.vector([self.problem.to_numpy(g) for g in gradients])
 
     def compare(self, what: str, where: str, run: Callable[[], np.ndarray]) -> None:
         """What a mode gives against the eager gradient."""
         try:
-            with context(self.problem):
+            with self.problem.precision():
                 g = run()
         except Exception as error:
             self.session.note(f"not in {where}: {reason(error)}")
             return
         error, rounding = self._gap(g)
         if error <= rounding:
-            self.session.looked(what, self.scenario, Verdict.RIGHT, detail=where)
+            self.session.record(what, self.scenario, Verdict.RIGHT, detail=where)
             return
-        words = f"{where} gives another gradient than the plain eager call"
+        words = f"{where} gives another gradient than the eager call"
         self.session.found(
             Finding(what, words, scenario=self.scenario, error=error, noise=rounding)
         )
@@ -94,50 +95,50 @@ class Plain:
         eps = self.flat.eps
         with np.errstate(all="ignore"):
             both = np.isfinite(self.g)
-            size = float(np.max(np.abs(self.g), where=both, initial=0.0)) or 1.0
+            size = largest(self.g) or 1.0
             gap = np.where(both, np.abs(g - self.g), 0.0)
             error = float(np.max(np.where(np.isnan(gap), np.inf, gap), initial=0.0))
             if error <= ROUNDINGS * eps * size:
                 return error / size, ROUNDINGS * eps
             xs = jittered(self.random, self.problem.xs, eps)
-            moved = np.abs(self.vector(self.problem.linear(xs).pull(self.dys)) - self.g)
-            noise = float(np.max(moved, where=np.isfinite(moved), initial=0.0))
+            moved = self.vector(self.problem.linearize(xs).pull(self.dys))
+            noise = largest(moved - self.g)
         return error / size, ROUNDINGS * max(eps, noise / size)
 
 
-def _look_at_compiled(plain: Plain) -> None:
+def _check_compiled(eager: EagerGradient) -> None:
     """With the backward outside of what is compiled, and inside."""
-    problem, compiled = plain.problem, plain.problem.framework.compiled
+    problem, compiled = eager.problem, eager.problem.framework.compiled
     if not compiled.JIT:
         return
 
     def outside() -> np.ndarray:
-        xs, dys = plain.natives()
+        xs, dys = eager.native()
         vjp = problem.calculus.vjp
-        return plain.back(vjp(compiled.jit(problem.native), xs)[1](dys))
+        return eager.back(vjp(compiled.jit(problem.native), xs)[1](dys))
 
     def inside() -> np.ndarray:
-        return plain.back(compiled.jit(_gradient(problem))(*plain.natives()))
+        return eager.back(compiled.jit(_gradient(problem))(*eager.native()))
 
-    plain.compare("compiled", compiled.JIT, outside)
-    plain.compare("compiled", f"{compiled.JIT} with the backward inside", inside)
+    eager.compare("compiled", compiled.JIT, outside)
+    eager.compare("compiled", f"{compiled.JIT} with the backward inside", inside)
 
 
-def _look_at_mapped(plain: Plain) -> None:
-    """Over a batch whose first element is the plain case, and the others are near."""
-    problem, compiled = plain.problem, plain.problem.framework.compiled
+def _check_vectorized(eager: EagerGradient) -> None:
+    """Over a batch whose first element is the given input, and the others are near."""
+    problem, compiled = eager.problem, eager.problem.framework.compiled
     if not compiled.VMAP:
         return
 
     def first_of_batch() -> np.ndarray:
-        xs, dys = plain.natives()
+        xs, dys = eager.native()
         stack = problem.arrays.stack
         batch = [stack([x, x * 0.75, x * 1.125][:BATCH]) for x in xs]
         upstream = [stack([dy] * BATCH) for dy in dys]
         found = compiled.vmap(_gradient(problem), batch, upstream)
-        return plain.vector([problem.arrays.numpy(g)[0] for g in found])
+        return eager.vector([problem.arrays.numpy(g)[0] for g in found])
 
-    plain.compare("vectorized", compiled.VMAP, first_of_batch)
+    eager.compare("vectorized", compiled.VMAP, first_of_batch)
 
 
 def _gradient(problem: Problem) -> Callable[[Any, Any], list[Any]]:
@@ -146,22 +147,22 @@ def _gradient(problem: Problem) -> Callable[[Any, Any], list[Any]]:
     return lambda xs, dys: vjp(native, list(xs), nested=True)[1](list(dys))
 
 
-def _look_at_other(plain: Plain, framework: Framework) -> None:
+def _check_other_framework(eager: EagerGradient, framework: Framework) -> None:
     """The same definition in another framework that is installed."""
-    problem = plain.problem
+    problem = eager.problem
     if framework is problem.framework or find_spec(framework.module) is None:
         return
     info = info_of(problem.info.call, framework.name)
     other = replace(problem, framework=framework, info=info)
 
     def run() -> np.ndarray:
-        return plain.vector(other.linear(other.xs).pull(plain.dys))
+        return eager.vector(other.linearize(other.xs).pull(eager.dys))
 
-    plain.compare("frameworks", framework.title, run)
+    eager.compare("frameworks", framework.title, run)
 
 
-def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None:
-    """Transformations that drop the rule in silence, or give something else."""
+def _check_survival(session: Session, problem: Problem, scenario: str) -> None:
+    """Transformations that silently drop the rule, or give something else."""
     try:
         problem.framework.part("transformations")
     except UnsupportedOperationError as error:
@@ -173,16 +174,16 @@ def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None
     refused = [o for o in found.outcomes if o.verdict is Survived.REFUSED]
     if refused:
         names = ", ".join(o.transformation for o in refused)
-        session.note(f"refused with an error, so that you know: {names}")
+        session.note(f"refused with an error, not silently: {names}")
     if not bad:
         number = f"{len(found.outcomes)} transformations"
-        session.looked("survival", scenario, Verdict.RIGHT, detail=number)
+        session.record("survival", scenario, Verdict.RIGHT, detail=number)
         return
     if of_operation(problem.call) is None:
         # The rule itself may well be right: it is the framework that drops it.
         names = ", ".join(o.transformation for o in bad)
         session.note(
-            f"{problem.framework.title} drops the rule in silence under {names}; an "
+            f"{problem.framework.title} silently drops the rule under {names}; an "
             "operation of gs.custom_gradient or gs.operation keeps it"
         )
         return
@@ -190,7 +191,7 @@ def _look_at_survival(session: Session, problem: Problem, scenario: str) -> None
     session.found(
         Finding(
             "survival",
-            "\n".join(["some transformations don't use the rule, in silence:", *lines]),
+            "\n".join(["some transformations silently don't use the rule:", *lines]),
             scenario=scenario,
         )
     )

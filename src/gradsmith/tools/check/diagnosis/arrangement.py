@@ -8,17 +8,17 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from ..first import Ground
 from ..flat import Part
-from .answer import Answer
+from ..point import Point
 from .case import Case
-from .structure import Structure, structures
+from .jacobian import JacobianBlock, jacobian_blocks
+from .model import Diagnosis
 
-Move = Callable[[Structure], np.ndarray]
+Move = Callable[[JacobianBlock], np.ndarray]
 AXES = 5  # beyond this many, not all orders of them are tried
 
 
-def transposed(case: Case) -> Answer | None:
+def transposed(case: Case) -> Diagnosis | None:
     """The rule has axes in another order: of the gradient, of dy, of a factor."""
     first = _wrong(case)
     if first is None:
@@ -29,16 +29,18 @@ def transposed(case: Case) -> Answer | None:
     return None
 
 
-def _named(s: Structure, order: tuple[int, ...], words: str, repair: str) -> Answer:
+def _named(
+    s: JacobianBlock, order: tuple[int, ...], words: str, repair: str
+) -> Diagnosis:
     if s.complex_axes and order == _swapped(s.axes, *s.complex_axes):
-        return Answer("conjugated", *_CONJUGATED)
+        return Diagnosis("conjugated", *_CONJUGATED)
     if not _is_plain_sum(s):
         if len(s.inner) == 1 and order[0] != 0:
-            return Answer("transposed or wrong axis", f"{words}{_SUMMED}", repair)
-        return Answer("transposed", words, repair)
+            return Diagnosis("transposed or wrong axis", f"{words}{_SUMMED}", repair)
+        return Diagnosis("transposed", words, repair)
     if len(s.inner) < 2:
-        return Answer("wrong axis", "dy is summed over the wrong axis", repair)
-    return Answer("wrong axis or transposed", _EITHER.format(words), repair)
+        return Diagnosis("wrong axis", "dy is summed over the wrong axis", repair)
+    return Diagnosis("wrong axis or transposed", _EITHER.format(words), repair)
 
 
 def _swapped(n: int, a: int, b: int) -> tuple[int, ...]:
@@ -54,14 +56,14 @@ _SUMMED = ", or summed over the wrong axis of it, which is the same here"
 _EITHER = "{}; or it is spread along the wrong axis, which is the same here"
 
 
-def _is_plain_sum(s: Structure) -> bool:
+def _is_plain_sum(s: JacobianBlock) -> bool:
     """Whether all that the derivative has is ones, or another number."""
     values = s.truth[s.present("truth")]
     alike = np.ptp(values) <= 1e-6 * np.max(np.abs(values))
     return len(s.out) != len(s.inner) and bool(alike)
 
 
-def _orders(s: Structure) -> Iterator[tuple[int, ...]]:
+def _orders(s: JacobianBlock) -> Iterator[tuple[int, ...]]:
     """Other orders of the axes with the same lengths, the simplest first."""
     shape, usual = s.out + s.inner, tuple(range(s.axes))
 
@@ -77,12 +79,12 @@ def _orders(s: Structure) -> Iterator[tuple[int, ...]]:
             yield order
 
 
-def _permuted(s: Structure, order: tuple[int, ...]) -> np.ndarray:
+def _permuted(s: JacobianBlock, order: tuple[int, ...]) -> np.ndarray:
     return np.transpose(s.rule, order) if len(order) == s.axes else s.rule
 
 
 def _transposed_words(
-    case: Case, s: Structure, order: tuple[int, ...]
+    case: Case, s: JacobianBlock, order: tuple[int, ...]
 ) -> tuple[str, str]:
     name, n = case.part.name, len(s.out)
     if order[:n] == tuple(range(n)):
@@ -100,7 +102,7 @@ def _transposed_words(
     )
 
 
-def shifted(case: Case) -> Answer | None:
+def shifted(case: Case) -> Diagnosis | None:
     """The gradient is rolled along an axis."""
     first = _wrong(case)
     if first is None:
@@ -111,7 +113,7 @@ def shifted(case: Case) -> Answer | None:
             if _everywhere(case, lambda s, k=n + axis, by=by: np.roll(s.rule, by, k)):
                 by = by - length if by > length // 2 else by
                 places = "one place" if abs(by) == 1 else f"{abs(by)} places"
-                return Answer(
+                return Diagnosis(
                     "shifted",
                     f"the gradient is shifted by {places} along axis {axis}",
                     f"roll it back: roll(d{case.part.name}, {by}, axis={axis})",
@@ -119,13 +121,13 @@ def shifted(case: Case) -> Answer | None:
     return None
 
 
-def conjugated(case: Case) -> Answer | None:
-    def conjugate(s: Structure) -> np.ndarray:
+def conjugated(case: Case) -> Diagnosis | None:
+    def conjugate(s: JacobianBlock) -> np.ndarray:
         return s.rule * np.array([1.0, -1.0])
 
     if not case.part.is_complex or not _everywhere(case, conjugate):
         return None
-    return Answer(
+    return Diagnosis(
         "conjugated",
         "the gradient is the complex conjugate of the right one, which is "
         "dL/dRe + i dL/dIm",
@@ -133,18 +135,18 @@ def conjugated(case: Case) -> Answer | None:
     )
 
 
-def swapped(case: Case) -> Answer | None:
+def swapped(case: Case) -> Diagnosis | None:
     """The gradient is the one of another argument of the same shape."""
     here = case.part
     if len(case.evidence.columns) != here.size:
         return None
-    for part in case.ground.flat.arguments.parts:
+    for part in case.point.flat.arguments.parts:
         if part == here or part.shape != here.shape:
             continue
         if part.is_complex != here.is_complex:
             continue
-        if all(_is_of(case, part, each.ground) for each in case.points):
-            return Answer(
+        if all(_is_of(case, part, each.point) for each in case.points):
+            return Diagnosis(
                 "swapped arguments",
                 f"the gradient of {here.name} is the one of {part.name}",
                 "return the gradients in the order of the arguments",
@@ -152,23 +154,23 @@ def swapped(case: Case) -> Answer | None:
     return None
 
 
-def _is_of(case: Case, part: Part, ground: Ground) -> bool:
+def _is_of(case: Case, part: Part, point: Point) -> bool:
     """Whether the rule's gradient is the derivative by another argument."""
-    other = replace(case, part=part).look(ground)
+    other = replace(case, part=part).gather(point)
     for _ in range(3):
         u = other.upstream(case.random)
-        full = np.zeros(ground.y.size)
+        full = np.zeros(point.y.size)
         full[other.rows] = u
-        g = ground.point.pull(full)[case.part.slice]
-        if not np.all(np.abs(g - other.right(u)) <= other.tolerance(u)):
+        g = point.linearization.pull(full)[case.part.slice]
+        if not np.all(np.abs(g - other.expected(u)) <= other.tolerance(u)):
             return False
     return True
 
 
-def _wrong(case: Case) -> Structure | None:
-    return next((s for s in structures(case.evidence) if s.is_wrong), None)
+def _wrong(case: Case) -> JacobianBlock | None:
+    return next((s for s in jacobian_blocks(case.evidence) if s.is_wrong), None)
 
 
 def _everywhere(case: Case, move: Move) -> bool:
     """Whether the rule so rearranged is right, for all outputs and at both points."""
-    return all(s.same(move(s)) for each in case.points for s in structures(each))
+    return all(s.same(move(s)) for each in case.points for s in jacobian_blocks(each))

@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import numpy as np
 
-from .answer import Answer
 from .case import Case
+from .jacobian import JacobianBlock, axes_of, jacobian_blocks
+from .model import Diagnosis
 from .simple import broadcast_count
-from .structure import Structure, axes_of, structures
 
 Links = frozenset[tuple[int, int]]
 
 
-def wrong_axis(case: Case) -> Answer | None:
+def wrong_axis(case: Case) -> Diagnosis | None:
     """The rule couples other elements than the differences do."""
-    found = [_links(each) for s in map(structures, case.points) for each in s]
+    found = [_links(each) for s in map(jacobian_blocks, case.points) for each in s]
     for truth, rule, s in found:
         if truth == rule or rule > truth or not s.is_wrong:
             continue
@@ -31,15 +31,15 @@ def wrong_axis(case: Case) -> Answer | None:
     return None
 
 
-def _alike(a: Structure, b: Structure) -> bool:
+def _alike(a: JacobianBlock, b: JacobianBlock) -> bool:
     return a.output == b.output
 
 
-def _links(s: Structure) -> tuple[Links, Links, Structure]:
+def _links(s: JacobianBlock) -> tuple[Links, Links, JacobianBlock]:
     return _links_of(s, "truth"), _links_of(s, "rule"), s
 
 
-def _links_of(s: Structure, which: str) -> Links:
+def _links_of(s: JacobianBlock, which: str) -> Links:
     places = np.nonzero(s.present(which))
     n = len(s.out)
     return frozenset(
@@ -52,8 +52,8 @@ def _links_of(s: Structure, which: str) -> Links:
     )
 
 
-def _answer(s: Structure, truth: Links, rule: Links) -> Answer:
-    return Answer(
+def _answer(s: JacobianBlock, truth: Links, rule: Links) -> Diagnosis:
+    return Diagnosis(
         "wrong axis",
         f"the rule goes along other axes than the derivative does: {_words(rule)} by "
         f"the rule, {_words(truth)} by the differences",
@@ -68,7 +68,7 @@ def _words(links: Links) -> str:
     return ", ".join(each)
 
 
-def _axes(s: Structure, links: Links) -> str:
+def _axes(s: JacobianBlock, links: Links) -> str:
     """The axes along which the derivative couples or repeats."""
     free = [k for k in range(len(s.inner)) if k not in {i for _, i in links}]
     if free:
@@ -77,7 +77,7 @@ def _axes(s: Structure, links: Links) -> str:
     return "axis " + " and ".join(map(str, free)) + " of the output"
 
 
-def wrong_axis_inside(case: Case) -> Answer | None:
+def wrong_axis_inside(case: Case) -> Diagnosis | None:
     """The factor of dy is reduced along a wrong axis: it depends on other elements."""
     axes = axes_of(case.part)
     if len([n for n in axes if n > 1]) < 2 or case.elementwise:
@@ -90,7 +90,7 @@ def wrong_axis_inside(case: Case) -> Answer | None:
     truth, rule = seen[0]  # type: ignore[misc]
     if not truth or not rule or truth == rule:
         return None
-    return Answer(
+    return Diagnosis(
         "wrong axis",
         f"the gradient of an element depends on the others along axis {_list(rule)} by "
         f"the rule, and along axis {_list(truth)} by the differences",
@@ -111,14 +111,14 @@ def _coupled(
 ) -> tuple[frozenset[int], frozenset[int]] | None:
     """The axes along which gradients change when one element is moved."""
     axes, before = axes_of(case.part), case.evidence
-    x = case.ground.x.copy()
+    x = case.point.x.copy()
     i = case.part.start + int(np.ravel_multi_index(place, axes))
-    x[i] += 0.375 * case.ground.scale[i]
-    after = case.looked(x)
+    x[i] += 0.375 * case.point.scale[i]
+    after = case.evidence_at(x)
     if after is None or not np.array_equal(before.rows, after.rows):
         return None
     u = before.upstream(case.random)
-    moved = after.right(u) - before.right(u)
+    moved = after.expected(u) - before.expected(u)
     truth = np.abs(moved) > 4 * (after.tolerance(u) + before.tolerance(u))
     g = before.rule(u)
     rule = np.abs(after.rule(u) - g) > 1e-9 * np.max(np.abs(g))
@@ -132,20 +132,20 @@ def _differing(
     return frozenset(k for k, at in enumerate(indices) if np.any(at != place[k]))
 
 
-def missing_sum(case: Case) -> Answer | None:
+def missing_sum(case: Case) -> Diagnosis | None:
     """Of the outputs that an element was broadcast to, only some are summed."""
     if broadcast_count(case) < 2:
         return None
     name = case.part.name
     for each in case.points:
-        for s in structures(each):
+        for s in jacobian_blocks(each):
             kept = s.present("rule")
             right = np.abs(s.rule - s.truth) <= s.margin
             dropped = s.present("truth") & ~kept
             full = np.all(right | dropped) and np.any(dropped) and np.any(kept)
             if not full or np.all(dropped.reshape(-1, case.part.size).any(0) == 0):
                 return None
-    return Answer(
+    return Diagnosis(
         "missing broadcast sum",
         f"{name} was broadcast, and its gradient holds only some of the outputs that "
         "its elements were used for",

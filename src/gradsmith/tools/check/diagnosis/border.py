@@ -32,7 +32,9 @@ Values = Callable[[float], float]  # the argument's value at a distance
 States = Callable[[list[float]], "np.ndarray | None"]  # wrong or right with these
 
 
-def refined(case: Case, wrong: float, right: float, value_at: Values) -> Border | None:
+def refine_border(
+    case: Case, wrong: float, right: float, value_at: Values
+) -> Border | None:
     """Move elements to values in between until the border is known to some digits.
 
     None if the states on the two sides are not what a border makes them. Elements are
@@ -50,7 +52,7 @@ def refined(case: Case, wrong: float, right: float, value_at: Values) -> Border 
     return None
 
 
-def mirrored(case: Case, border: Border) -> bool:
+def wrong_beyond_zero(case: Case, border: Border) -> bool:
     """Whether the gradient is wrong on the other side of zero too."""
     found = case.evidence
     some = found.columns[case.states(found, tries=1) != 0][:FEWER]
@@ -67,7 +69,7 @@ def _searched(
     states_of: States,
     value_at: Values,
 ) -> Border | None:
-    typical = float(np.median(case.ground.scale[columns]))
+    typical = float(np.median(case.point.scale[columns]))
     for _ in range(ROUNDS):
         if _close(wrong, right, typical):
             break
@@ -128,9 +130,9 @@ def _alone(case: Case, columns: np.ndarray) -> States:
     """Give these elements values, and leave the others."""
 
     def states_of(values: list[float]) -> np.ndarray | None:
-        x = case.ground.x.copy()
+        x = case.point.x.copy()
         x[columns] = values
-        found = case.looked(x, columns)
+        found = case.evidence_at(x, columns)
         return None if found is None else case.states(found, tries=2)
 
     return states_of
@@ -142,9 +144,9 @@ def _with_others(case: Case, columns: np.ndarray) -> States:
     def states_of(values: list[float]) -> np.ndarray | None:
         states = []
         for column, value in zip(columns, values, strict=True):
-            x = case.ground.x.copy()
+            x = case.point.x.copy()
             x[case.part.slice] += value - x[column]
-            found = case.looked(x, np.array([column]))
+            found = case.evidence_at(x, np.array([column]))
             states.append(0 if found is None else case.states(found, tries=2)[0])
         return np.array(states)
 

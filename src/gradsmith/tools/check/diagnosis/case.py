@@ -1,4 +1,4 @@
-"""A wrong gradient under examination: what is known of it here and at other points."""
+"""A wrong gradient to be diagnosed: what is known of it here and at other points."""
 
 from __future__ import annotations
 
@@ -9,12 +9,11 @@ from itertools import islice
 
 import numpy as np
 
-from ..first import Ground
 from ..flat import Part
-from .elementwise import FEW, is_elementwise
-from .evidence import Evidence
-from .gather import gather
+from ..point import Point
+from .evidence import Evidence, gather_evidence
 
+FEW = 200  # elements that are compared one by one
 FEWER = 8  # elements that tell something
 OUTPUTS = 2000
 
@@ -23,26 +22,26 @@ OUTPUTS = 2000
 class Case:
     """The gradient of one argument, at the point where it was found wrong."""
 
-    ground: Ground
+    point: Point
     part: Part
     random: np.random.Generator
     sharp: bool = False  # the error is small, so that good differences are needed
-    separate: bool | None = None  # `elementwise`, if it is known
+    known_elementwise: bool | None = None  # `elementwise`, if it is known
 
     @property
     def is_small(self) -> bool:
-        return self.part.size <= FEW and self.ground.y.size <= OUTPUTS
+        return self.part.size <= FEW and self.point.y.size <= OUTPUTS
 
     @cached_property
     def elementwise(self) -> bool:
-        """Whether each output depends on its own element of the argument alone."""
-        if self.separate is not None:
-            return self.separate
-        return is_elementwise(self.ground, self.part, self.random)
+        """Whether each output depends only on its own element of the argument."""
+        if self.known_elementwise is not None:
+            return self.known_elementwise
+        return _is_elementwise(self.point, self.part, self.random)
 
     @cached_property
     def evidence(self) -> Evidence:
-        return self.look(self.ground)
+        return self.gather(self.point)
 
     @cached_property
     def fresh(self) -> Evidence | None:
@@ -60,39 +59,38 @@ class Case:
         more = islice(self.elsewhere(), 3 if min(telling) < FEWER else 0)
         return [*self.points, *more]
 
-    def look(self, ground: Ground, columns: np.ndarray | None = None) -> Evidence:
-        together = self.elementwise
+    def gather(self, point: Point, columns: np.ndarray | None = None) -> Evidence:
         rows = None
-        if together and columns is not None:
+        if self.elementwise and columns is not None:
             rows = np.sort(columns) - self.part.start
-        return gather(
-            ground,
+        return gather_evidence(
+            point,
             self.part,
             columns=columns,
             rows=rows,
-            elementwise=together,
+            elementwise=self.elementwise,
             sharp=self.sharp,
         )
 
-    def moved(self, x: np.ndarray) -> Ground | None:
-        """The ground at another point, if the operation is finite there."""
+    def point_at(self, x: np.ndarray) -> Point | None:
+        """Another point, if the operation is finite there."""
         try:
             with np.errstate(all="ignore"):
-                if not np.all(np.isfinite(self.ground.flat.value(x))):
+                if not np.all(np.isfinite(self.point.flat.value(x))):
                     return None
-                return Ground(replace(self.ground.flat, x=x), self.random)
+                return Point(replace(self.point.flat, x=x), self.random)
         except Exception:  # the operation's own: the point is outside of its domain
             return None
 
-    def looked(
+    def evidence_at(
         self, x: np.ndarray, columns: np.ndarray | None = None
     ) -> Evidence | None:
-        """What there is to see at another point, if the operation takes it."""
-        ground = self.moved(x)
-        if ground is None:
+        """The evidence at another point, if the operation takes it."""
+        point = self.point_at(x)
+        if point is None:
             return None
         try:
-            found = self.look(ground, columns)
+            found = self.gather(point, columns)
         except Exception:  # as above
             return None
         return found if len(found.rows) else None
@@ -105,7 +103,7 @@ class Case:
     def _least(self) -> float:
         """Far below the usual relative error, something else is in the way."""
         u = self.evidence.upstream(self.random)
-        g, t = self.evidence.rule(u), self.evidence.right(u)
+        g, t = self.evidence.rule(u), self.evidence.expected(u)
         wrong = self.evidence.states(self.random, tries=1) > 0
         with np.errstate(all="ignore"):
             error = np.abs(g - t)[wrong] / np.maximum(np.abs(t), np.abs(g))[wrong]
@@ -117,7 +115,7 @@ class Case:
     def elsewhere(self) -> Iterator[Evidence]:
         """Points that differ much, then little."""
         for change in (self.mixed, self.scaled, self.shuffled, self.near):
-            found = self.looked(self._in_domain(change(self.ground.x)))
+            found = self.evidence_at(self._in_domain(change(self.point.x)))
             if found is not None:
                 yield found
 
@@ -126,10 +124,10 @@ class Case:
         if not self.elementwise:
             return x
         here = self.part.slice
-        for other in (np.copysign(x, self.ground.x), self.near(self.ground.x)):
+        for other in (np.copysign(x, self.point.x), self.near(self.point.x)):
             try:
                 with np.errstate(all="ignore"):
-                    bad = ~np.isfinite(self.ground.flat.value(x))
+                    bad = ~np.isfinite(self.point.flat.value(x))
             except Exception:  # the operation's own
                 return x
             if not np.any(bad):
@@ -142,9 +140,7 @@ class Case:
         return sign * self.scaled(x)
 
     def scaled(self, x: np.ndarray) -> np.ndarray:
-        """Some about 1, one of the argument's at least; some as they are, some much
-        smaller, some larger.
-        """
+        """Some about 1, at least one of the argument; others equal, smaller, larger."""
         x = self.near(x)
         kind = self.random.permutation(x.size) % 4
         kind[self.part.slice] = self.random.permutation(self.part.size) % 4
@@ -165,4 +161,37 @@ class Case:
         by = self.random.uniform(0.02, 0.1, x.size) * self.random.choice(
             [-1.0, 1.0], x.size
         )
-        return x + by * self.ground.scale
+        return x + by * self.point.scale
+
+
+def _is_elementwise(point: Point, part: Part, random: np.random.Generator) -> bool:
+    """Whether outputs change only with their own elements, where some are perturbed."""
+    outputs = point.linearization.outputs.parts
+    if len(outputs) != 1 or outputs[0].shape != part.shape:
+        return False
+    if part.is_complex or part.size < 2:
+        return False
+    moved = np.zeros(part.size, bool)
+    for half in _halves(part.size, random):
+        x = point.x.copy()
+        x[part.slice] += 2.0**-7 * point.scale[part.slice] * half
+        with np.errstate(all="ignore"):
+            now = ~(point.flat.value(x) == point.y)
+        if np.any(now & ~half):
+            return False
+        moved |= now
+    return bool(np.any(moved))
+
+
+def _halves(n: int, random: np.random.Generator) -> Iterator[np.ndarray]:
+    """Halves of the elements, such that any two are apart in one of them.
+
+    Of many elements, one random half is unlikely to miss anything.
+    """
+    if n > FEW:
+        yield random.integers(0, 2, n, dtype=bool)
+        return
+    for bit in range((n - 1).bit_length()):
+        half = (np.arange(n) >> bit & 1).astype(bool)
+        yield half
+        yield ~half

@@ -9,13 +9,17 @@ a large one chosen elements and outputs; u is zero for the outputs that are left
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from ..first import SIGMAS, Ground
+from ..differences import Slope, slope
 from ..flat import Part
+from ..numerics import random_signed
+from ..point import SETTLED, SIGMAS, Point
 
 ROUNDING = 64.0  # units in the last place that a rule may lose
 
@@ -24,7 +28,7 @@ ROUNDING = 64.0  # units in the last place that a rule may lose
 class Evidence:
     """Truth and rule at a point, for some elements (columns) and outputs (rows)."""
 
-    ground: Ground
+    point: Point
     part: Part
     columns: np.ndarray
     rows: np.ndarray
@@ -35,26 +39,22 @@ class Evidence:
     # --- gradients for an upstream u of the rows
 
     def rule(self, u: np.ndarray) -> np.ndarray:
-        full = np.zeros(self.ground.y.size)
+        full = np.zeros(self.point.y.size)
         full[self.rows] = u
         with np.errstate(all="ignore"):
-            return self.ground.point.pull(full)[self.columns]
+            return self.point.linearization.pull(full)[self.columns]
 
-    def right(self, u: np.ndarray) -> np.ndarray:
+    def expected(self, u: np.ndarray) -> np.ndarray:
         return u @ self.truth
 
     def tolerance(self, u: np.ndarray) -> np.ndarray:
         """By how much the right gradient may differ from the one by differences."""
         noise = np.sqrt((u * u) @ (self.error * self.error))
         size = np.sqrt((u * u) @ (self.truth * self.truth))
-        return SIGMAS * noise + ROUNDING * self.ground.flat.eps * size
+        return SIGMAS * noise + ROUNDING * self.point.flat.eps * size
 
     def upstream(self, random: np.random.Generator, *, size: float = 1.0) -> np.ndarray:
-        return (
-            size
-            * random.choice([-1.0, 1.0], len(self.rows))
-            * (random.integers(3, 8, len(self.rows)) / 4)
-        )
+        return size * random_signed(random, len(self.rows))
 
     # --- the rule as a matrix
 
@@ -74,7 +74,7 @@ class Evidence:
     def margin(self) -> np.ndarray:
         """By how much the elements of `missing` may differ from zero."""
         size = np.maximum(np.abs(self.truth), np.abs(self.matrix))
-        return SIGMAS * self.error + ROUNDING * self.ground.flat.eps * size
+        return SIGMAS * self.error + ROUNDING * self.point.flat.eps * size
 
     def same(self, guess: np.ndarray) -> bool:
         """Whether a matrix is the true one, as far as can be seen."""
@@ -94,7 +94,7 @@ class Evidence:
         minor = np.zeros(len(self.columns), bool)
         for _ in range(tries):
             u = self.upstream(random)
-            g, t, margin = self.rule(u), self.right(u), self.tolerance(u)
+            g, t, margin = self.rule(u), self.expected(u), self.tolerance(u)
             margin += self._rounding(g, t)
             off = ~(np.abs(g - t) <= margin)
             tiny = np.abs(g - t) < least * np.maximum(np.abs(g), np.abs(t))
@@ -106,7 +106,7 @@ class Evidence:
     def _rounding(self, g: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Far below the largest, a gradient may be a difference of larger numbers."""
         size = np.maximum(np.abs(g), np.max(np.abs(t), initial=0.0))
-        return ROUNDING * self.ground.flat.eps * size
+        return ROUNDING * self.point.flat.eps * size
 
     def of_rows(self, chosen: np.ndarray) -> Evidence:
         """The same for some of the outputs."""
@@ -117,3 +117,75 @@ class Evidence:
             error=self.error[chosen],
             kinks=self.kinks[chosen],
         )
+
+
+USUAL, SHARP = (2.0**-6, 3), (2.0**-4, 5)  # the first step, and how many
+
+
+def gather_evidence(
+    point: Point,
+    part: Part,
+    *,
+    columns: np.ndarray | None = None,
+    rows: np.ndarray | None = None,
+    elementwise: bool = False,
+    sharp: bool = False,
+) -> Evidence:
+    """Differences for the elements; at once if each output has its own element."""
+    places = np.arange(part.start, part.start + part.size)
+    columns = places if columns is None else columns
+    rows = np.arange(point.y.size) if rows is None else rows
+    shape = (len(rows), len(columns))
+    truth, error, kinks = np.zeros(shape), np.zeros(shape), np.zeros(shape, bool)
+    step, steps = SHARP if sharp else USUAL
+    for which, v in _directions(point, columns, together=elementwise):
+        found = _slope(point, v, rows, step=step, steps=steps)
+        scale = point.scale[columns[which]]
+        middle = (found.low + found.high) / 2
+        if elementwise:
+            own = (np.searchsorted(rows, columns[which] - part.start), which)
+        else:
+            own = (slice(None), which[0])
+        pick = own[0]
+        truth[own] = middle[pick] / scale
+        error[own] = found.error[pick] / scale
+        kinks[own] = found.kinks[pick]
+    return _settled(Evidence(point, part, columns, rows, truth, error, kinks))
+
+
+def _slope(point: Point, v: np.ndarray, rows: np.ndarray, **steps: Any) -> Slope:
+    """Of some outputs; by what moves alone, where that is enough."""
+    few = point.subset(v)
+    if few is not None and np.array_equal(few.outputs, rows):
+        return slope(few.value, few.x, v[few.places], y=few.y, noise=few.noise, **steps)
+    return slope(
+        lambda x: point.flat.value(x)[rows],
+        point.x,
+        v,
+        y=point.y[rows],
+        noise=point.noise[rows],
+        **steps,
+    )
+
+
+def _directions(
+    point: Point, columns: np.ndarray, *, together: bool
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    every = np.arange(len(columns))
+    for which in [every] if together else np.split(every, len(every)):
+        v = np.zeros(point.x.size)
+        v[columns[which]] = point.scale[columns[which]]
+        yield which, v
+
+
+def _settled(found: Evidence) -> Evidence:
+    """Without the outputs whose differences have not settled."""
+    with np.errstate(all="ignore"):
+        size = np.abs(np.where(np.isfinite(found.truth), found.truth, 0.0))
+        natural = np.abs(found.point.y[found.rows]).max(initial=0.0)
+        scale = found.point.scale[found.columns]
+        size = np.maximum(size.max(axis=0, initial=0.0), natural / scale)
+        good = np.isfinite(found.truth) & (found.error <= SETTLED * size)
+    if good.all():
+        return found
+    return found.of_rows(np.flatnonzero(np.all(good, axis=1)))

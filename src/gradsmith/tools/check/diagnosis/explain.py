@@ -1,29 +1,33 @@
-"""The order in which the usual mistakes are looked for, from special to general."""
+"""The order in which the usual mistakes are tried, from special to general."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..comparison import Test
-from ..first import Ground
+from ..comparison import Comparison
+from ..point import Point
 from ..session import Session
-from .answer import Answer
 from .arrangement import conjugated, shifted, swapped, transposed
 from .axes import missing_sum, wrong_axis, wrong_axis_inside
 from .case import Case
-from .large import examine
-from .places import places
-from .precision import precision
-from .regions import region
-from .simple import factor, pretended, sign, zero
-from .special import at_a_point, not_finite, not_the_same
-from .structure import structures
-from .terms import dropped, unused_output
-from .upstream import altered, is_linear
-from .within import within
+from .elements import describe_elements
+from .jacobian import jacobian_blocks
+from .large import Diagnose, diagnose_large
+from .model import Diagnosis
+from .precision import lower_precision
+from .regions import name_region, region, wrong_at_kink
+from .simple import (
+    factor,
+    not_deterministic,
+    not_finite,
+    not_zero,
+    sign,
+    zero,
+)
+from .terms import missing_term, unused_output
+from .upstream import changed_upstream, is_linear
 
 SMALL = 1e-4  # a relative error below this needs sharper differences
 
@@ -39,33 +43,34 @@ class Explanation:
     output: str | None = None
 
 
-def explain(ground: Ground, test: Test, session: Session) -> Explanation:
+def explain(point: Point, comparison: Comparison, session: Session) -> Explanation:
     """Explain a comparison that came out wrong."""
-    error = test.gap / test.scale if test.scale else np.inf
-    random = session.random(f"diagnosis of {test.part.name}")
-    case = Case(ground, test.part, random, sharp=bool(error < SMALL))
+    error = comparison.gap / comparison.scale if comparison.scale else np.inf
+    random = session.random(f"diagnosis of {comparison.part.name}")
+    case = Case(point, comparison.part, random, sharp=bool(error < SMALL))
     try:
-        found = _small(case) if case.is_small else examine(case, diagnosis)
+        elements, found = _diagnosed(case)
         output = _output(case)
     except Exception as problem:  # most likely the operation's, at another point
-        why = f"{_facts(test, error)}; what it is could not be looked at: {problem!r}"
+        why = f"{_facts(comparison, error)}; no diagnosis, because of {problem!r}"
         return Explanation(None, None, why, None)
-    elements, answer = found
-    if answer is None:
-        return Explanation(elements, None, _facts(test, error), None, output)
-    return Explanation(elements, answer.name, answer.message, answer.repair, output)
+    if found is None:
+        return Explanation(elements, None, _facts(comparison, error), None, output)
+    return Explanation(elements, found.name, found.message, found.repair, output)
 
 
-def _small(case: Case) -> tuple[str | None, Answer | None]:
-    early = not_finite(case) or not_the_same(case)
+def _diagnosed(case: Case) -> tuple[str | None, Diagnosis | None]:
+    """The elements that are wrong, in words, and the mistake."""
+    early = not_finite(case) or not_deterministic(case)
+    if not case.is_small:
+        return (None, early) if early else diagnose_large(case, diagnose)
     states = case.evidence.states(case.random)
-    elements = places(case.part, states > 0) if len(states) else None
-    return elements, early or diagnosis(case)
+    elements = describe_elements(case.part, states > 0) if len(states) else None
+    return elements, early or diagnose(case)
 
 
-Look = Callable[[Case], Answer | None]
-FIRST: tuple[Look, ...] = (pretended, sign, factor)
-THEN: tuple[Look, ...] = (
+FIRST: tuple[Diagnose, ...] = (not_zero, sign, factor)
+THEN: tuple[Diagnose, ...] = (
     swapped,
     missing_sum,
     unused_output,
@@ -74,44 +79,44 @@ THEN: tuple[Look, ...] = (
     conjugated,
     wrong_axis,
 )
-LAST: tuple[Look, ...] = (dropped, wrong_axis_inside)
+LAST: tuple[Diagnose, ...] = (missing_term, wrong_axis_inside)
 
 
-def diagnosis(case: Case) -> Answer | None:
+def diagnose(case: Case) -> Diagnosis | None:
     """The mistake with the simplest explanation that was verified."""
     if not len(case.evidence.rows):
         return None
     with np.errstate(all="ignore"):
-        special = at_a_point(case)
+        special = wrong_at_kink(case)
         if special is not None:
             return special
         if nothing := zero(case):
             return nothing
         if not is_linear(case.evidence, case.random):
-            return altered(case) or precision(case)
-        looks = (*FIRST, precision, *THEN, _regional, *LAST)
-        return next(filter(None, (look(case) for look in looks)), None)
+            return changed_upstream(case) or lower_precision(case)
+        every = (*FIRST, lower_precision, *THEN, _regional, *LAST)
+        return next(filter(None, (mistake(case) for mistake in every)), None)
 
 
-def _regional(case: Case) -> Answer | None:
+def _regional(case: Case) -> Diagnosis | None:
     """A region, with what is wrong inside of it."""
     found = region(case)
-    return None if found is None else within(case, found)
+    return None if found is None else name_region(case, found)
 
 
-def _facts(test: Test, error: float) -> str:
+def _facts(comparison: Comparison, error: float) -> str:
     return (
         f"the gradient is not the derivative: along a random direction it gives "
-        f"{test.rule:.6g}, the differences {test.low:.6g}"
-        + (f" to {test.high:.6g}" if test.high != test.low else "")
-        + f" (relative error {error:.1e}, noise {test.resolution:.0e})"
+        f"{comparison.rule:.6g}, the differences {comparison.low:.6g}"
+        + (f" to {comparison.high:.6g}" if comparison.high != comparison.low else "")
+        + f" (relative error {error:.1e}, noise {comparison.resolution:.0e})"
     )
 
 
 def _output(case: Case) -> str | None:
     """The output whose upstream gradient is used wrongly, if it is one of several."""
-    if len(case.ground.point.outputs.parts) < 2 or not case.is_small:
+    if len(case.point.linearization.outputs.parts) < 2 or not case.is_small:
         return None
-    every = structures(replace(case).evidence)
+    every = jacobian_blocks(replace(case).evidence)
     wrong = [s.output.name for s in every if s.is_wrong]
     return wrong[0] if len(wrong) == 1 else None

@@ -1,9 +1,10 @@
 """Which elements of a large argument have a wrong gradient.
 
-If each output has its own element, one slope tells all. Else the gradients of a group
-are compared along one random direction, and groups are halved: the first wrong element
-is where the shortest wrong beginning ends. Some between the first and the last one are
-looked at on their own. Memory is linear, and time but for a logarithm.
+If each output has its own element, one slope tells all. Otherwise the gradients of a
+group are compared along one random direction, and groups are halved: the first wrong
+element is the last of the shortest wrong group that starts at element 0. Some between
+the first and the last one are compared on their own. Memory is linear, and time but for
+a logarithm.
 """
 
 from __future__ import annotations
@@ -12,14 +13,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..first import SIGMAS, Ground
-from ..scales import norm
-from .at_once import at_once
+from ..differences import slope
+from ..numerics import norm
+from ..point import SIGMAS, Point
 from .case import Case
-from .evidence import ROUNDING
-from .places import places
+from .elements import describe_elements
+from .evidence import ROUNDING, USUAL
 
-SINGLE = 12  # elements that are looked at one by one
+SINGLE = 12  # elements that are compared one by one
 STEPS = (2.0**-7, 2.0**-9)
 VISIBLE = 1e-6  # of the largest
 
@@ -37,15 +38,15 @@ class Location:
 def locate(case: Case) -> Location:
     if not case.elementwise:
         return _by_halves(case)
-    wrong, right = at_once(case)
+    wrong, right = _elementwise(case)
     flags = np.zeros(case.part.size, bool)
     flags[wrong] = True
-    first = beginning(wrong, right)
-    words = places(case.part, flags) if first is None else _from(first)
+    first = _start_of_wrong_tail(wrong, right)
+    words = describe_elements(case.part, flags) if first is None else _from(first)
     return Location(words, wrong + case.part.start, right + case.part.start, first)
 
 
-def beginning(wrong: np.ndarray, right: np.ndarray) -> int | None:
+def _start_of_wrong_tail(wrong: np.ndarray, right: np.ndarray) -> int | None:
     """From where on all are wrong, if several are, and all after the right ones.
 
     Between the last right and the first wrong one, it is the roundest number.
@@ -64,30 +65,32 @@ def _from(first: int) -> str:
 
 
 def _by_halves(case: Case) -> Location:
-    probe = Probe(case)
+    groups = GroupComparison(case)
     start, size = case.part.start, case.part.size
     none = np.zeros(0, int)
-    first = probe.boundary()
-    if probe.one(first) <= 0:
+    first = groups.boundary()
+    if groups.one(first) <= 0:
         return Location(None, none, none)
-    if first + 1 == size or probe.state(first + 1, size, quick=True) <= 0:
+    if first + 1 == size or groups.state(first + 1, size, quick=True) <= 0:
         flags = np.zeros(size, bool)
         flags[first] = True
-        return Location(places(case.part, flags), np.array([first + start]), none)
-    last = size - 1 - probe.boundary(backward=True)
-    wrong, right = _singles(case, probe, first, last)
-    begin = beginning(wrong, right)
+        return Location(
+            describe_elements(case.part, flags), np.array([first + start]), none
+        )
+    last = size - 1 - groups.boundary(backward=True)
+    wrong, right = _singles(case, groups, first, last)
+    begin = _start_of_wrong_tail(wrong, right)
     words = _words(case, first, last, right) if begin is None else _from(begin)
     return Location(words, wrong + start, right + start, begin)
 
 
 def _singles(
-    case: Case, probe: Probe, first: int, last: int
+    case: Case, groups: GroupComparison, first: int, last: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Elements on their own: between the first and the last wrong one, and around."""
     size, random = case.part.size, case.random
     # Where the rule gives something, a right gradient can be seen.
-    share = np.abs(probe.g * probe.v)[case.part.slice]
+    share = np.abs(groups.g * groups.v)[case.part.slice]
     claimed = np.flatnonzero(share > VISIBLE * np.max(share))
     before, inside = claimed[claimed < first], claimed[claimed > first]
     chosen = np.unique(
@@ -99,7 +102,7 @@ def _singles(
             size - 1,
         ]
     )
-    states = np.array([probe.one(int(i)) for i in chosen])
+    states = np.array([groups.one(int(i)) for i in chosen])
     wrong = np.unique([first, last, *chosen[states > 0]])
     return wrong, chosen[states < 0]
 
@@ -109,18 +112,18 @@ def _words(case: Case, first: int, last: int, right: np.ndarray) -> str | None:
         return f"some of the elements {first} to {last} (flat)"
     flags = np.zeros(case.part.size, bool)
     flags[first : last + 1] = True
-    return places(case.part, flags)
+    return describe_elements(case.part, flags)
 
 
-class Probe:
+class GroupComparison:
     """Compares groups of an argument's elements at a point."""
 
-    def __init__(self, case: Case, ground: Ground | None = None) -> None:
+    def __init__(self, case: Case, point: Point | None = None) -> None:
         self.case = case
-        self.ground = ground or case.ground
-        self.v = self.ground.direction()
-        self.u = self.ground.upstream()
-        self.g = self.ground.point.pull(self.u)
+        self.point = point or case.point
+        self.v = self.point.direction()
+        self.u = self.point.upstream()
+        self.g = self.point.linearization.pull(self.u)
 
     def boundary(self, *, backward: bool = False) -> int:
         """How many elements come before the first wrong one, or after the last."""
@@ -149,7 +152,7 @@ class Probe:
     def state(self, start: int, stop: int, *, quick: bool = False) -> int:
         """Of the elements from start to stop: 1 if wrong, -1 if right, 0 if nothing."""
         here = slice(self.case.part.start + start, self.case.part.start + stop)
-        v = np.zeros(self.ground.x.size)
+        v = np.zeros(self.point.x.size)
         v[here] = self.v[here]
         with np.errstate(all="ignore"):
             value, error = self._slope(v, quick)
@@ -157,20 +160,67 @@ class Probe:
             terms = self.g[here] * v[here]
             truth = float((self.u * value)[used].sum())
             margin = SIGMAS * norm((self.u * error)[used])
-            margin += ROUNDING * self.ground.flat.eps * norm(terms)
+            margin += ROUNDING * self.point.flat.eps * norm(terms)
             if not abs(float(terms.sum()) - truth) <= margin:
                 return 1
             return -1 if abs(truth) > 8 * margin else 0
 
     def _slope(self, v: np.ndarray, quick: bool) -> tuple[np.ndarray, np.ndarray]:
         if quick:  # enough for groups, and shorter than most kinks are near
-            h = 2.0**-18 if self.ground.flat.eps < 1e-12 else STEPS[-1]
+            h = 2.0**-18 if self.point.flat.eps < 1e-12 else STEPS[-1]
             value = self._central(v, h)
-            return value, 1e-6 * np.abs(value) + self.ground.noise / h
+            return value, 1e-6 * np.abs(value) + self.point.noise / h
         wide, narrow = (self._central(v, h) for h in STEPS)
         value = narrow + (narrow - wide) / 15
-        return value, np.abs(value - narrow) / 8 + self.ground.noise / STEPS[-1]
+        return value, np.abs(value - narrow) / 8 + self.point.noise / STEPS[-1]
 
     def _central(self, v: np.ndarray, h: float) -> np.ndarray:
-        f, x = self.ground.flat.value, self.ground.x
+        f, x = self.point.flat.value, self.point.x
         return (f(x + h * v) - f(x - h * v)) / (2 * h)
+
+
+def _elementwise(case: Case) -> tuple[np.ndarray, np.ndarray]:
+    """The places in the argument where the gradient is wrong, and where it is right."""
+    wrong, some = elementwise_flags(case, case.point)
+    wrong &= ~_beside_kinks(case, np.flatnonzero(wrong))
+    return np.flatnonzero(wrong), np.flatnonzero(some & ~wrong)
+
+
+def elementwise_flags(case: Case, point: Point) -> tuple[np.ndarray, np.ndarray]:
+    """Where the gradient is wrong, and where there is one, if it is elementwise."""
+    v = np.zeros(point.x.size)
+    v[case.part.slice] = point.scale[case.part.slice]
+    found = slope(
+        point.flat.value,
+        point.x,
+        v,
+        y=point.y,
+        noise=point.noise,
+        step=USUAL[0],
+        steps=USUAL[1],
+    )
+    u = point.upstream()
+    with np.errstate(all="ignore"):
+        g = (point.linearization.pull(u) * v)[case.part.slice]
+        one, two = u * found.low, u * found.high
+        low, high = np.minimum(one, two), np.maximum(one, two)
+        margin = SIGMAS * np.abs(u) * found.error
+        margin += ROUNDING * point.flat.eps * np.maximum(np.abs(g), np.abs(low))
+        settled = np.isfinite(low) & np.isfinite(margin)
+        wrong = settled & ~((g >= low - margin) & (g <= high + margin))
+        return wrong, settled & (np.maximum(np.abs(low), np.abs(high)) > 8 * margin)
+
+
+def _beside_kinks(case: Case, wrong: np.ndarray) -> np.ndarray:
+    """Elements that are right with steps too short to reach a kink nearby."""
+    point, here = case.point, case.part.start + wrong
+    right = np.zeros(case.part.size, bool)
+    h, v = 2.0**-16, np.zeros(point.x.size)
+    v[here] = point.scale[here]
+    u = np.zeros(point.y.size)
+    u[wrong] = 1.0
+    with np.errstate(all="ignore"):
+        rough = point.central_difference(v, h)[wrong]
+        g = (point.linearization.pull(u) * v)[here]
+        right[wrong] = np.abs(g - rough) <= 1e-6 * np.abs(rough)
+    return right

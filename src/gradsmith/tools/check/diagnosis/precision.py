@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from .answer import Answer
 from .case import Case
 from .evidence import Evidence
+from .model import Diagnosis
 
 # Digits after the leading one, in bits.
 LOWER = {"float32": 23, "float16": 10, "bfloat16": 7}
@@ -19,15 +19,15 @@ LOST, LARGEST = 64.0, 0.02  # units that a formula may lose, and relative to it 
 MOST = 0.75  # of the elements have to show it
 
 
-def precision(case: Case) -> Answer | None:
+def lower_precision(case: Case) -> Diagnosis | None:
     for name, bits in LOWER.items():
         eps = 2.0**-bits
-        if eps <= 4 * case.ground.flat.eps:
+        if eps <= 4 * case.point.flat.eps:
             continue
         if all(_as_small(each, eps, case.random) for each in case.points):
             how = _shown(case, eps)
             if how:
-                return Answer(
+                return Diagnosis(
                     "precision lost",
                     f"the gradient is right to the digits of {name} only: {how}",
                     f"compute the gradient in the dtype of the argument, not in {name}",
@@ -38,7 +38,7 @@ def precision(case: Case) -> Answer | None:
 def _as_small(found: Evidence, eps: float, random: np.random.Generator) -> bool:
     """Whether the error is what rounding to the lower precision explains."""
     u = found.upstream(random)
-    g, t = found.rule(u), found.right(u)
+    g, t = found.rule(u), found.expected(u)
     size = np.sqrt((u * u) @ (found.truth * found.truth))
     size = np.maximum(size, np.max(size, initial=0.0) / 8)
     return bool(
@@ -70,11 +70,11 @@ def _still(case: Case, eps: float, some: np.ndarray) -> bool:
         return False
     if found.same(other.truth):
         return False
-    x = _rounded(found.ground.x, eps)
-    full = np.zeros(found.ground.y.size)
+    x = _rounded(found.point.x, eps)
+    full = np.zeros(found.point.y.size)
     full[found.rows] = found.upstream(case.random)
-    points = [case.moved(x * factor) for factor in (1, 1 + eps / 64, 1 - eps / 64)]
-    pulled = [p.point.pull(full)[found.columns][some] for p in points if p]
+    points = [case.point_at(x * factor) for factor in (1, 1 + eps / 64, 1 - eps / 64)]
+    pulled = [p.linearization.pull(full)[found.columns][some] for p in points if p]
     return any(np.mean(g == pulled[0]) >= MOST for g in pulled[1:])
 
 

@@ -1,4 +1,4 @@
-"""The right gradient times a number: its negative, a factor, a mean, nothing."""
+"""The simplest mistakes: not finite, not deterministic, or off by a constant factor."""
 
 from __future__ import annotations
 
@@ -6,28 +6,63 @@ from dataclasses import replace
 
 import numpy as np
 
-from .answer import Answer, mended, number, value, verified
 from .arrangement import swapped
 from .case import Case
+from .elements import describe_elements
 from .evidence import Evidence
+from .model import Diagnosis, format_factor, parse_factor, right_once, verified
 
 
-def zero(case: Case) -> Answer | None:
+def not_finite(case: Case) -> Diagnosis | None:
+    """The derivative is a number and the gradient is not."""
+    with np.errstate(all="ignore"):
+        g = case.point.linearization.pull(case.point.upstream())[case.part.slice]
+    bad = ~np.isfinite(g)
+    if not np.any(bad):
+        return None
+    values = case.point.x[case.part.slice][bad]
+    name = case.part.name
+    where = describe_elements(case.part, bad) or name
+    if np.all(values == values[0]):
+        where = f"at {name} = {values[0]:.6g} ({where})"
+    kind = "NaN" if np.any(np.isnan(g[bad])) else "infinite"
+    return Diagnosis(
+        "not finite",
+        f"the gradient is {kind} where the derivative is finite: {where}",
+        "choose the argument of the function that overflows or divides, not its result:"
+        " where(ok, f(where(ok, x, 1)), 0)",
+    )
+
+
+def not_deterministic(case: Case) -> Diagnosis | None:
+    """The same call gives other values each time."""
+    u = case.point.upstream()
+    first, again = (case.point.linearization.pull(u)[case.part.slice] for _ in range(2))
+    if np.array_equal(first, again, equal_nan=True):
+        return None
+    return Diagnosis(
+        "not deterministic",
+        "the gradient differs from call to call with the same upstream gradient",
+        "don't draw random numbers in the rule, and don't write to what it was given",
+    )
+
+
+def zero(case: Case) -> Diagnosis | None:
     """The rule gives zero, whatever it is given."""
-    answer = Answer(
+    diagnosis = Diagnosis(
         "zero gradient",
         "the rule gives no gradient, or zero, and the derivative is not zero",
         "give the gradient of this argument too",
     )
-    return answer if _always_zero(case) else None
+    return diagnosis if _always_zero(case) else None
 
 
-def pretended(case: Case) -> Answer | None:
+def not_zero(case: Case) -> Diagnosis | None:
     """The derivative is zero everywhere, as of rounding; the rule's is not."""
     for each in case.points:
         if np.any(np.abs(each.truth) > each.margin):
             return None
-    return Answer(
+    return Diagnosis(
         "not zero",
         "the derivative is zero, since the outputs don't change with this argument or "
         "only in jumps, and the rule gives something else",
@@ -42,74 +77,74 @@ def _always_zero(case: Case) -> bool:
     )
 
 
-def sign(case: Case) -> Answer | None:
-    answer = Answer(
+def sign(case: Case) -> Diagnosis | None:
+    diagnosis = Diagnosis(
         "sign",
         "the gradient has the wrong sign",
         "multiply the gradient by -1",
-        mended(lambda g: -g),
+        right_once(lambda g: -g),
     )
-    if not verified(answer, case):
+    if not verified(diagnosis, case):
         return None
     other = swapped(case)  # of a - b, both are the same
-    return answer if other is None else _either(answer, other)
+    return diagnosis if other is None else _either(diagnosis, other)
 
 
-def _either(a: Answer, b: Answer) -> Answer:
-    return Answer(
+def _either(a: Diagnosis, b: Diagnosis) -> Diagnosis:
+    return Diagnosis(
         f"{a.name} or {b.name}",
         f"{a.message}; or {b.message}, which is the same here",
         f"{a.repair}; or {b.repair}",
     )
 
 
-def factor(case: Case) -> Answer | None:
+def factor(case: Case) -> Diagnosis | None:
     """A constant, the same at both points, is the factor."""
     c = ratio(case.evidence, case.random)
     if c is None or abs(c) < 1e-12:
         return None
-    named = number(c)
-    c = value(named)
+    named = format_factor(c)
+    c = parse_factor(named)
     if c == 1:
         return None  # the error is somewhere in the digits
-    answer = _mean(case, c) or Answer(
+    diagnosis = _mean(case, c) or Diagnosis(
         "factor",
         f"the gradient is {named} times the derivative",
         f"divide the gradient by {named}"
         if abs(c) > 1
-        else f"multiply the gradient by {number(1 / c)}",
-        mended(lambda g: g / c),
+        else f"multiply the gradient by {format_factor(1 / c)}",
+        right_once(lambda g: g / c),
     )
-    return answer if verified(answer, case) else None
+    return diagnosis if verified(diagnosis, case) else None
 
 
 def ratio(found: Evidence, random: np.random.Generator) -> float | None:
     """By which number the true gradient is multiplied, at best."""
     u = found.upstream(random)
-    t, g = found.right(u), found.rule(u)
+    t, g = found.expected(u), found.rule(u)
     size = float(t @ t)
     return float(t @ g) / size if size > 0 and np.all(np.isfinite(g)) else None
 
 
-def _mean(case: Case, c: float) -> Answer | None:
+def _mean(case: Case, c: float) -> Diagnosis | None:
     """Divided by how often each element was used in a broadcast."""
     times = broadcast_count(case)
     if times < 2 or abs(c * times - 1) > 1e-6 or _shared(case, c):
         return None
     name = case.part.name
-    return Answer(
+    return Diagnosis(
         "mean for sum",
         f"{name} was broadcast, {times} outputs to each of its elements; its gradient "
         f"is the mean over them instead of the sum, 1/{times} of the derivative",
         f"sum over the axes along which {name} was broadcast: "
         f"gs.unbroadcast(d{name}, {name}.shape)",
-        mended(lambda g: g * times),
+        right_once(lambda g: g * times),
     )
 
 
 def broadcast_count(case: Case) -> int:
     """How many outputs each element was broadcast to; 1 if it was not broadcast."""
-    outputs = case.ground.point.outputs.parts
+    outputs = case.point.linearization.outputs.parts
     if len(outputs) != 1 or not case.part.size:
         return 1
     shape, whole = case.part.shape, outputs[0].shape
@@ -122,7 +157,7 @@ def broadcast_count(case: Case) -> int:
 
 def _shared(case: Case, c: float) -> bool:
     """Whether all of the other arguments are off by the same factor."""
-    others = [p for p in case.ground.flat.arguments.parts if p != case.part and p.size]
+    others = [p for p in case.point.flat.arguments.parts if p != case.part and p.size]
     if not others:
         return False
     for part in others:
@@ -130,7 +165,7 @@ def _shared(case: Case, c: float) -> bool:
         few = np.arange(part.start, part.start + part.size)[:4]
         if broadcast_count(other) == broadcast_count(case):
             return False
-        found = ratio(other.look(case.ground, few), case.random)
+        found = ratio(other.gather(case.point, few), case.random)
         if found is None or abs(found / c - 1) > 1e-5:
             return False
     return True

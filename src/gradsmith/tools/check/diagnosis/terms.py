@@ -4,8 +4,8 @@ Each form is fitted at one point and has to hold at another too:
 
     dropped entries    the rule is right or zero, element by element
     a constant         the difference is the same at both points
-    c f(x, y, ...)     times dy: a factor of the dictionary, the same c at both points
-    <dy, a> b          a sum over outputs, with a of the dictionary (sums.py)
+    c f(x, y, ...)     times dy: a candidate factor f, the same c at both points
+    <dy, a> b          a sum over outputs, with candidate weights a
 """
 
 from __future__ import annotations
@@ -15,32 +15,28 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .answer import Answer, number
 from .case import Case
-from .dictionary import Named, factors
 from .evidence import Evidence
-from .structure import structures
-from .sums import reduced
+from .factors import Named, candidate_factors, candidate_weights
+from .jacobian import jacobian_blocks
+from .model import Diagnosis, format_factor
 
 ADD = "add the missing term"
 ENOUGH = 5  # elements that a form has to hold for, at both points together
 
 
-def dropped(case: Case) -> Answer | None:
+def missing_term(case: Case) -> Diagnosis | None:
     if case.fresh is None or len(case.evidence.columns) < 2:
         return None
     if len(case.evidence.rows) * len(case.evidence.columns) > 250_000:
         return None
-    for look in (unused_output, _entries, _constant, local, _rowwise, reduced):
-        answer = look(case)
-        if answer is not None:
-            return answer
-    return None
+    terms = (unused_output, _entries, _constant, missing_local_term, _rowwise, _of_sums)
+    return next(filter(None, (term(case) for term in terms)), None)
 
 
-def unused_output(case: Case) -> Answer | None:
+def unused_output(case: Case) -> Diagnosis | None:
     """The upstream gradients of some of the outputs are not used."""
-    every = [structures(each) for each in case.points]
+    every = [jacobian_blocks(each) for each in case.points]
     if not all(len(s) > 1 for s in every):
         return None
     unused = [s.output.name for s in every[0] if s.is_wrong and not np.any(s.rule)]
@@ -48,14 +44,14 @@ def unused_output(case: Case) -> Answer | None:
     if not unused or wrong != unused:
         return None
     names = " and ".join(unused)
-    return Answer(
+    return Diagnosis(
         "dropped term",
         f"the upstream gradient of {names} is not used",
         f"add the term with the upstream gradient of {names}",
     )
 
 
-def _entries(case: Case) -> Answer | None:
+def _entries(case: Case) -> Diagnosis | None:
     """Some of the outputs' contributions are missing, the others are right."""
     for found in case.points:
         kept = np.abs(found.missing) <= found.margin
@@ -65,14 +61,14 @@ def _entries(case: Case) -> Answer | None:
         gone = ~kept & nothing
         if not np.any(gone) or not np.any(kept & ~nothing):
             return None
-    return Answer(
+    return Diagnosis(
         "dropped term",
         "some of the contributions to the gradient are right and the others missing",
         ADD,
     )
 
 
-def _constant(case: Case) -> Answer | None:
+def _constant(case: Case) -> Diagnosis | None:
     """The same at both points, though the derivative is not."""
     here, there = case.points
     if here.missing.shape != there.missing.shape or case.part.size < 3:
@@ -86,11 +82,11 @@ def _constant(case: Case) -> Answer | None:
     values = here.missing[np.abs(here.missing) > near]
     c = _times(float(values[0])) if np.ptp(values) < 1e-6 else "constant times "
     where = "" if values.size == here.truth.any(0).sum() else ", for some elements"
-    return Answer("dropped term", f"the term {c}dy is missing{where}", ADD)
+    return Diagnosis("dropped term", f"the term {c}dy is missing{where}", ADD)
 
 
-def local(case: Case) -> Answer | None:
-    """c f dy, for one factor f of the dictionary."""
+def missing_local_term(case: Case) -> Diagnosis | None:
+    """c f dy, for one candidate factor f."""
     tables = [_table(found) for found in case.points]
     if any(table is None for table in tables):
         return None
@@ -111,12 +107,12 @@ def local(case: Case) -> Answer | None:
                 else ""
             )
             message = f"the term {term} is missing{what}"
-            return Answer("dropped term", message, f"add {term}")
+            return Diagnosis("dropped term", message, f"add {term}")
     return None
 
 
 def _times(c: float) -> str:
-    named = number(c)
+    named = format_factor(c)
     return {"1": "", "-1": "-"}.get(named, f"{named} ")
 
 
@@ -145,18 +141,18 @@ def _table(found: Evidence) -> tuple | None:
         def pick(a: np.ndarray) -> np.ndarray:
             return a[own, np.arange(a.shape[1])]
 
-    named = factors(found, np.array(pick(found.matrix)))
+    named = candidate_factors(found, np.array(pick(found.matrix)))
     return np.array(pick(found.missing)), np.array(pick(found.margin)), named
 
 
-def _rowwise(case: Case) -> Answer | None:
+def _rowwise(case: Case) -> Diagnosis | None:
     """c f dy with a number c of its own for each output."""
     here, there = case.points
     if here.truth.shape[0] * 3 > here.truth.shape[1]:
         return None
-    for name, f, f2 in _common(factors(here), factors(there)):
+    for name, f, f2 in _common(candidate_factors(here), candidate_factors(there)):
         if _proportional(here, f) and _proportional(there, f2):
-            return Answer(
+            return Diagnosis(
                 "dropped term",
                 f"a term {name} dy is missing, with a factor that each output has",
                 ADD,
@@ -179,3 +175,96 @@ def _proportional(found: Evidence, f: np.ndarray) -> bool:
         ):
             return False
     return True
+
+
+def _of_sums(case: Case) -> Diagnosis | None:
+    """A sum over a row of outputs, times anything."""
+    here, there = case.points
+    if _per_element(here):
+        return None
+    pairs = zip(candidate_weights(here), candidate_weights(there), strict=False)
+    for (name, a), (_, b) in pairs:
+        for (axis, blocks), (_, others) in zip(
+            _blocks(here), _blocks(there), strict=True
+        ):
+            if _explains(here, a, blocks) and _explains(there, b, others):
+                return _of_sum(case, name, axis, blocks)
+    return None
+
+
+def _per_element(found: Evidence) -> bool:
+    """Whether each element's gradient is a multiple of what it should be."""
+    t, m = found.truth, found.matrix
+    size = np.sum(t * t, axis=0)
+    c = np.sum(t * m, axis=0) / np.where(size > 0, size, 1.0)
+    return bool(np.all(np.abs(m - c * t) <= found.margin))
+
+
+def _blocks(found: Evidence) -> Iterator[tuple[str, list[np.ndarray]]]:
+    """Outputs that a sum may go over: along one axis, or all."""
+    outputs = found.point.linearization.outputs.parts
+    if len(outputs) != 1 or len(found.rows) != found.point.y.size:
+        return
+    places = np.arange(outputs[0].size)
+    if outputs[0].is_complex or places.size < 2:
+        return
+    shape = outputs[0].shape
+    for axis in reversed(range(len(shape))):
+        if shape[axis] > 1:
+            lines = np.moveaxis(places.reshape(shape), axis, -1)
+            yield f", axis={axis}", list(lines.reshape(-1, shape[axis]))
+    if len(shape) > 1:
+        yield "", [places]
+
+
+def _explains(found: Evidence, a: np.ndarray, blocks: list[np.ndarray]) -> bool:
+    """Whether the missing part of each block is a times a row."""
+    data, spent = 0, 0
+    for rows in blocks:
+        d, margin, left = found.missing[rows], found.margin[rows], a[rows]
+        row = left @ d / (left @ left)
+        if np.any(
+            np.abs(d - np.outer(left, row)) > 2 * margin.max(0) + 1e-9 * np.abs(d)
+        ):
+            return False
+        active = np.any(np.abs(d) > margin, axis=0)
+        data += int(active.sum()) * len(rows)
+        spent += int(active.sum())
+    return data >= 2 * spent and data > 3
+
+
+def _of_sum(case: Case, name: str, axis: str, blocks: list[np.ndarray]) -> Diagnosis:
+    """Missing at all, or there with another factor."""
+    found = case.evidence
+    c = _factor_of_coupling(found, blocks)
+    what = f"the term with sum({name}{axis})"
+    if c is None:
+        return Diagnosis("dropped term", f"{what} is missing", "add the missing term")
+    length = len(blocks[0])
+    if abs(c * length - 1) < 1e-6:
+        return Diagnosis(
+            "mean for sum", f"{what} has a mean instead", "use the sum there"
+        )
+    name = "sign of one term" if abs(c + 1) < 1e-6 else "factor of one term"
+    by = format_factor(c)
+    return Diagnosis(
+        name, f"{what} is {by} times what it should be", f"divide it by {by}"
+    )
+
+
+def _factor_of_coupling(found: Evidence, blocks: list[np.ndarray]) -> float | None:
+    """How the rule's own coupling compares with the derivative's."""
+    n = found.truth.shape[0]
+    if found.truth.shape[1] != n:
+        return None
+    inside = np.zeros((n, n), bool)
+    for rows in blocks:
+        inside[np.ix_(rows, rows)] = True
+    inside &= ~np.eye(n, dtype=bool)
+    m, t = found.matrix[inside], found.truth[inside]
+    if not np.any(m) or not np.any(t):
+        return None
+    c = float(m @ t) / float(t @ t)
+    if abs(c) < 1e-9 or np.any(np.abs(m - c * t) > found.margin[inside] * (1 + abs(c))):
+        return None
+    return c

@@ -6,9 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .answer import Answer, expected, number, verified
 from .case import Case
 from .evidence import Evidence
+from .model import Diagnosis, format_factor, right_for, verified
 
 LARGE = 2.0**20
 
@@ -19,17 +19,17 @@ def is_linear(found: Evidence, random: np.random.Generator) -> bool:
     parts = (found.rule(u), found.rule(w), found.rule(LARGE * (u - w)) / LARGE)
     size = max(float(np.max(np.abs(g), initial=0.0)) for g in parts)
     gaps = np.array([parts[0] - parts[1] - parts[2], parts[0] + found.rule(-u)])
-    if size <= 1e-10 * np.max(np.abs(found.right(u)), initial=0.0):
+    if size <= 1e-10 * np.max(np.abs(found.expected(u)), initial=0.0):
         return False  # rounding is all there is
-    return float(np.max(np.abs(gaps))) <= 2.0**20 * found.ground.flat.eps * size
+    return float(np.max(np.abs(gaps))) <= 2.0**20 * found.point.flat.eps * size
 
 
-def altered(case: Case) -> Answer | None:
+def changed_upstream(case: Case) -> Diagnosis | None:
     """One of the usual changes of the upstream gradient."""
     for name, words, repair, change in _CHANGES:
-        answer = Answer(name, words, repair, expected(change))
-        if all(verified(answer, case, size=size) for size in (1.0, 0.25)):
-            return answer
+        diagnosis = Diagnosis(name, words, repair, right_for(change))
+        if all(verified(diagnosis, case, size=size) for size in (1.0, 0.25)):
+            return diagnosis
     return _clipped(case)
 
 
@@ -62,30 +62,30 @@ _CHANGES: tuple[tuple[str, str, str, Callable[[np.ndarray], np.ndarray]], ...] =
 )
 
 
-def _clipped(case: Case) -> Answer | None:
+def _clipped(case: Case) -> Diagnosis | None:
     """Each element, or the norm, of the upstream gradient is limited."""
     found = case.evidence
     w = np.sign(found.upstream(case.random))
-    t, g = found.right(w), found.rule(LARGE * w)
+    t, g = found.expected(w), found.rule(LARGE * w)
     size = float(t @ t)
     c = float(g @ t) / size if size > 0 else 0.0
     if not 0 < c < LARGE / 4:
         return None
-    named = number(c)
+    named = format_factor(c)
     norm = c * np.sqrt(w.size)
     for words, change in (
         (f"clipped to ±{named}", lambda u: np.clip(u, -c, c)),
         (
-            f"scaled to a norm of at most {number(norm)}",
+            f"scaled to a norm of at most {format_factor(norm)}",
             lambda u: u * min(1.0, norm / np.sqrt(u @ u)),
         ),
     ):
-        answer = Answer(
+        diagnosis = Diagnosis(
             "clipped upstream",
             f"the upstream gradient is {words} before it is used",
             "use dy as it is; clip gradients where the optimizer uses them",
-            expected(change),
+            right_for(change),
         )
-        if all(verified(answer, case, size=s * c) for s in (0.25, 1.0, 4.0)):
-            return answer
+        if all(verified(diagnosis, case, size=s * c) for s in (0.25, 1.0, 4.0)):
+            return diagnosis
     return None

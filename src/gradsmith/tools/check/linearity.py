@@ -1,0 +1,286 @@
+"""Is the rule linear in the upstream gradient? No differences are needed for that.
+
+    pull(2^k u) = 2^k pull(u),   pull(-u) = -pull(u),   pull(0) = 0    to the last digit
+    pull(u + w) = pull(u) + pull(w)                                    to rounding
+
+The rounding is measured: how much pull(u) changes if the last digits of u change.
+
+A usual mistake (clipping, ignoring dy, ...) is named, after it was verified with fresh
+upstream gradients: the rule gives for u what it gives for clip(u), say, and the bound
+of the clipping is the smallest for which that holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .flat import EPS, FlatLinearization, FlatProblem, flatten
+from .model import Finding, Verdict
+from .numerics import largest, random_signed
+from .problem import Problem
+from .rounding import precision_of
+from .session import Session
+
+LINEARITY = "linearity"
+SCALE = 2.0**10
+ROUNDINGS = 32.0
+SHRUNK = 1e-6  # a small upstream may lose digits where products of it underflow
+GROWN = 2.0**-33  # and a large one another way to compute (matrix_exp: 1e-12)
+LARGE, SMALL = 2.0**20, 2.0**-20
+
+
+def check_linearity(
+    session: Session, problem: Problem, scenario: str = "given"
+) -> None:
+    """Whether the rule is linear in dy, unless it is declared not to be."""
+    if not problem.info.linear:
+        session.note("the rule is declared not to be linear in the upstream gradient")
+        return
+    if session.has_found("purity", "determinism"):
+        return  # it would follow from that
+    rule = RuleAtPoint(flatten(problem), session.random(f"upstream {scenario}"))
+    if not (rule.y.size and rule.g.size):
+        return
+    broken = rule.broken()
+    if broken is not None and (again := rule.fresh().broken()) is not None:
+        session.found(_finding(again, _recognized(rule), scenario))
+        return
+    session.record(LINEARITY, scenario, Verdict.RIGHT, ROUNDINGS * rule.flat.eps)
+
+
+@dataclass(frozen=True)
+class Broken:
+    """How linearity fails, in words, and by how much."""
+
+    words: str
+    error: float
+    noise: float
+
+
+class RuleAtPoint:
+    """The rule at a point, with an upstream gradient u and the gradient g for it."""
+
+    def __init__(
+        self,
+        f: FlatProblem,
+        random: np.random.Generator,
+        linearization: FlatLinearization | None = None,
+    ) -> None:
+        self.flat, self.random = f, random
+        self.linearization = linearization or f.linearize(f.x)
+        self.y = self.linearization.y
+        self.u = self.upstream()
+        self.g = self.pull(self.u)
+        self.noise = self._noise()
+
+    def fresh(self) -> RuleAtPoint:
+        return RuleAtPoint(self.flat, self.random, self.linearization)
+
+    def upstream(self) -> np.ndarray:
+        return random_signed(self.random, self.y.shape)
+
+    def pull(self, u: np.ndarray) -> np.ndarray:
+        return self.linearization.pull(u)
+
+    def _noise(self) -> float:
+        eps = self.flat.eps
+        moved = self.pull(self.u * (1 + 2 * eps * np.sign(self.upstream())))
+        # At another scale, terms that cancel in a rule are rounded differently. So near
+        # to 1 a rule that is not linear changes little.
+        k = 1 + eps**0.5
+        scaled = self.pull(k * self.u) / k
+        errors = (largest(each - self.g) for each in (moved, scaled))
+        return max(*errors, eps * largest(self.g))
+
+    def same(self, a: np.ndarray, b: np.ndarray) -> bool:
+        """Whether two gradients are the same but for rounding."""
+        size = max(largest(a), largest(b), largest(self.g))
+        return largest(a - b) <= ROUNDINGS * max(self.noise, self.flat.eps * size)
+
+    def broken(self) -> Broken | None:
+        """The first law that doesn't hold, where the gradient is finite."""
+        g, size = self.g, largest(self.g)
+        zero = self.pull(np.zeros(self.y.size))
+        with np.errstate(all="ignore"):
+            if np.any(np.isnan(zero) & np.isfinite(g)):
+                return Broken("an upstream gradient of zero gives NaN", np.inf, 0.0)
+            law = "an upstream gradient of zero gives a gradient that is not zero"
+            if largest(zero) > ROUNDINGS * self.noise:
+                return Broken(law, largest(zero) / (size or 1.0), self._relative(size))
+            for k, words in ((-SCALE, "-1024 times"), (1 / SCALE, "1/1024 of")):
+                error = largest(self.pull(k * self.u) / k - g)
+                rounding = ROUNDINGS * self.noise + (SHRUNK if k > 0 else GROWN) * size
+                if error > rounding and not self._is_coarse(error, size):
+                    law = (
+                        f"{words} an upstream gradient doesn't give {words} the "
+                        "gradient"
+                    )
+                    return Broken(law, error / (size or 1.0), rounding / (size or 1.0))
+            return self._not_additive(size)
+
+    def _not_additive(self, size: float) -> Broken | None:
+        w = self.upstream()
+        g = self.pull(w)
+        error = largest(self.pull(self.u + w) - (self.g + g))
+        rounding = 2 * ROUNDINGS * max(self.noise, self.flat.eps * largest(g))
+        if error <= rounding or self._is_coarse(error, size):
+            return None
+        law = "the gradient for a sum of upstream gradients is not the sum of theirs"
+        return Broken(law, error / (size or 1.0), rounding / (size or 1.0))
+
+    def _is_coarse(self, error: float, size: float) -> bool:
+        """Whether the rule computes in a lower precision, which is another matter."""
+        dtype = precision_of(self.pull(self.random.uniform(-1, 1, self.y.shape)))
+        return dtype is not None and error <= ROUNDINGS * EPS[dtype] * size
+
+    def _relative(self, size: float) -> float:
+        return ROUNDINGS * self.noise / (size or 1.0)
+
+
+def _finding(broken: Broken, cause: Nonlinearity | None, scenario: str) -> Finding:
+    message = f"the rule is not linear in the upstream gradient: {broken.words}"
+    repair = (
+        "a gradient is linear in dy; if this is on purpose, declare it: "
+        "gs.custom_gradient(linear=False)"
+    )
+    if cause is not None:
+        message = f"{message}\n{cause.words}"
+        repair = cause.repair
+    return Finding(
+        LINEARITY,
+        message,
+        scenario=scenario,
+        error=broken.error,
+        noise=broken.noise,
+        diagnosis=cause.name if cause else None,
+        repair=repair,
+    )
+
+
+# --- recognized mistakes
+
+
+@dataclass(frozen=True)
+class Nonlinearity:
+    """The mistake by name, in words, and what to do."""
+
+    name: str
+    words: str
+    repair: str
+
+
+def _recognized(rule: RuleAtPoint) -> Nonlinearity | None:
+    """What the rule does to the upstream gradient, if it is a usual mistake."""
+    mistakes = (_ignored, _absolute, _clipped, _clipped_by_norm)
+    return next(filter(None, (mistake(rule) for mistake in mistakes)), None)
+
+
+def _holds(rule: RuleAtPoint, change: Callable[[np.ndarray], np.ndarray]) -> bool:
+    """Whether the rule gives for two u what it gives for change(u)."""
+    us = [rule.upstream(), LARGE * rule.upstream()]
+    return all(rule.same(rule.pull(u), rule.pull(change(u))) for u in us)
+
+
+def _ignored(rule: RuleAtPoint) -> Nonlinearity | None:
+    others = (lambda u: rule.upstream(), lambda u: -0.375 * u)
+    if not (np.any(rule.g) and all(_holds(rule, other) for other in others)):
+        return None
+    return Nonlinearity(
+        "upstream ignored",
+        "the gradient is the same whatever the upstream gradient is",
+        "multiply by dy",
+    )
+
+
+def _absolute(rule: RuleAtPoint) -> Nonlinearity | None:
+    if not _holds(rule, np.negative):
+        return None
+    return Nonlinearity(
+        "absolute upstream",
+        "the sign of the upstream gradient doesn't count: abs(dy) gives the same",
+        "use dy, with its sign",
+    )
+
+
+def _clipped(rule: RuleAtPoint) -> Nonlinearity | None:
+    """Each element is clipped between two bounds, or at one."""
+    up = np.abs(rule.upstream())
+    high, low = _bound(rule, up), _bound(rule, -up)
+    if high is None and low is None:
+        return None
+    bottom = -np.inf if low is None else -low
+    top = np.inf if high is None else high
+    if not _holds(rule, lambda u: np.clip(u, bottom, top)):
+        return None
+    if max(-bottom, top) < SMALL:
+        words = "only the signs of the upstream gradient count, not how large it is"
+        return Nonlinearity("upstream's sign only", words, "use dy as it is")
+    if bottom == 0 or top == 0:
+        words = "negative" if bottom == 0 else "positive"
+        return Nonlinearity(
+            "rectified upstream",
+            f"{words} elements of the upstream gradient count as zero",
+            "use dy as it is: it may have either sign",
+        )
+    if low is None or high is None:
+        words = f"cut {'above' if low is None else 'below'} at "
+        words += _digits(top if low is None else bottom)
+    else:
+        words = f"clipped to {_digits(bottom)} ... {_digits(top)}"
+    return Nonlinearity(
+        "clipped upstream", f"the upstream gradient is {words}", _DECLARE
+    )
+
+
+_DECLARE = (
+    "use dy as it is; to clip gradients on purpose, declare it: "
+    "gs.custom_gradient(linear=False)"
+)
+
+
+def _bound(rule: RuleAtPoint, u: np.ndarray) -> float | None:
+    """The size from which on the elements of u don't count any more."""
+    v = LARGE * u
+    g = rule.pull(v)
+    return _least(rule, g, lambda c: np.clip(v, -c, c), largest(v))
+
+
+def _clipped_by_norm(rule: RuleAtPoint) -> Nonlinearity | None:
+    v = LARGE * rule.upstream()
+    norm = float(np.sqrt(np.sum(v * v)))
+    bound = _least(rule, rule.pull(v), lambda c: v * (c / norm), norm)
+    if not bound:
+        return None
+    return Nonlinearity(
+        "clipped upstream",
+        f"the upstream gradient is scaled to a norm of at most {_digits(bound)}",
+        _DECLARE,
+    )
+
+
+def _least(
+    rule: RuleAtPoint,
+    g: np.ndarray,
+    cut: Callable[[float], np.ndarray],
+    top: float,
+) -> float | None:
+    """The least c for which cut(c) still gives g; None if it is the whole."""
+    if not rule.same(rule.pull(cut(top / 2)), g):
+        return None
+    if rule.same(rule.pull(cut(0.0)), g):
+        return 0.0
+    low, high = SMALL * SMALL, top / 2
+    while high > low * (1 + 1e-9):
+        middle = float(np.sqrt(low * high))
+        if rule.same(rule.pull(cut(middle)), g):
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _digits(x: float) -> str:
+    return f"{x:.4g}"

@@ -1,0 +1,139 @@
+"""Can this operation be checked at all? If not, a note or a finding says why."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import replace
+
+import numpy as np
+
+from ...core.errors import GradientContractError, NotDifferentiableError, annotate
+from .contract import check_contract
+from .model import Finding
+from .problem import Arrays, Problem
+from .session import GIVEN, Session
+from .symmetry import half_read
+
+
+def prepare(session: Session) -> Problem | None:
+    """The problem in double precision, with non-differentiable arguments frozen.
+
+    None if there is nothing to check: then a note or a finding says why. What the
+    operation or its rule raises on the inputs given passes through.
+    """
+    given = session.problem
+    name = given.info.name
+    with annotate(f"raised by {name} itself, called with the given inputs"):
+        ys, computed = given.computed()
+        again = given.value(given.xs)
+    if not _same(ys, again):
+        session.give_up(
+            "the operation is random: two calls with the same inputs differ. Give it a "
+            "seed or a generator as an argument, and it can be checked"
+        )
+    elif not ys:
+        session.give_up("no output is a floating-point array: no gradient is needed")
+    elif not any(y.size for y in ys):
+        session.give_up("the outputs have no elements: try inputs that have some")
+    elif not any(np.any(np.isfinite(y)) for y in ys):
+        session.give_up("no output is finite at the given inputs: try others")
+    else:
+        _note_not_finite(session, ys)
+        problem = _differentiable(
+            session, _in_double_precision(session, given, computed)
+        )
+        return None if problem is None else _with_symmetry(session, problem)
+    return None
+
+
+def _with_symmetry(session: Session, problem: Problem) -> Problem:
+    names = half_read(problem)
+    for name in sorted(names):
+        session.note(
+            f"{name} is symmetric and one triangle of it is read: it is perturbed "
+            "in symmetric directions only"
+        )
+    return replace(problem, symmetric=names)
+
+
+def _note_not_finite(session: Session, ys: Arrays) -> None:
+    bad = sum(int(np.sum(~np.isfinite(y))) for y in ys)
+    if bad:
+        session.note(
+            f"{bad} of {sum(y.size for y in ys)} elements of the outputs are not "
+            "finite at the given inputs: there is no gradient to check there"
+        )
+
+
+def _same(ys: Arrays, others: Arrays) -> bool:
+    pairs = zip(ys, others, strict=False)
+    return len(ys) == len(others) and all(
+        np.array_equal(a, b)
+        or (a.shape == b.shape and np.allclose(a, b, rtol=1e-3, atol=0, equal_nan=True))
+        for a, b in pairs
+    )
+
+
+def _in_double_precision(session: Session, given: Problem, computed: str) -> Problem:
+    double = given.in_dtype("float64")
+    try:
+        if double.dtypes != given.dtypes:
+            _, computed = double.computed()
+    except Exception as error:
+        session.note(
+            f"it does not take float64 ({type(error).__name__}), so differences are "
+            f"taken in {', '.join(sorted(set(given.dtypes)))}"
+        )
+        return replace(given, fixed_dtypes=True)
+    if computed == "float64":
+        return double
+    session.note(f"it always computes in {computed}: so differences are taken in that")
+    return replace(given.in_dtype(computed), fixed_dtypes=True)
+
+
+def _differentiable(session: Session, problem: Problem) -> Problem | None:
+    """With those arguments frozen whose gradient is declared not to exist."""
+    try:
+        _pull(problem)
+    except NotDifferentiableError:
+        refused = dict(_refusals(problem))
+        for argument, why in refused.items():
+            session.note(f"{argument} is declared to have no gradient: {why}")
+        problem = problem.freezing(refused)
+        if not problem.perturbed:
+            session.give_up("no argument has a gradient: there is nothing to check")
+            return None
+        return _differentiable(session, problem) if refused else problem
+    except GradientContractError as error:
+        check_contract(session, problem, GIVEN)  # it says more
+        if not session.findings:
+            session.found(Finding("contract", str(error), scenario=GIVEN))
+        return None
+    except Exception:
+        with suppress(Exception):  # is it about what the rule returned?
+            check_contract(session, problem, GIVEN)
+        if session.findings:
+            return None
+        raise
+    return problem
+
+
+def _pull(problem: Problem) -> None:
+    with annotate(f"raised when {problem.info.name} was differentiated"):
+        linear = problem.linearize(problem.xs)
+        linear.pull([np.ones_like(y) for y in linear.ys])
+
+
+def _refusals(problem: Problem) -> Iterator[tuple[str, str]]:
+    for name in problem.perturbed:
+        alone = problem.freezing(set(problem.perturbed) - {name})
+        try:
+            _pull(alone)
+        except NotDifferentiableError as error:
+            words = str(error).partition("\n")[0]
+            yield (
+                name,
+                re.sub(r"^operation .*?argument '.*?': |\. It was .*$", "", words),
+            )

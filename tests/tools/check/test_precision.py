@@ -1,0 +1,118 @@
+import numpy as np
+import pytest
+
+import gradsmith as gs
+import gradsmith.numpy as gnp
+from gradsmith.tools.check.precision import check_precision
+from gradsmith.tools.check.rounding import precision_of
+
+from .helpers import FRAMEWORKS, X, checked, native, ours, right
+
+
+def softplus(x):
+    return gnp.maximum(x, 0) + gnp.log1p(gnp.exp(-gnp.abs(x)))
+
+
+def overflowing(dy, y, x):
+    e = gnp.exp(x)
+    return dy * e / (1 + e)
+
+
+def stable(dy, y, x):
+    e = gnp.exp(-gnp.abs(x))
+    return dy * gnp.where(x > 0, 1 + 0 * e, e) / (1 + e)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_overflow_in_float32(framework):
+    op = ours(overflowing, softplus)
+    (finding,) = checked(check_precision, op, X, framework=framework).findings
+    assert (
+        "in float32 the gradient is NaN though the value is finite" in finding.message
+    )
+    assert "at x = 90" in finding.message
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_right_in_all(framework):
+    for op in (ours(stable, softplus), ours(right)):
+        session = checked(check_precision, op, X, framework=framework)
+        assert not session.findings
+        dtypes = {check.what.split()[1] for check in session.checks}
+        others = {"bfloat16"} if framework != "numpy" else set()
+        assert dtypes == {"float32", "float16"} | others
+
+
+def test_overflow_at_the_inputs_given():
+    op = ours(overflowing, softplus)
+    (finding, *_) = checked(check_precision, op, 100 * np.abs(X)).findings
+    assert finding.argument == "x"
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+def test_all_digits_lost(framework):
+    op = ours(lambda dy, y, x: (dy + 1e9 * x) - 1e9 * x, lambda x: 1 * x)
+    found = checked(check_precision, op, X, framework=framework).findings
+    assert any("in float32 the gradient has no right digit" in f.message for f in found)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
+def test_float64_gradient_computed_in_less(framework, dtype):
+    if (framework, dtype) == ("numpy", "bfloat16"):
+        return  # which NumPy does not have
+
+    def rule(dy, y, x):
+        return gnp.astype(gnp.astype(right(dy, y, x), cast[dtype]), x.dtype)
+
+    cast = {
+        "float32": gnp.float32,
+        "float16": gnp.float16,
+        "bfloat16": bfloat16(framework),
+    }
+    (finding, *_) = checked(
+        check_precision, ours(rule), X, framework=framework
+    ).findings
+    assert finding.diagnosis == "precision lost"
+    assert f"only the digits of {dtype}" in finding.message
+
+
+def bfloat16(framework):
+    if framework == "torch":
+        import torch
+
+        return torch.bfloat16
+    if framework == "jax":
+        import jax
+
+        return jax.numpy.bfloat16
+    if framework == "tensorflow":
+        import tensorflow
+
+        return tensorflow.bfloat16
+    return None
+
+
+def test_dtypes_that_are_refused_are_noted():
+    op = gs.operation(lambda x: np.linalg.inv(x))
+    op.vjp(lambda dy, y, x: -y.T @ dy @ y.T)
+    session = checked(check_precision, op, X[:, :3] + 3 * np.eye(3))
+    assert not session.findings
+    assert session.notes == [
+        "not in float16: array type float16 is unsupported in linalg"
+    ]
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS[1:])
+def test_of_a_framework_itself(framework):
+    op = native(framework, softplus, lambda *args: (overflowing(*args),))
+    assert checked(check_precision, op, X).findings
+    op = native(framework, softplus, lambda *args: (stable(*args),))
+    assert not checked(check_precision, op, X).findings
+
+
+def test_few_digits_by_nature():
+    identity = ours(lambda dy, y, x: dy, lambda x: 1 * x)
+    assert not checked(check_precision, identity, X).findings
+    assert precision_of(np.array([0.0, 1.0, 2.0, -0.5])) is None
+    assert precision_of(np.array([1.1, 2.3, 3.7], np.float32)) == "float32"
