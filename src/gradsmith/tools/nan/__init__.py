@@ -13,11 +13,11 @@ from ...core.places import Place
 from ...operations.info import OperationInfo, is_floating, signature_of
 from .._inputs import framework_for, info_of, prepared
 from .judge import judged
-from .model import NanReport, Stop
+from .model import NanReport, TrailStep
 from .origins import Origins
 from .values import Value
 
-__all__ = ["NanReport", "Place", "Stop", "Value", "find_nan"]
+__all__ = ["NanReport", "Place", "TrailStep", "Value", "find_nan"]
 
 _NO_GRADIENT = "the value does not depend on the inputs, so there is no gradient"
 

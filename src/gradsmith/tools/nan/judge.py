@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from .explain import explained
-from .model import NanReport, Stop
+from .model import NanReport, TrailStep
 from .origins import Origins, Step
 from .values import KINDS
 
@@ -44,7 +44,7 @@ def judged(report: NanReport, origins: Origins, where: str) -> NanReport:
         mask=birth.mask,
         explanation=why,
         repair=repair,
-        trail=tuple(Stop(s.operation, s.phase, s.kind, s.place) for s in chain),
+        trail=tuple(TrailStep(s.operation, s.phase, s.kind, s.place) for s in chain),
         reaches=reaches,
         notes=(*report.notes, *notes, *_given(origins, birth)),
     )

@@ -10,7 +10,7 @@ from .values import KINDS, Value
 
 
 @dataclass(frozen=True)
-class Stop:
+class TrailStep:
     """An operation that NaN or inf went through on its way to the result."""
 
     operation: str
@@ -44,7 +44,7 @@ class NanReport(Result):
     mask: Place | None = None
     explanation: str = ""
     repair: str = ""
-    trail: tuple[Stop, ...] = ()
+    trail: tuple[TrailStep, ...] = ()
     reaches: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
 
