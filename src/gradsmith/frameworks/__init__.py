@@ -32,6 +32,7 @@ ROWS = (
         install="tensorflow-cpu",
         custom_gradients=("tf.custom_gradient",),
         becomes="__tf_tensor__",
+        quiet={"TF_CPP_MIN_LOG_LEVEL": "3"},
         early=("tensorflow",),
     ),
     Framework(

@@ -577,6 +577,7 @@ class Framework:
     custom_gradients : how messages call its own means of custom gradients
     becomes : the method by which an object of another kind becomes one of its arrays
     early : modules; once somebody imports one, the part `early` is loaded
+    quiet : environment variables with which it prints less
     cannot : for a part that is not there, the words that say so
     """
 
@@ -609,6 +610,7 @@ class Framework:
         custom_gradients: tuple[str, ...] = (),
         becomes: str = "",
         early: tuple[str, ...] = (),
+        quiet: Mapping[str, str] | None = None,
         cannot: Mapping[str, str] | None = None,
     ) -> None:
         self.name = name
@@ -623,6 +625,7 @@ class Framework:
         self.custom_gradients = custom_gradients
         self.becomes = becomes
         self.loads_with = early
+        self.quiet = dict(quiet or {})
         self.cannot = dict(cannot or {})
         self._arrays = arrays.split()
         self._missing: set[str] = set()  # a failed import is not tried again

@@ -47,7 +47,6 @@ def all_numbers(
         raise GradsmithError(
             f"{form.name} has too many numbers to take all; omit exhaustive="
         )
-    assert task.ends is not None
     x = sampling.sampled(_domain(task), form, points, seed=seed)
     started = perf_counter()
     task.errors(Points([x[:CHUNK]]))
@@ -64,13 +63,14 @@ def all_numbers(
         )
     ]  # fmt: skip
     notes += notes_of(task, target, errors)
-    n = task.ends[1] + 1 - task.ends[0] + (task.ends[0] <= 0 <= task.ends[1])
+    first, last = task.span
+    n = last + 1 - first + (first <= 0 <= last)
     notes.insert(0, f"all {n:,} numbers: the largest errors are proven")
     return n, found, notes
 
 
 def _domain(task: Task) -> tuple[float, float]:
-    low, high = task.form.numbers(np.array(task.ends)).astype(np.float64)
+    low, high = task.form.numbers(np.array(task.span)).astype(np.float64)
     return float(low), float(high)
 
 
@@ -82,7 +82,7 @@ def forecast(task: Task, rate: float) -> float:
     """
     size = sum(
         (last + 1 - first) * (PACE if _has_polynomials(task, first, last) else rate)
-        for first, last in spans_of(*task.ends, task.form)
+        for first, last in spans_of(*task.span, task.form)
     )
     return float(size)
 
@@ -163,7 +163,7 @@ def sweep(
     With `resume` each span is written to that file as it gets done, and those that are
     there already are not done again.
     """
-    spans = spans_of(*task.ends, task.form)
+    spans = spans_of(*task.span, task.form)
     journal, key = Journal(resume), key_of(task)
     rows = [journal.rows.get(_key(key, span)) for span in spans]
     found = [[*map(Tally.from_dict, row["tallies"])] for row in rows if row is not None]

@@ -110,9 +110,9 @@ def run_audit(
     gradients = dict(zip(target.arguments, slopes, strict=True))
     if target.surrogate:
         gradients = dict.fromkeys(gradients, NOTHING.accuracy())
-    framework = FRAMEWORKS[target.framework]
+    used = FRAMEWORKS[target.framework]
     return Audit(
-        target.name, framework.title, framework.arrays.version,
+        target.name, used.title, used.arrays.version,
         options.form.name, options.domain, target.arguments, bool(options.exhaustive),
         n, value, max(gradients.values(), key=_badness), gradients,
         (*target.notes, *notes), options.seed, perf_counter() - started,

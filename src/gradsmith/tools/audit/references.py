@@ -28,7 +28,7 @@ def _known(*others: str, vectors: bool = False) -> Any:
     """Know a function by its name, and by others."""
 
     def know(fn: Any) -> Any:
-        KNOWN.update(dict.fromkeys((fn.__name__, *others), fn))
+        KNOWN.update((name, fn) for name in (fn.__name__, *others))
         if vectors:
             VECTORS.append(fn)
         return fn

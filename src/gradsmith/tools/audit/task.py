@@ -66,6 +66,12 @@ class Task:
     def form(self) -> Format:
         return format_of(self.format)
 
+    @property
+    def span(self) -> tuple[int, int]:
+        """The ends, of a function of one number."""
+        assert self.ends is not None
+        return self.ends
+
     def __call__(self, points: Points) -> list[Tally]:
         found = self.errors(points)
         return [self.tally(points, errors) for errors in found]

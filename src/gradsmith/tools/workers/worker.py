@@ -23,6 +23,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+from ...core.arrays import FRAMEWORKS
+
 GRACE = 0.5  # seconds beyond the limit in which it can still say where it was
 
 Tell = Callable[[Any], None]  # takes the phase that work is in, or a Partial
@@ -110,7 +112,8 @@ def _redirect(log: str) -> None:
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = open(number, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
-    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    for framework in FRAMEWORKS.values():
+        os.environ.update({**framework.quiet, **os.environ})
 
 
 @contextmanager

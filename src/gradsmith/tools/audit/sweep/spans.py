@@ -92,8 +92,8 @@ class Sums:
     """Counts, sums and maxima of one quantity. A chunk lies in one bin of the curve."""
 
     def __init__(self, task: Task) -> None:
-        self.form, self.ends = task.form, task.ends
-        self.width = (float(task.ends[1]) - float(task.ends[0]) + 1) / BINS
+        self.form, self.ends = task.form, task.span
+        self.width = (float(self.ends[1]) - float(self.ends[0]) + 1) / BINS
         self.parts: list[Tally] = []  # of points that were certified one by one
         self.judged = self.outside = self.beyond = 0
         self.sum_ulp = self.sum_bits = 0.0
