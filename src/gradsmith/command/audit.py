@@ -15,7 +15,7 @@ from rich.console import Console
 from ..core import arrays
 from ..core.errors import GradsmithError
 from .audit_display import AuditBar, show
-from .audited import Auditing, status_of, subjects_of
+from .audited import Auditing, candidates_of, status_of
 from .following import INTERRUPTED
 from .options import json_option, require_file, write_json
 from .page import ready_for, say_where
@@ -87,11 +87,11 @@ def audit(
     start, is_whole = time.perf_counter(), True
     targets = given.pop("targets")
     try:
-        subjects = [*subjects_of(targets, given.pop("select"))]
+        candidates = [*candidates_of(targets, given.pop("select"))]
     except GradsmithError as error:
         raise click.UsageError(str(error)) from None
     with _executor(dask) as executor:
-        auditing = Auditing(subjects, {**_options(**given), "executor": executor})
+        auditing = Auditing(candidates, {**_options(**given), "executor": executor})
         try:
             with AuditBar(Console(stderr=True)) as watch:
                 auditing.go(watch)

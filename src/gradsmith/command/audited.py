@@ -18,7 +18,7 @@ from .sources import sources_of
 
 
 @dataclass(frozen=True)
-class Subject:
+class Candidate:
     """A function with the name that it was asked for by, or why there is none."""
 
     label: str
@@ -60,16 +60,16 @@ class Audited:
         )
 
 
-def subjects_of(targets: Sequence[str], select: Sequence[str]) -> Iterator[Subject]:
+def candidates_of(targets: Sequence[str], select: Sequence[str]) -> Iterator[Candidate]:
     """The functions that targets name, each once."""
     for target in targets:
-        for subject in _subjects(target):
-            name = subject.label.rpartition(":")[2]
+        for candidate in _candidates(target):
+            name = candidate.label.rpartition(":")[2]
             if not select or any(part in name for part in select):
-                yield subject
+                yield candidate
 
 
-def _subjects(target: str) -> Iterator[Subject]:
+def _candidates(target: str) -> Iterator[Candidate]:
     where, colon, name = target.rpartition(":")
     is_path = Path(where).exists() or where.endswith(".py") or "/" in where
     if colon and len(where) > 1 and not is_path:
@@ -84,49 +84,51 @@ def _subjects(target: str) -> Iterator[Subject]:
         except BaseException as error:
             if isinstance(error, KeyboardInterrupt):
                 raise
-            yield Subject(source.label, error=error)
+            yield Candidate(source.label, error=error)
             continue
         for name, op in found.items():
-            yield Subject(f"{source.label}:{name}", op)
+            yield Candidate(f"{source.label}:{name}", op)
 
 
-def _of_module(target: str, where: str, name: str) -> Subject:
+def _of_module(target: str, where: str, name: str) -> Candidate:
     """A function of a module that can be imported, as torch.nn.functional:gelu."""
     here = str(Path.cwd())
     if here not in sys.path:
         sys.path.insert(0, here)
     try:
-        return Subject(target, named(importlib.import_module(where), name))
+        return Candidate(target, named(importlib.import_module(where), name))
     except (ImportError, AttributeError) as error:
-        return Subject(target, error=GradsmithError(f"there is no {target!r}: {error}"))
+        return Candidate(
+            target, error=GradsmithError(f"there is no {target!r}: {error}")
+        )
 
 
 @dataclass
 class Auditing:
     """All of a run: `results` are in the order of the targets."""
 
-    subjects: Sequence[Subject]
+    candidates: Sequence[Candidate]
     options: dict[str, Any]
     results: list[Audited] = field(default_factory=list)
 
     def go(self, watch: Callable[[str], Any]) -> None:
         """Audit each; `watch(label)` gives what is told of its progress."""
-        for subject in self.subjects:
+        for candidate in self.candidates:
             started = time.perf_counter()
             found = _audited(
-                subject, {**self.options, "progress": watch(subject.label)}
+                candidate, {**self.options, "progress": watch(candidate.label)}
             )
             seconds = time.perf_counter() - started
-            self.results.append(Audited(subject.label, *found, seconds=seconds))
+            self.results.append(Audited(candidate.label, *found, seconds=seconds))
 
 
-def _audited(subject: Subject, options: dict[str, Any]) -> tuple[Any, str, str]:
+def _audited(candidate: Candidate, options: dict[str, Any]) -> tuple[Any, str, str]:
     from ..tools.audit.api import audit
 
     try:
-        if subject.error is not None:
-            raise subject.error
-        return audit(subject.op, **options), "", ""
+        if candidate.error is not None:
+            raise candidate.error
+        return audit(candidate.op, **options), "", ""
     except GradsmithError as error:
         message, _, details = str(error).partition("\n")
         return None, message, details

@@ -19,6 +19,6 @@ def compiled_of(*trees: Any) -> Any:
 
 
 def _framework(*trees: Any) -> Any:
-    names = {framework_of(x) for tree in trees for x in _tree.leaves(tree)}
-    foreign = names - {None, NUMPY}
+    names = {framework_of(x) or NUMPY for tree in trees for x in _tree.leaves(tree)}
+    foreign = names - {NUMPY}
     return FRAMEWORKS[foreign.pop() if foreign else NUMPY]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -87,7 +86,8 @@ def _framework_used(fn: Any) -> str:
         return "numpy"
     values = {**getattr(fn, "__globals__", {}), **_nonlocals(fn)}
     roots = {_root(values.get(name)) for name in _names_in(code)}
-    used = [name for name in FRAMEWORKS if name in roots and name in sys.modules]
+    rows = [row for row in FRAMEWORKS.values() if row.is_imported]
+    used = [row.name for row in rows if not roots.isdisjoint(row.roots)]
     return used[0] if len(used) == 1 else "numpy"
 
 
