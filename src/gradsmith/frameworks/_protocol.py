@@ -18,15 +18,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
 from ..core.errors import GradsmithError, UnsupportedOperationError
 
 if TYPE_CHECKING:
-    from typing import Protocol
-
     from ..core.cotangent import Spec
     from ..operations.info import OperationInfo
     from ..operations.parameters import Bound
@@ -36,8 +34,6 @@ if TYPE_CHECKING:
     from ._recording import Recorder, Seen
     from ._residuals import Residual
     from ._transformations import Row
-else:
-    Protocol = object  # for readers and type checkers; each costs 40 us to make
 
 
 class Arrays(Protocol):
@@ -51,12 +47,15 @@ class Arrays(Protocol):
 
         `dtype` is a NumPy name, or "bfloat16". Nothing records where it came from.
         """
+        ...
 
     def as_array(self, x: Any) -> Any:
         """Its own arrays as they are, also recorded ones; anything else converted."""
+        ...
 
     def numpy(self, x: Any) -> np.ndarray:
         """A copy as a dense NumPy array; bfloat16 as float32."""
+        ...
 
     def floats(self, x: Any) -> np.ndarray | None:
         """The floating numbers in an array or number; None for all that has none.
@@ -64,6 +63,7 @@ class Arrays(Protocol):
         Not copied where that can be avoided: for reading at once. Of a gradient that
         is spread over some rows only these rows, where the framework keeps them apart.
         """
+        ...
 
     def spec(self, x: Any) -> Spec:
         """What the contract knows of an array: shape and dtype, also of a traced one.
@@ -71,21 +71,26 @@ class Arrays(Protocol):
         The shape is None where it is open, or has None for an open axis. A dtype is
         NumPy's, or an object with the `kind` that the contract is to take it for.
         """
+        ...
 
     def dtype_name(self, x: Any) -> str:
         """The NumPy name of the dtype of an array, or "bfloat16"."""
+        ...
 
     def precision(self, dtype: str) -> AbstractContextManager[Any]:
         """The context in which arrays of a dtype exist: JAX's 64 bits are an option."""
+        ...
 
     def single_threaded(self) -> AbstractContextManager[Any]:
         """The context in which small arrays are computed without waiting for threads.
 
         Nothing changes where threads cost nothing.
         """
+        ...
 
     def stack(self, arrays: Sequence[Any]) -> Any:
         """Arrays of one shape along a new first axis."""
+        ...
 
     # By name, functions that give the same values in another layout in memory. Empty
     # where a user can't choose one.
@@ -96,6 +101,7 @@ class Arrays(Protocol):
 
         Where there are no layouts, x.
         """
+        ...
 
 
 class Calculus(Protocol):
@@ -115,6 +121,7 @@ class Calculus(Protocol):
 
     def value(self, fn: Any, xs: Sequence[Any]) -> list[Any]:
         """fn(xs), with nothing recorded. Never nested."""
+        ...
 
     def vjp(
         self, fn: Any, xs: Sequence[Any], *, nested: bool = False, eager: bool = False
@@ -125,11 +132,13 @@ class Calculus(Protocol):
         does not know); zeros if `nested`. With `eager` operations run one by one, as
         a user runs them who compiles nothing.
         """
+        ...
 
     def jvp(
         self, fn: Any, xs: Sequence[Any], dxs: Sequence[Any], *, nested: bool = False
     ) -> tuple[list[Any], list[Any]]:
         """ys and dys; zeros where y does not depend on x."""
+        ...
 
     def second(
         self, fn: Any, xs: Sequence[Any], dys: Sequence[Any], vs: Sequence[Any]
@@ -138,18 +147,21 @@ class Calculus(Protocol):
 
         That is: the rule is differentiated. None as from `vjp`. Never nested.
         """
+        ...
 
     def abstract(self, fn: Any, xs: Sequence[Any]) -> bool:
         """Run any function of xs on shapes and dtypes alone, where that is quicker.
 
         False, with nothing run, where a framework can't, or has no use for it.
         """
+        ...
 
     def in_bounds(self, fn: Any, xs: Sequence[Any]) -> bool:
         """Whether no index in fn is out of bounds.
 
         True where the framework raises by itself, and where it can't tell.
         """
+        ...
 
 
 class Compiled(Protocol):
@@ -160,12 +172,14 @@ class Compiled(Protocol):
 
     def jit(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """A function of lists of arrays, compiled anew. Without JIT it raises."""
+        ...
 
     def vmap(self, fn: Callable[..., Any], *lists: Any) -> list[Any]:
         """fn over the first axis of all arrays in the lists. Without VMAP it raises.
 
         It raises, too, what can't be vectorized: nothing falls back to a loop.
         """
+        ...
 
     def loop(
         self, going: Callable[[Any], Any], step: Callable[[Any], Any], state: list[Any]
@@ -175,12 +189,14 @@ class Compiled(Protocol):
         Under `vmap` it goes on while one goes on, and those that are done stay as they
         are. Reverse mode through it is not promised.
         """
+        ...
 
     def unrecorded(self) -> AbstractContextManager[Any]:
         """The context in which nothing is recorded that nobody asks for.
 
         Nothing changes where recording is up to the caller. Derivatives within it work.
         """
+        ...
 
     def converted(
         self, fn: Callable[..., Any], x: Any, arrays: list[Any]
@@ -189,15 +205,18 @@ class Compiled(Protocol):
 
         Only where nothing else would differentiate by them; else both as they are.
         """
+        ...
 
     def columns(self, push: Callable[[Any], Any], like: Any) -> Any:
         """The matrix of a linear map of vectors like `like`."""
+        ...
 
     def insist(self, x: Any, holds: Any, text: str, **facts: Any) -> Any:
         """x; unless `holds`, raise `text.format(**facts)` once that is known.
 
         Where nothing can be raised, x becomes NaN.
         """
+        ...
 
 
 class Natives(Protocol):
@@ -214,6 +233,7 @@ class Natives(Protocol):
 
         Also of a callable object that holds parameters: as a function of these, too.
         """
+        ...
 
     def gradients_in(
         self, info: OperationInfo, args: Any, kwargs: Any, returned: Any
@@ -222,6 +242,7 @@ class Natives(Protocol):
 
         Raises `_natives.StructureError` if there are too many or too few.
         """
+        ...
 
 
 class Calls(Protocol):
@@ -241,6 +262,7 @@ class Calls(Protocol):
         both are converted. The contract is checked when a rule runs, under a compiler
         when it is traced. Arrays that the body captures keep their own gradient.
         """
+        ...
 
     def host(
         self,
@@ -254,6 +276,7 @@ class Calls(Protocol):
         It is given the arrays as NumPy's, and returns one for each spec. Nothing is
         differentiated here.
         """
+        ...
 
 
 class Observe(Protocol):
@@ -284,6 +307,7 @@ class Observe(Protocol):
         gradient. None altogether if no output depends on the arguments, and an empty
         list if the observer did not want gradients.
         """
+        ...
 
 
 class Kernels(Protocol):
@@ -309,9 +333,11 @@ class Kernels(Protocol):
     def kind(self, x: Any) -> str: ...  # the NumPy name of its dtype
     def operand_kind(self, x: Any) -> str | type:
         """Its kind in promotion; a Python type if it counts as a number of Python."""
+        ...
 
     def is_float(self, x: Any) -> bool:
         """Whether it is one of its arrays, of real floating numbers."""
+        ...
 
     def is_bool(self, x: Any) -> bool: ...  # likewise, of booleans
     def as_floats(self, name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
@@ -319,25 +345,30 @@ class Kernels(Protocol):
 
         None unless both are arrays of one floating dtype, or one is a Python number.
         """
+        ...
 
     def dtype_of(self, name: str) -> Any: ...  # raises TypeError if it has none
     def finfo(self, x: Any, /) -> Any: ...
     def fits(self, number: int, name: str) -> bool: ...
     def loop(self, *kinds: Any) -> tuple[str, ...]:
         """`_dtypes.loop`, and below `_dtypes.result_type`, as a compiler runs them."""
+        ...
 
     def result_type(self, *kinds: Any) -> str: ...
     def evaluated(self, fn: Callable[..., Any], *args: Any) -> Any:
         """A function of Python values, which a compiler is not to trace."""
+        ...
 
     # Arrays
 
     def adopted(self, x: Any) -> Any: ...  # an array of an object that becomes one
     def cast(self, x: Any, name: str) -> Any:
         """x in a dtype; x itself if it has it. Of complex numbers the real part."""
+        ...
 
     def constant(self, x: Any, name: str, like: Any) -> Any:
         """An array of numbers, where `like` is; OverflowError if they don't fit."""
+        ...
 
     def arange(self, start: Any, stop: Any, step: Any, name: str, like: Any) -> Any: ...
     def zeros_like(self, x: Any, /) -> Any: ...
@@ -346,26 +377,31 @@ class Kernels(Protocol):
     def ndim(self, x: Any, /) -> int: ...
     def shape(self, x: Any, /) -> tuple[Any, ...]:
         """Its lengths; an array of a number for one that a graph leaves open."""
+        ...
 
     def is_empty(self, x: Any) -> bool: ...  # as far as that is known
     def known_values(self, x: Any) -> Any:
         """A NumPy array, if the values are there and cost nothing to read; or None."""
+        ...
 
     def broadcast_shape(self, shapes: Any) -> Any: ...
     def degrees_of_freedom(self, x: Any, axes: Any, ddof: float) -> Any:
         """How many elements there are along these axes, less ddof, and at least 0."""
+        ...
 
     def if_any(self, wanted: Any, then: Any, otherwise: Any) -> Any:
         """then() if any of `wanted` holds, else otherwise(), which is the same there.
 
         A framework whose compiler can't choose runs `then`.
         """
+        ...
 
     # Elements
 
     def where(self, condition: Any, x1: Any, x2: Any, /) -> Any: ...
     def clip(self, x: Any, low: Any, high: Any) -> Any:
         """The derivative at a bound is that of x; a bound may be None."""
+        ...
 
     def real(self, x: Any, /) -> Any: ...
     def imag(self, x: Any, /) -> Any: ...
@@ -468,15 +504,18 @@ class Recompute(Protocol):
         `fn` where nothing is recorded. With `verify` it also runs `fn` plainly, and
         raises if a value or a gradient differs.
         """
+        ...
 
     def scan(self, plan: ScanPlan) -> list[Any]:
         """The leaves of the last state, of which the gradient stores what is planned.
 
         At most as many states as the plan says are alive between the passes.
         """
+        ...
 
     def unstack(self, x: Any) -> Sequence[Any]:
         """The rows of an array, each with its gradient."""
+        ...
 
     def unchanged(self, *roots: Any) -> AbstractContextManager[None]:
         """The context after which what is reached from here is what it was before.
@@ -485,6 +524,7 @@ class Recompute(Protocol):
         losses that layers collect. It is for calls whose results alone are wanted. What
         a framework keeps where nobody can read it goes on.
         """
+        ...
 
 
 class Intercept(Protocol):
@@ -509,15 +549,18 @@ class Intercept(Protocol):
         target that runs only where the framework runs brings `RECOMPILE` itself; with
         `compiled=True` those of all frameworks are entered.
         """
+        ...
 
     def model_of(self, model: Any) -> Target | None:
         """What tells when a model, a layer or module, is called; None for others."""
+        ...
 
     def converted(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """A user's function that we call, as the framework would run it here.
 
         For one that rewrites Python and does not look into our code; else `fn`.
         """
+        ...
 
 
 class Recording(Protocol):
@@ -535,6 +578,7 @@ class Recording(Protocol):
         observes the framework's operations sees the recorder. A compiler that traces
         Python code also tells of operations of ours, and leaves out `recorder.see`.
         """
+        ...
 
     def read(self, x: Any) -> Seen | None:
         """What is seen of an array, also of NumPy's where it takes these; else None.
@@ -542,6 +586,7 @@ class Recording(Protocol):
         Where it is mapped over, one example of the batch. Nothing is copied yet, and
         nothing of it is recorded or traced.
         """
+        ...
 
 
 class Residuals(Protocol):
@@ -558,6 +603,7 @@ class Residuals(Protocol):
         count, nor do variables and parameters, which are alive anyway; each memory
         counts once. What is compiled is counted operation by operation.
         """
+        ...
 
 
 class Framework:
