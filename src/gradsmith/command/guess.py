@@ -85,7 +85,7 @@ def _rank(problem: Problem) -> int:
     if not all(np.all(np.isfinite(y)) for y in ys):
         return 2
     try:
-        point = problem.linear(problem.xs)
+        point = problem.linearize(problem.xs)
         point.pull([np.ones_like(y) for y in point.ys])
     except Exception:
         return 1

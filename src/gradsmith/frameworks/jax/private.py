@@ -207,7 +207,7 @@ def peeled(x: Any) -> tuple[Any, list[int], bool]:
     And whether there is one of `grad` or `jvp` among them. Without their attributes the
     value is not found.
     """
-    axes: list[int] = []
+    axes: list[Any] = []
     differentiated = False
     while isinstance(x, jax.core.Tracer):
         if hasattr(x, "primal"):

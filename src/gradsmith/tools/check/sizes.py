@@ -186,7 +186,8 @@ def cropped(problem: Problem, lengths: Lengths, last: int | None = None) -> Prob
         if not isinstance(x, np.ndarray):
             return x
         x = x[tuple(slice(lengths.get(n, n)) for n in x.shape)].copy()
-        is_index = x.dtype.kind in "iu" and last is not None
-        return np.minimum(x, last) if is_index else x
+        if last is None or x.dtype.kind not in "iu":
+            return x
+        return np.minimum(x, last)
 
     return problem.with_inputs(trees.map(leaf, problem.inputs))
