@@ -7,11 +7,12 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.command.details.parts import details, problem_for
+from gradsmith.command.details.parts import details
 from gradsmith.command.details.samples import samples
 from gradsmith.command.details.timing import timing
 from gradsmith.tools._inputs import info_of
 from gradsmith.tools.check.inputs import inputs_for
+from gradsmith.tools.check.problem import problem_for
 from tests.report.sample import cube, product, twice_too_much
 
 X = np.array([-1.5, -0.25, 0.5, 2.0])

@@ -8,9 +8,8 @@ import numpy as np
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.core import arrays
-from gradsmith.tools._inputs import framework_for, info_of, prepared
-from gradsmith.tools.check.problem import as_array, problem_of
+from gradsmith.tools.check.inputs import CheckInputs
+from gradsmith.tools.check.problem import problem_for
 from gradsmith.tools.check.session import Session
 
 FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow")
@@ -21,12 +20,9 @@ def checked(
     check: Any, op: Any, *inputs: Any, framework: str | None = None, seed: int = 0
 ) -> Session:
     """The session after one check of an operation in float64."""
-    name = framework_for(op, (inputs, {}), framework, caller="check()")
-    info = info_of(op, name)
-    args, kwargs = prepared((inputs, {}), as_array, caller="check()")
-    problem = problem_of(info, arrays.FRAMEWORKS[name], args, kwargs)
+    problem = problem_for(op, CheckInputs(inputs, {}, ()), framework)
     session = Session(problem, seed)
-    check(session, problem.in_dtype("float64"))
+    check(session, problem.in_dtype("float64"), "given")
     return session
 
 

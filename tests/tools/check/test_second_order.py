@@ -116,8 +116,8 @@ def test_not_for_surrogates():
 
 
 def test_what_is_wrong_in_first_order_is_not_said_twice():
-    def check(session, problem):
+    def check(session, problem, scenario):
         session.found(Finding("first order", "wrong"))
-        check_second_order(session, problem)
+        check_second_order(session, problem, scenario)
 
     assert kinds(checked(check, ours(detached), X)) == ["first order"]

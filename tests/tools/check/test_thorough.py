@@ -83,7 +83,7 @@ def test_bodies_of_one_framework_are_noted():
 
     session = checked(check_thoroughly, ours(right, body), SMALL)
     assert not session.findings
-    assert "not in JAX: NumPy alone" in session.notes
+    assert "not checked in JAX: NumPy alone" in session.notes
 
 
 LOST = (

@@ -6,11 +6,9 @@ from collections.abc import Callable
 from math import inf
 from typing import Any
 
-from ...core.arrays import FRAMEWORKS
 from ...core.errors import GradsmithError
-from ...tools._inputs import framework_for, info_of, prepared
 from ...tools.check.inputs import CheckInputs
-from ...tools.check.problem import Problem, as_array, is_perturbed, problem_of
+from ...tools.check.problem import Problem, is_perturbed, problem_for
 from .samples import is_elementwise, samples
 from .timing import timing
 
@@ -27,7 +25,7 @@ def details(
     """
 
     def problem() -> Problem:
-        return problem_for(op, given, framework)
+        return problem_for(op, given, framework, caller="report")
 
     found: dict[str, Detail] = {
         "audit": lambda: audited(op, given, problem(), seed),
@@ -50,16 +48,6 @@ def _guarded(detail: Detail) -> Detail:
             return {"skipped": f"{type(error).__name__}: {words}".rstrip(": ")}
 
     return guarded
-
-
-def problem_for(op: Any, given: CheckInputs, framework: str | None) -> Problem:
-    """The operation on the arrays of its check."""
-    inputs = given.args, given.kwargs
-    name = framework_for(op, inputs, framework, caller="report")
-    info = info_of(op, name)
-    inputs = given.args, {**(info.captured or {}), **given.kwargs}
-    args, kwargs = prepared(inputs, as_array, caller=f"report on {info.name}")
-    return problem_of(info, FRAMEWORKS[name], args, kwargs, bounds=given.bounds)
 
 
 def survived(op: Any, given: CheckInputs, framework: str | None) -> dict[str, Any]:

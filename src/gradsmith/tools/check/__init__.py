@@ -11,10 +11,9 @@ from ...core.arrays import FRAMEWORKS, NUMPY
 from ...core.errors import GradientError, GradsmithError, annotate
 from ...core.hooks import unrecorded
 from ...operations.info import of_operation
-from .._inputs import framework_for, info_of, prepared
 from .inputs import CheckInputs, inputs_for
 from .model import CheckReport, CheckRun, Finding, Verdict, merged
-from .problem import as_array, problem_of
+from .problem import problem_for
 from .run import run
 from .session import Session
 
@@ -48,16 +47,16 @@ def check(
     >>> gs.check(cube, np.array([1.0, -2.0])).verdict
     <Verdict.RIGHT: 'right'>
 
-    Inputs are arrays, or specs from which they are made up:
+    Inputs are arrays, or specs from which they are generated:
 
     >>> gs.check(cube, gs.spec("batch 3", low=0)).ok
     True
 
     Without inputs the operation is checked on each of its examples (`@cube.example`, or
-    `gs.example` for what is not ours). Exceptions of the operation pass through.
+    `gs.example` for a framework's own). Exceptions of the operation pass through.
     """
     if not isinstance(seed, Integral) or seed < 0:
-        raise GradsmithError(f"seed={seed!r}: it is a number, 0 or 1 or 2 ...")
+        raise GradsmithError(f"seed={seed!r}: expected an integer, 0 or larger")
     chosen = inputs_for(op, inputs, keywords, seed=seed)
     reports = [
         _check_one(op, each, framework=framework, seed=seed, thorough=thorough)
@@ -70,22 +69,17 @@ def _check_one(
     op: Any, given: CheckInputs, *, framework: str | None, seed: int, thorough: bool
 ) -> CheckReport:
     start = time.perf_counter()
-    inputs = given.args, given.kwargs
-    name = framework_for(op, inputs, framework, caller="check()")
-    chosen = FRAMEWORKS[name]
-    info = info_of(op, name)
-    inputs = given.args, {**(info.captured or {}), **given.kwargs}
-    args, kwargs = prepared(inputs, as_array, caller=f"check({info.name})")
-    problem = problem_of(info, chosen, args, kwargs, bounds=given.bounds)
+    problem = problem_for(op, given, framework)
+    chosen = problem.framework
     session = Session(problem, seed)
     with ExitStack() as stack:
         if given.name:
             stack.enter_context(annotate(f"checked on {given.name}"))
-        if name == NUMPY and of_operation(op) is None:
+        if chosen.name == NUMPY and of_operation(op) is None:
             stack.enter_context(_in_numpy())
         run(session, thorough=thorough)
     return CheckReport(
-        info.name,
+        problem.info.name,
         chosen.title,
         chosen.arrays.version,
         session.verdict,
@@ -99,15 +93,15 @@ def _check_one(
 
 
 def _in_numpy() -> Any:
-    """A function does not say whose arrays it wants."""
+    """A plain function may be meant for another framework: an error says so."""
     others = [name for name in FRAMEWORKS if name != NUMPY]
     loaded = [name for name in others if FRAMEWORKS[name].is_imported]
     if not loaded:
         return nullcontext()
     said = " or ".join(f"framework={each!r}" for each in loaded)
     return annotate(
-        "it was given NumPy's arrays, so that it ran in NumPy; if it is for another "
-        f"framework, give arrays of that, or say {said}"
+        "it was called with NumPy arrays, and so in NumPy; if it is for another "
+        f"framework, pass arrays of that, or {said}"
     )
 
 

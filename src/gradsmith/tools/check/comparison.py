@@ -11,7 +11,7 @@ from .differences import Slope, parts
 from .flat import Part
 from .numerics import norm
 
-CLEAR = 0.1  # a resolution beyond this says nothing
+CLEAR = 0.1  # a resolution beyond this tells nothing
 ROUNDING = 2.0**-46
 
 

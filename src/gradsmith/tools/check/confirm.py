@@ -23,7 +23,7 @@ from .numerics import sampled_median
 from .point import MANY, SIGMAS, Point
 
 STEPS = (0.09375, 0.0625, 0.109375, 0.078125)
-# A small wave on something steep looks straight to steps as long as many of its waves.
+# A small wave on something steep seems straight to steps longer than many waves.
 SHORT = 2.0**-17
 
 AWAY = 2.0**-18  # far enough that y still has digits for differences

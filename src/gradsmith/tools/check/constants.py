@@ -1,4 +1,4 @@
-"""The numbers that stand in an operation's code: where it may change its mind.
+"""The numbers in an operation's code: thresholds where it may behave differently.
 
 A threshold (`where(x > 1.5, ...)`) is a constant of the body or of the rule, of a
 function that they call, or of what they enclose.

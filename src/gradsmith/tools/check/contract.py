@@ -31,7 +31,7 @@ from .session import Session
 CONTRACT = "contract"
 
 
-def check_contract(session: Session, problem: Problem, scenario: str = "given") -> None:
+def check_contract(session: Session, problem: Problem, scenario: str) -> None:
     """Each gradient against its argument, in the dtypes given and in the other one."""
     if problem.info.altered is None:
         return

@@ -36,7 +36,7 @@ class Slope:
     high: np.ndarray
     error: np.ndarray  # inf where the differences have not settled
     bend: np.ndarray  # by how much the two largest steps differ
-    lost: np.ndarray | None = None  # where what may have moved was rounded away
+    lost: np.ndarray | None = None  # where a change may have been rounded away
 
     def or_better(self, other: Slope) -> Slope:
         """Of two slopes, element by element, the one with the smaller error.
@@ -85,12 +85,12 @@ def slope(
 
 
 def parts(n: int) -> list[slice]:
-    """Stretches that fit into a cache: 3 times faster, and no memory for the rest."""
+    """Pieces that fit into a cache: 3 times faster, and less memory."""
     return [slice(i, i + PART) for i in range(0, n, PART)]
 
 
 def _beyond(pairs: Pairs, y: np.ndarray, part: slice) -> Pairs:
-    """How far y is left to both sides, for some of the outputs."""
+    """The differences to y on both sides, for some of the outputs."""
     y = y[part]
     return [(h, (p[part] - y, m[part] - y)) for h, (p, m) in pairs]
 
@@ -98,7 +98,7 @@ def _beyond(pairs: Pairs, y: np.ndarray, part: slice) -> Pairs:
 def _slope(
     hs: np.ndarray, pairs: Pairs, noise: np.ndarray, seen: np.ndarray
 ) -> np.ndarray:
-    """Low, high, error and bend; most of what does not move costs nothing."""
+    """Low, high, error and bend; outputs that don't change cost little."""
     moved = reduce(np.logical_or, [d != 0 for _, sides in pairs for d in sides])
     few = np.flatnonzero(moved)
     if 2 * few.size > moved.size:
@@ -130,7 +130,7 @@ def _with_kinks(
     noise: np.ndarray,
     hs: np.ndarray,
 ) -> Slope:
-    """Put the two sides in place of the value where they differ for good."""
+    """The two one-sided slopes in place of the value, where they differ."""
     (a, a_wide), (b, b_wide) = left, right
     gap, gap_wide = np.abs(b - a), np.abs(b_wide - a_wide)
     rough = np.abs(a - a_wide) + np.abs(b - b_wide) + 8 * noise / hs[-1]

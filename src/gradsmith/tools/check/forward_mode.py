@@ -23,9 +23,7 @@ ROUNDINGS = 64.0
 LOST = 4096.0  # units that one mode loses: 1000 in a logcumsumexp
 
 
-def check_forward_mode(
-    session: Session, problem: Problem, scenario: str = "given"
-) -> None:
+def check_forward_mode(session: Session, problem: Problem, scenario: str) -> None:
     """Do the two modes agree? A mode that is refused is noted."""
     if not problem.info.linear:
         return

@@ -1,7 +1,7 @@
-"""What an operation is checked on: the arrays given, or made up by specs and examples.
+"""What an operation is checked on: the arrays given, or those of specs and examples.
 
-Lengths that a spec leaves open are small and distinct (3, 4, 5, ...), so that an axis
-that is taken for another shows.
+Lengths that a spec leaves open are small and distinct (3, 4, 5, ...), so that a
+mistaken axis shows.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ INTEGERS = 3  # without bounds 0, 1 or 2, which are places on any axis of open l
 class CheckInputs:
     """The arguments of one check.
 
-    `bounds` are those of the floating arrays among them, in their order: what is tried
-    beside the values here stays within them.
+    `bounds` are those of the floating-point arrays, in their order: other inputs that
+    are derived from these stay within them.
     """
 
     args: tuple[Any, ...]
@@ -62,8 +62,8 @@ def _is_input(x: Any) -> bool:
 def _nothing_given(op: Any) -> GradsmithError:
     name = name_of(op)
     return GradsmithError(
-        f"check({name}) needs inputs, and {name} has no examples\n  what to do: give "
-        f'arrays or specs, such as check({name}, gs.spec("n 3")), or an example by '
+        f"check({name}) needs inputs, and {name} has no examples\n  what to do: pass "
+        f'arrays or specs, such as check({name}, gs.spec("n 3")), or add an example: '
         f"@{name}.example (@gs.example({name}) if it is a framework's own)"
     )
 
@@ -131,7 +131,7 @@ def from_specs(specs: list[Spec], seed: int) -> list[np.ndarray]:
 def _axes(spec: Spec) -> tuple[Any, ...]:
     if spec.shape is None:
         raise GradsmithError(
-            "a spec of an input says how many axes it has: gs.spec((None, None)) or "
+            "the spec of an input needs a number of axes: gs.spec((None, None)) or "
             'gs.spec("m n"), not gs.spec(None)'
         )
     return getattr(spec, "axes", spec.shape)

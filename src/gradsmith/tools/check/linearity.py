@@ -17,6 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .diagnosis.model import Diagnosis
 from .flat import EPS, FlatLinearization, FlatProblem, flatten
 from .model import Finding, Verdict
 from .numerics import largest, random_signed
@@ -32,9 +33,7 @@ GROWN = 2.0**-33  # and a large one another way to compute (matrix_exp: 1e-12)
 LARGE, SMALL = 2.0**20, 2.0**-20
 
 
-def check_linearity(
-    session: Session, problem: Problem, scenario: str = "given"
-) -> None:
+def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
     """Whether the rule is linear in dy, unless it is declared not to be."""
     if not problem.info.linear:
         session.note("the rule is declared not to be linear in the upstream gradient")
@@ -140,14 +139,14 @@ class RuleAtPoint:
         return ROUNDINGS * self.noise / (size or 1.0)
 
 
-def _finding(broken: Broken, cause: Nonlinearity | None, scenario: str) -> Finding:
+def _finding(broken: Broken, cause: Diagnosis | None, scenario: str) -> Finding:
     message = f"the rule is not linear in the upstream gradient: {broken.words}"
     repair = (
         "a gradient is linear in dy; if this is on purpose, declare it: "
         "gs.custom_gradient(linear=False)"
     )
     if cause is not None:
-        message = f"{message}\n{cause.words}"
+        message = f"{message}\n{cause.message}"
         repair = cause.repair
     return Finding(
         LINEARITY,
@@ -163,49 +162,40 @@ def _finding(broken: Broken, cause: Nonlinearity | None, scenario: str) -> Findi
 # --- recognized mistakes
 
 
-@dataclass(frozen=True)
-class Nonlinearity:
-    """The mistake by name, in words, and what to do."""
-
-    name: str
-    words: str
-    repair: str
-
-
-def _recognized(rule: RuleAtPoint) -> Nonlinearity | None:
+def _recognized(rule: RuleAtPoint) -> Diagnosis | None:
     """What the rule does to the upstream gradient, if it is a usual mistake."""
     mistakes = (_ignored, _absolute, _clipped, _clipped_by_norm)
     return next(filter(None, (mistake(rule) for mistake in mistakes)), None)
 
 
 def _holds(rule: RuleAtPoint, change: Callable[[np.ndarray], np.ndarray]) -> bool:
-    """Whether the rule gives for two u what it gives for change(u)."""
+    """Whether the rule gives the same for u and change(u), for two u."""
     us = [rule.upstream(), LARGE * rule.upstream()]
     return all(rule.same(rule.pull(u), rule.pull(change(u))) for u in us)
 
 
-def _ignored(rule: RuleAtPoint) -> Nonlinearity | None:
+def _ignored(rule: RuleAtPoint) -> Diagnosis | None:
     others = (lambda u: rule.upstream(), lambda u: -0.375 * u)
     if not (np.any(rule.g) and all(_holds(rule, other) for other in others)):
         return None
-    return Nonlinearity(
+    return Diagnosis(
         "upstream ignored",
         "the gradient is the same whatever the upstream gradient is",
         "multiply by dy",
     )
 
 
-def _absolute(rule: RuleAtPoint) -> Nonlinearity | None:
+def _absolute(rule: RuleAtPoint) -> Diagnosis | None:
     if not _holds(rule, np.negative):
         return None
-    return Nonlinearity(
+    return Diagnosis(
         "absolute upstream",
-        "the sign of the upstream gradient doesn't count: abs(dy) gives the same",
+        "the sign of the upstream gradient is not used: abs(dy) gives the same",
         "use dy, with its sign",
     )
 
 
-def _clipped(rule: RuleAtPoint) -> Nonlinearity | None:
+def _clipped(rule: RuleAtPoint) -> Diagnosis | None:
     """Each element is clipped between two bounds, or at one."""
     up = np.abs(rule.upstream())
     high, low = _bound(rule, up), _bound(rule, -up)
@@ -216,13 +206,13 @@ def _clipped(rule: RuleAtPoint) -> Nonlinearity | None:
     if not _holds(rule, lambda u: np.clip(u, bottom, top)):
         return None
     if max(-bottom, top) < SMALL:
-        words = "only the signs of the upstream gradient count, not how large it is"
-        return Nonlinearity("upstream's sign only", words, "use dy as it is")
+        words = "only the signs of the upstream gradient are used, not its magnitudes"
+        return Diagnosis("upstream's sign only", words, "use dy as it is")
     if bottom == 0 or top == 0:
         words = "negative" if bottom == 0 else "positive"
-        return Nonlinearity(
+        return Diagnosis(
             "rectified upstream",
-            f"{words} elements of the upstream gradient count as zero",
+            f"{words} elements of the upstream gradient are treated as zero",
             "use dy as it is: it may have either sign",
         )
     if low is None or high is None:
@@ -230,9 +220,7 @@ def _clipped(rule: RuleAtPoint) -> Nonlinearity | None:
         words += _digits(top if low is None else bottom)
     else:
         words = f"clipped to {_digits(bottom)} ... {_digits(top)}"
-    return Nonlinearity(
-        "clipped upstream", f"the upstream gradient is {words}", _DECLARE
-    )
+    return Diagnosis("clipped upstream", f"the upstream gradient is {words}", _DECLARE)
 
 
 _DECLARE = (
@@ -242,19 +230,19 @@ _DECLARE = (
 
 
 def _bound(rule: RuleAtPoint, u: np.ndarray) -> float | None:
-    """The size from which on the elements of u don't count any more."""
+    """The magnitude beyond which the elements of u make no difference."""
     v = LARGE * u
     g = rule.pull(v)
     return _least(rule, g, lambda c: np.clip(v, -c, c), largest(v))
 
 
-def _clipped_by_norm(rule: RuleAtPoint) -> Nonlinearity | None:
+def _clipped_by_norm(rule: RuleAtPoint) -> Diagnosis | None:
     v = LARGE * rule.upstream()
     norm = float(np.sqrt(np.sum(v * v)))
     bound = _least(rule, rule.pull(v), lambda c: v * (c / norm), norm)
     if not bound:
         return None
-    return Nonlinearity(
+    return Diagnosis(
         "clipped upstream",
         f"the upstream gradient is scaled to a norm of at most {_digits(bound)}",
         _DECLARE,
@@ -267,7 +255,7 @@ def _least(
     cut: Callable[[float], np.ndarray],
     top: float,
 ) -> float | None:
-    """The least c for which cut(c) still gives g; None if it is the whole."""
+    """The least c for which cut(c) still gives g; None if nothing is cut."""
     if not rule.same(rule.pull(cut(top / 2)), g):
         return None
     if rule.same(rule.pull(cut(0.0)), g):

@@ -20,9 +20,7 @@ from .session import Session
 ROUNDINGS = 256.0  # sums are taken in another order
 
 
-def check_memory_layout(
-    session: Session, problem: Problem, scenario: str = "given"
-) -> None:
+def check_memory_layout(session: Session, problem: Problem, scenario: str) -> None:
     """Arguments and upstream gradients in other layouts, same values."""
     layouts = problem.arrays.LAYOUTS
     if session.has_found("purity", "determinism") or not layouts:

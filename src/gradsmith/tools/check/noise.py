@@ -14,7 +14,7 @@ BLOCK = 8
 SAMPLE = 2**15
 MANY = 10**5
 
-# For each step, how far y is left to both sides
+# For each step, the differences to y on both sides
 Pairs = list[tuple[float, tuple[np.ndarray, np.ndarray]]]
 
 
@@ -26,9 +26,9 @@ def noise_of(
     eps: float,
     random: np.random.Generator,
 ) -> np.ndarray:
-    """The rounding error of y = f(x): how y moves if x moves by its last digits.
+    """The rounding error of y = f(x): how y changes if the last digits of x change.
 
-    It is never taken for less than a unit of y itself.
+    It is at least a unit in the last place of y itself.
     """
     with np.errstate(all="ignore"):
         found = eps * np.abs(y)
@@ -45,7 +45,7 @@ def seen_noise(
 ) -> Callable[[slice, Pairs], np.ndarray]:
     """The noise of a part of y, given the differences there.
 
-    Of many elements some look free of noise by chance; in a block of them few do. So
+    Of many elements some seem free of noise by chance; in a block of them few do. So
     each noise is at least about that of outputs of the same magnitude.
     """
     if y.size > 2 * SAMPLE:

@@ -30,9 +30,7 @@ LOST = 0.5  # relative, in the norm
 SAME = 1e-9
 
 
-def check_precision(
-    session: Session, problem: Problem, scenario: str = "given"
-) -> None:
+def check_precision(session: Session, problem: Problem, scenario: str) -> None:
     """Each dtype at the inputs given, and float32 at large and small ones too."""
     if problem.fixed_dtypes or any(
         name.startswith("complex") for name in problem.dtypes
@@ -52,7 +50,7 @@ def check_precision(
             if finding is None and dtype == "float32":
                 finding = _at_others(rule, dtype, scenario)
         except Exception as error:
-            session.note(f"not in {dtype}: {reason(error)}")
+            session.note(f"not checked in {dtype}: {reason(error)}")
             continue
         if finding is None:
             session.record(f"{PRECISION} {dtype}", scenario, Verdict.RIGHT, LOST)
@@ -126,13 +124,13 @@ def _all_lost(pair: GradientPair, error: float, scenario: str) -> Finding:
     largest = max(float(np.max(np.abs(x), initial=0.0)) for x in pair.xs)
     return Finding(
         PRECISION,
-        f"in {pair.dtype} the gradient has no right digit: it is off by "
-        f"{100 * error:.0f} % of what it is in float64 at the same inputs, of a size "
+        f"in {pair.dtype} no digit of the gradient is right: it differs by "
+        f"{100 * error:.0f} % from that in float64 at the same inputs, of magnitudes "
         f"up to {largest:.2g}",
         scenario=scenario,
         error=error,
         noise=LOST,
-        repair="rearrange what cancels, or compute it in float32 or float64 inside",
+        repair="rearrange the terms that cancel, or compute them in float32 or float64",
     )
 
 

@@ -17,10 +17,12 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
-from ...core.arrays import is_array
+from ...core.arrays import FRAMEWORKS, is_array
 from ...frameworks._protocol import Framework
 from ...operations.info import OperationInfo, is_floating, positional
+from .._inputs import framework_for, info_of, prepared
 from .bounds import Bounds, into_bounds
+from .inputs import CheckInputs
 
 Arrays = list[np.ndarray]
 Gradients = list[np.ndarray | None]
@@ -247,6 +249,18 @@ def floating(tree: Any) -> list[Any]:
     return [y for y in trees.leaves(tree) if is_floating(y)]
 
 
+def problem_for(
+    op: Any, given: CheckInputs, framework: str | None, *, caller: str = "check"
+) -> Problem:
+    """The problem of an operation on given inputs, in its own framework or another."""
+    inputs = given.args, given.kwargs
+    name = framework_for(op, inputs, framework, caller=f"{caller}()")
+    info = info_of(op, name)
+    inputs = given.args, {**(info.captured or {}), **given.kwargs}
+    args, kwargs = prepared(inputs, _as_array, caller=f"{caller}({info.name})")
+    return problem_of(info, FRAMEWORKS[name], args, kwargs, bounds=given.bounds)
+
+
 def problem_of(
     info: OperationInfo,
     framework: Framework,
@@ -290,7 +304,7 @@ def _holds_numbers(x: Any) -> bool:
     return is_array(x) and bool(re.search("bool|int|float|complex", str(x.dtype)))
 
 
-def as_array(x: Any) -> Any:
+def _as_array(x: Any) -> Any:
     """Numbers as NumPy arrays, which are converted for every framework."""
     return x if is_array(x) else np.asarray(x)
 

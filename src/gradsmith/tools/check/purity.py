@@ -21,7 +21,7 @@ class RandomOperationError(Exception):
     """The operation gives another value each time, so it can't be checked."""
 
 
-def check_purity(session: Session, problem: Problem, scenario: str = "given") -> None:
+def check_purity(session: Session, problem: Problem, scenario: str) -> None:
     """Purity and determinism. Raises `RandomOperationError` for a random operation."""
     random = session.random(f"purity {scenario}")
     xs = native_inputs(problem)

@@ -10,10 +10,10 @@ ABRUPT = 2.0**12
 
 
 def abrupt(rows: list[np.ndarray]) -> np.ndarray:
-    """Where differences agree all at once, having been far apart for a larger step.
+    """Where differences suddenly agree, having been far apart for a larger step.
 
-    Those of a smooth function come closer by 16 from step to step. What agrees at once
-    is one piece of several: a kink is near by, or y has so few digits that it is a
+    Those of a smooth function come closer by 16 from step to step. What agrees suddenly
+    is one piece of several: a kink is nearby, or y has so few digits that it is a
     staircase, whose steps say nothing of the slope.
     """
     abrupt = np.zeros(rows[0].shape, bool)

@@ -1,4 +1,4 @@
-"""Numbers as another dtype would hold them, still in float64."""
+"""Numbers rounded to another dtype, still in float64."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ TINY = {
     "bfloat16": float(np.finfo(np.float32).tiny),
     "float16": float(np.finfo(np.float16).tiny),
 }
-FEW = 3  # so many numbers of few digits may be by chance
+FEW = 3  # so many numbers may have few digits by chance
 
 
 def rounded(xs: Sequence[np.ndarray], dtype: str) -> list[np.ndarray]:

@@ -26,7 +26,7 @@ from .session import GIVEN, PART, Session
 from .sizes import emptied, truncated
 from .thorough import check_thoroughly
 
-# What needs no differences comes first: it says best what is wrong.
+# Checks that need no differences come first: they say best what is wrong.
 EARLY = {
     "contract": check_contract,
     "purity": check_purity,
@@ -74,7 +74,9 @@ def _run_checks(
     if problem.info.surrogate is not None:
         session.note(f"a surrogate on purpose: {problem.info.surrogate}")
     elif not problem.info.linear:
-        session.note("what is not linear in dy is no derivative: not compared with it")
+        session.note(
+            "a rule that is not linear in dy is no derivative: first order is skipped"
+        )
     elif not session.findings:
         _check_values(session, given, problem, progress)
     with _threads(problem):

@@ -31,9 +31,7 @@ STEPS = (0.125, 0.09375, 0.0625)  # another step each time it is tried again
 _CAUSES = ("first order", "linearity", "purity", "determinism", "contract", "precision")
 
 
-def check_second_order(
-    session: Session, problem: Problem, scenario: str = "given"
-) -> None:
+def check_second_order(session: Session, problem: Problem, scenario: str) -> None:
     """By the arguments, then by the upstream gradient; a note if it is refused."""
     if problem.info.surrogate is not None or not problem.info.linear:
         return

@@ -52,7 +52,7 @@ class Session:
         self.note(why)
 
     def is_wrong(self, argument: str | None = None) -> bool:
-        """Whether something was found already, of an argument or at all."""
+        """Whether there is a finding already, for an argument or any."""
         return any(argument in (None, each.argument) for each in self.findings)
 
     def has_found(self, *whats: str) -> bool:

@@ -81,7 +81,7 @@ def subset_along(point: Point, v: np.ndarray) -> Subset | None:
 
 
 def is_elementwise(flat: FlatProblem, linearization: FlatLinearization) -> bool:
-    """Whether each output depends on its own element of the arguments alone."""
+    """Whether each output depends only on its own element of the arguments."""
     arguments = flat.arguments.parts
     parts = (*arguments, *linearization.outputs.parts)
     arrays = [x for x in trees.leaves(flat.problem.inputs) if isinstance(x, np.ndarray)]

@@ -32,9 +32,7 @@ ROUNDINGS = 1024.0  # compilers rearrange, and each framework has functions of i
 BATCH = 3
 
 
-def check_thoroughly(
-    session: Session, problem: Problem, scenario: str = "given"
-) -> None:
+def check_thoroughly(session: Session, problem: Problem, scenario: str) -> None:
     """Eager against compiled and vectorized, against other frameworks; survival."""
     eager = EagerGradient(session, problem, scenario)
     if not eager.g.size:
@@ -80,7 +78,7 @@ class EagerGradient:
             with self.problem.precision():
                 g = run()
         except Exception as error:
-            self.session.note(f"not in {where}: {reason(error)}")
+            self.session.note(f"not checked in {where}: {reason(error)}")
             return
         error, rounding = self._gap(g)
         if error <= rounding:

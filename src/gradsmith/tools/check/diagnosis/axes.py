@@ -27,7 +27,7 @@ def wrong_axis(case: Case) -> Diagnosis | None:
         if not np.any(s.present("rule")) or not (truth or rule):
             continue
         if all(t == truth and r == rule for t, r, _ in found if _alike(_, s)):
-            return _answer(s, truth, rule)
+            return _diagnosis(s, truth, rule)
     return None
 
 
@@ -52,10 +52,10 @@ def _links_of(s: JacobianBlock, which: str) -> Links:
     )
 
 
-def _answer(s: JacobianBlock, truth: Links, rule: Links) -> Diagnosis:
+def _diagnosis(s: JacobianBlock, truth: Links, rule: Links) -> Diagnosis:
     return Diagnosis(
         "wrong axis",
-        f"the rule goes along other axes than the derivative does: {_words(rule)} by "
+        f"the rule reduces along other axes than the derivative: {_words(rule)} by "
         f"the rule, {_words(truth)} by the differences",
         f"reduce or broadcast along {_axes(s, truth)}",
     )
@@ -109,7 +109,7 @@ def _places(axes: tuple[int, ...]) -> list[tuple[int, ...]]:
 def _coupled(
     case: Case, place: tuple[int, ...]
 ) -> tuple[frozenset[int], frozenset[int]] | None:
-    """The axes along which gradients change when one element is moved."""
+    """The axes along which gradients change when one element is perturbed."""
     axes, before = axes_of(case.part), case.evidence
     x = case.point.x.copy()
     i = case.part.start + int(np.ravel_multi_index(place, axes))
@@ -147,7 +147,7 @@ def missing_sum(case: Case) -> Diagnosis | None:
                 return None
     return Diagnosis(
         "missing broadcast sum",
-        f"{name} was broadcast, and its gradient holds only some of the outputs that "
+        f"{name} was broadcast, and its gradient sums only some of the outputs that "
         "its elements were used for",
         f"sum over the axes along which {name} was broadcast: "
         f"gs.unbroadcast(d{name}, {name}.shape)",

@@ -38,8 +38,8 @@ def refine_border(
     """Move elements to values in between until the border is known to some digits.
 
     None if the states on the two sides are not what a border makes them. Elements are
-    moved alone; if that makes them matter no more (not the largest of a row any more),
-    then with all others.
+    moved on their own; if they don't matter any more then (no longer the largest of a
+    row), with all others.
     """
     found = case.evidence
     some = found.columns[case.states(found, tries=1) != 0]

@@ -3,8 +3,8 @@
     truth    T[j, i] = dy_j / dx_i, by differences, with an error for each
     rule     G(u), and as a matrix M with G(u) = u M where the rule is linear
 
-Hypotheses are tried on the two matrices. For a small argument they hold all of it, for
-a large one chosen elements and outputs; u is zero for the outputs that are left out.
+Diagnoses are tried on the two matrices. They contain all of a small argument, and
+chosen elements and outputs of a large one; u is zero for the outputs omitted.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ def gather_evidence(
 
 
 def _slope(point: Point, v: np.ndarray, rows: np.ndarray, **steps: Any) -> Slope:
-    """Of some outputs; by what moves alone, where that is enough."""
+    """Of some outputs; on the perturbed elements only, where that is enough."""
     few = point.subset(v)
     if few is not None and np.array_equal(few.outputs, rows):
         return slope(few.value, few.x, v[few.places], y=few.y, noise=few.noise, **steps)

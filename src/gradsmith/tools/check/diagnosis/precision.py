@@ -29,7 +29,7 @@ def lower_precision(case: Case) -> Diagnosis | None:
             if how:
                 return Diagnosis(
                     "precision lost",
-                    f"the gradient is right to the digits of {name} only: {how}",
+                    f"the gradient is right only to the digits of {name}: {how}",
                     f"compute the gradient in the dtype of the argument, not in {name}",
                 )
     return None
@@ -55,7 +55,7 @@ def _shown(case: Case, eps: float) -> str | None:
     if not np.any(some):
         return None
     if np.mean(_rounded(g[some], eps) == g[some]) >= MOST:
-        return "its values have no more than those"
+        return "its values have no other digits"
     if np.mean(found.rule(u * (1 + eps / 64))[some] == g[some]) >= MOST:
         return "it doesn't depend on the other digits of the upstream gradient"
     if _still(case, eps, some):
@@ -64,7 +64,7 @@ def _shown(case: Case, eps: float) -> str | None:
 
 
 def _still(case: Case, eps: float, some: np.ndarray) -> bool:
-    """Whether the rule doesn't see that the arguments moved, though they matter."""
+    """Whether the rule ignores small changes of the arguments, though they matter."""
     found, other = case.evidence, case.fresh
     if other is None or other.truth.shape != found.truth.shape:
         return False

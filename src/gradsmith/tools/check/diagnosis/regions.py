@@ -166,7 +166,7 @@ Distance = Callable[[np.ndarray], np.ndarray]
 def _measures(samples: Samples, name: str) -> Iterator[tuple]:
     """What the border may be of: x itself, its magnitude, how far it is from a value.
 
-    Each with the value at a distance, and words for below, above and nothing at all.
+    Each with the value at a distance, and words for below, above and at it.
     """
     plain = (f"where {name} < {{}}", f"where {name} > {{}}", "")
     yield (lambda x: x), (lambda d: d), plain

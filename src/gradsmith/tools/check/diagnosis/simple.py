@@ -29,8 +29,8 @@ def not_finite(case: Case) -> Diagnosis | None:
     return Diagnosis(
         "not finite",
         f"the gradient is {kind} where the derivative is finite: {where}",
-        "choose the argument of the function that overflows or divides, not its result:"
-        " where(ok, f(where(ok, x, 1)), 0)",
+        "mask the argument of the function that overflows or divides, not only its "
+        "result: where(ok, f(where(ok, x, 1)), 0)",
     )
 
 
@@ -43,22 +43,22 @@ def not_deterministic(case: Case) -> Diagnosis | None:
     return Diagnosis(
         "not deterministic",
         "the gradient differs from call to call with the same upstream gradient",
-        "don't draw random numbers in the rule, and don't write to what it was given",
+        "draw no random numbers in the rule, and don't change its arguments in place",
     )
 
 
 def zero(case: Case) -> Diagnosis | None:
-    """The rule gives zero, whatever it is given."""
+    """The rule always gives zero."""
     diagnosis = Diagnosis(
         "zero gradient",
         "the rule gives no gradient, or zero, and the derivative is not zero",
-        "give the gradient of this argument too",
+        "return the gradient of this argument too",
     )
     return diagnosis if _always_zero(case) else None
 
 
 def not_zero(case: Case) -> Diagnosis | None:
-    """The derivative is zero everywhere, as of rounding; the rule's is not."""
+    """The derivative is zero everywhere, as for rounding; the rule's is not."""
     for each in case.points:
         if np.any(np.abs(each.truth) > each.margin):
             return None
@@ -66,7 +66,7 @@ def not_zero(case: Case) -> Diagnosis | None:
         "not zero",
         "the derivative is zero, since the outputs don't change with this argument or "
         "only in jumps, and the rule gives something else",
-        "return zero; if it is on purpose, as of a straight-through estimator, declare "
+        "return zero; if it is on purpose, as in a straight-through estimator, declare "
         'it: gs.operation(surrogate="straight-through")',
     )
 

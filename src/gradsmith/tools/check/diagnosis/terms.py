@@ -234,7 +234,7 @@ def _explains(found: Evidence, a: np.ndarray, blocks: list[np.ndarray]) -> bool:
 
 
 def _of_sum(case: Case, name: str, axis: str, blocks: list[np.ndarray]) -> Diagnosis:
-    """Missing at all, or there with another factor."""
+    """The term is missing, or has another factor."""
     found = case.evidence
     c = _factor_of_coupling(found, blocks)
     what = f"the term with sum({name}{axis})"

@@ -43,7 +43,7 @@ _CHANGES: tuple[tuple[str, str, str, Callable[[np.ndarray], np.ndarray]], ...] =
     ),
     (
         "rectified upstream",
-        "negative elements of the upstream gradient are taken for zero",
+        "negative elements of the upstream gradient are treated as zero",
         "use dy itself, not maximum(dy, 0): it has both signs",
         lambda u: np.maximum(u, 0),
     ),
