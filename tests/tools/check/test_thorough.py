@@ -1,13 +1,17 @@
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 
 import gradsmith.numpy as gnp
+from gradsmith.core.arrays import FRAMEWORKS as REGISTRY
 from gradsmith.tools.check.thorough import check_thoroughly
 from gradsmith.tools.survival import Outcome, Survival
 from gradsmith.tools.survival import Verdict as Survived
 
 from .helpers import FRAMEWORKS, X, checked, kinds, native, ours, right
 
+OTHERS = sum(find_spec(each.module) is not None for each in REGISTRY.values()) - 1
 SURVIVES = "gradsmith.tools.check.thorough.survives"
 SMALL = X[:1, :2]
 
@@ -15,9 +19,7 @@ SMALL = X[:1, :2]
 @pytest.fixture(autouse=True)
 def _without_survival(monkeypatch):
     """Which has tests of its own, and takes seconds."""
-    monkeypatch.setattr(
-        "gradsmith.tools.check.thorough.survives", lambda *_, **__: survived()
-    )
+    monkeypatch.setattr(SURVIVES, lambda *_, **__: survived())
 
 
 def survived(*outcomes):
@@ -30,7 +32,7 @@ def test_the_same_everywhere(framework):
     assert not session.findings
     seen = [check.what for check in session.checks]
     modes = [] if framework == "numpy" else ["compiled", "compiled", "vectorized"]
-    assert seen == [*modes, "frameworks", "frameworks", "frameworks", "survival"]
+    assert seen == [*modes, *["frameworks"] * OTHERS, "survival"]
 
 
 def test_another_rule_in_a_tf_function():
@@ -71,8 +73,8 @@ def test_another_rule_in_another_framework():
         return right(dy, y, x) * (1 if isinstance(x, np.ndarray) else 1.001)
 
     found = checked(check_thoroughly, ours(rule), SMALL).findings
-    assert [f.what for f in found] == ["frameworks"] * 3
-    assert "JAX gives another gradient" in found[1].message
+    assert [f.what for f in found] == ["frameworks"] * OTHERS
+    assert any("JAX gives another gradient" in f.message for f in found)
 
 
 def test_bodies_of_one_framework_are_noted():
@@ -94,9 +96,7 @@ LOST = (
 
 
 def test_rules_that_get_lost(monkeypatch):
-    monkeypatch.setattr(
-        "gradsmith.tools.check.thorough.survives", lambda *_, **__: survived(*LOST)
-    )
+    monkeypatch.setattr(SURVIVES, lambda *_, **__: survived(*LOST))
     session = checked(check_thoroughly, ours(right), SMALL)
     (finding,) = session.findings
     assert finding.what == "survival"
@@ -106,9 +106,7 @@ def test_rules_that_get_lost(monkeypatch):
 
 def test_rules_that_a_framework_loses_are_not_wrong(monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(
-        "gradsmith.tools.check.thorough.survives", lambda *_, **__: survived(*LOST)
-    )
+    monkeypatch.setattr(SURVIVES, lambda *_, **__: survived(*LOST))
     session = checked(check_thoroughly, native("torch", gnp.tanh, tupled), SMALL)
     assert not session.findings
     assert "PyTorch silently drops the rule under jvp" in session.notes[-1]
