@@ -17,6 +17,7 @@ import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from importlib import import_module
+from importlib.util import find_spec
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -683,6 +684,11 @@ class Framework:
     def is_imported(self) -> bool:
         """Whether somebody has imported it, so that its arrays and operations exist."""
         return self.module in sys.modules
+
+    @property
+    def is_installed(self) -> bool:
+        """Whether it could be imported."""
+        return find_spec(self.module.partition(".")[0]) is not None
 
     def owns(self, x: Any) -> bool:
         """Whether an object counts as one of its arrays."""

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
@@ -148,7 +147,7 @@ def _gradient(problem: Problem) -> Callable[[Any, Any], list[Any]]:
 def _check_other_framework(eager: EagerGradient, framework: Framework) -> None:
     """The same definition in another framework that is installed."""
     problem = eager.problem
-    if framework is problem.framework or find_spec(framework.module) is None:
+    if framework is problem.framework or not framework.is_installed:
         return
     info = info_of(problem.info.call, framework.name)
     other = replace(problem, framework=framework, info=info)
