@@ -23,6 +23,7 @@ PEERS = {
         "TensorFlow", "pip install tensorflow-cpu", ("tensorflow", "tensorflow-cpu")
     ),
     "jax": Peer("JAX", "pip install jax", ("jax",)),
+    "mlx": Peer("MLX", 'pip install "mlx[cpu]"', ("mlx",)),
 }
 
 # Read by the peers when they are imported. Small arrays are fastest on the CPU.

@@ -107,6 +107,17 @@ def torch_custom_op() -> Any:
     return op
 
 
+def mlx_custom_function() -> Any:
+    """With a rule that is not the derivative: MLX shows no rule that could be marked.
+
+    With a vjp alone, as its documentation has it.
+    """
+    mx = load("mlx.core")
+    square = mx.custom_function(lambda x: x * x)
+    square.vjp(lambda x, dy, y: 3 * x * dy)
+    return square
+
+
 MECHANISMS: dict[str, dict[str, Callable[[], Any]]] = {
     "tensorflow": {"Gradsmith": ours, "tf.custom_gradient": tf_custom_gradient},
     "jax": {
@@ -119,6 +130,7 @@ MECHANISMS: dict[str, dict[str, Callable[[], Any]]] = {
         "autograd.Function": torch_function,
         "custom_op": torch_custom_op,
     },
+    "mlx": {"Gradsmith": ours, "custom_function": mlx_custom_function},
 }
 
 

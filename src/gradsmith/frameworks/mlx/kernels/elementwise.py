@@ -99,6 +99,8 @@ def _floor_divide(x1: Any, x2: Any) -> Any:
         return mx.where(zero, mx.zeros_like(y), y)
     x1, x2 = mx.stop_gradient(x1), mx.stop_gradient(x2)
     whole = mx.round((x1 - mx.remainder(x1, x2)) / x2)
+    below = mx.where((x1 != 0) & ((x1 < 0) != (x2 < 0)), -1.0, 0.0).astype(x1.dtype)
+    whole = mx.where(mx.isinf(x2) & mx.isfinite(x1), below, whole)
     return mx.where(x2 == 0, x1 / x2, whole)
 
 
