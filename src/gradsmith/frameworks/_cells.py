@@ -9,12 +9,12 @@ from typing import Any
 _DEPTH = 4  # from a gradient to its helper, to a list of tensors
 
 
-def with_captured(fn: Any, swap: Callable[[Any], Any]) -> Any:
+def with_captured(fn: Any, swap: Callable[[Any], Any], depth: int = _DEPTH) -> Any:
     """A copy of a function with `swap(x)` for each x that it captured.
 
     Looks into lists, tuples, dicts and functions; what `swap` returns as it is, stays.
     """
-    return _swapped(fn, swap, _DEPTH)
+    return _swapped(fn, swap, depth)
 
 
 def _swapped(x: Any, swap: Callable[[Any], Any], depth: int) -> Any:

@@ -62,6 +62,26 @@ def by_tensorflow(f, args):
 DERIVED = {"jax": by_jax, "torch": by_torch, "tensorflow": by_tensorflow}
 
 
+def by_mlx(f, args):
+    mx = pytest.importorskip("mlx.core")
+    return mx.grad(f, argnums=(0, 1))(*(mx.array(x, mx.float64) for x in args))
+
+
+@pytest.mark.parametrize("problem", [*PROBLEMS, BY_STEPS])
+def test_mlx(problem):
+    mx = pytest.importorskip("mlx.core")
+    f = loss(problem)
+    a = [mx.array(x, mx.float64) for x in (P, W)]
+    first, second = expected(problem)
+    gradient = mx.grad(f, argnums=(0, 1))
+    close(gradient(*a), first)
+    along = lambda p, w: sum(
+        mx.sum(d * x) for d, x in zip(gradient(p, w), a, strict=True)
+    )
+    close(mx.grad(along, argnums=(0, 1))(*a), second)
+    close(mx.jvp(lambda *a: list(gradient(*a)), a, a)[1], second)
+
+
 @pytest.mark.parametrize("problem", [*PROBLEMS, BY_STEPS])
 def test_jax(problem):
     jax = pytest.importorskip("jax")

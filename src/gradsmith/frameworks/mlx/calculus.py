@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import mlx.core as mx
@@ -12,29 +11,17 @@ from .call.specs import has_gradient
 compiles = False
 
 
-class _Floating:
-    """A function of those arguments, and to those results, that have a gradient."""
+# Functions are made of functions and lists, and of no objects: so what they captured
+# can be found, and exchanged, where an operation is given one of them.
 
-    def __init__(self, fn: Callable[[list[Any]], Any], xs: Any) -> None:
-        self.fn = fn
-        self.xs = [*xs]
-        self.places = [i for i, x in enumerate(self.xs) if has_gradient(x)]
 
-    def taken(self, arrays: Any) -> list[Any]:
-        return [arrays[i] for i in self.places]
+def _places(xs: Any) -> list[int]:
+    return [i for i, x in enumerate(xs) if has_gradient(x)]
 
-    def __call__(self, *some: Any) -> list[Any]:
-        given = dict(zip(self.places, some, strict=True))
-        self.ys = [*self.fn([given.get(i, x) for i, x in enumerate(self.xs)])]
-        return [y for y in self.ys if has_gradient(y)]
 
-    def pulled(self, ys: Any, dys: Any) -> list[Any]:
-        """The gradients of all arguments, zeros where there is none."""
-        pairs = zip(ys, dys, strict=True)
-        given = [mx.array(dy, y.dtype) for y, dy in pairs if has_gradient(y)]
-        found = mx.vjp(self, self.taken(self.xs), given)[1] if given else []
-        dxs = dict(zip(self.places, found, strict=bool(given)))
-        return [dxs[i] if i in dxs else mx.zeros_like(x) for i, x in enumerate(self.xs)]
+def _put(xs: list[Any], places: list[int], some: Any) -> list[Any]:
+    given = dict(zip(places, some, strict=True))
+    return [given.get(i, x) for i, x in enumerate(xs)]
 
 
 def value(fn: Any, xs: Any) -> list[Any]:
@@ -42,20 +29,45 @@ def value(fn: Any, xs: Any) -> list[Any]:
 
 
 def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
-    flat = _Floating(fn, xs)
+    xs = [*xs]
     ys = value(fn, xs)
-    return ys, lambda dys: flat.pulled(ys, dys)
+    moving = [(i, y.dtype) for i, y in enumerate(ys) if has_gradient(y)]
+
+    def pull(dys: Any) -> list[Any]:
+        return _pulled(fn, xs, moving, dys)
+
+    return ys, pull
+
+
+def _pulled(fn: Any, xs: list[Any], moving: list[Any], dys: Any) -> list[Any]:
+    """The gradients of all arguments, zeros where there is none."""
+    places = _places(xs)
+
+    def floating(*some: Any) -> list[Any]:
+        ys = [*fn(_put(xs, places, some))]
+        return [ys[i] for i, _ in moving]
+
+    given = [mx.array(dys[i], dtype) for i, dtype in moving]
+    found = mx.vjp(floating, [xs[i] for i in places], given)[1] if moving else []
+    zeros = [mx.zeros_like(x) for x in xs]
+    return _put(zeros, places if moving else [], found)
 
 
 def jvp(fn: Any, xs: Any, dxs: Any, *, nested: bool = False) -> Any:
-    flat = _Floating(fn, xs)
-    ys, found = mx.jvp(flat, flat.taken(flat.xs), flat.taken([*dxs]))
-    values, rest, tangents = [], iter(ys), iter(found)
-    dys = []
-    for y in flat.ys:
-        values.append(next(rest) if has_gradient(y) else y)
-        dys.append(next(tangents) if has_gradient(y) else mx.zeros_like(y))
-    return values, dys
+    xs, dxs = [*xs], [*dxs]
+    places = _places(xs)
+    ys: list[Any] = []
+
+    def floating(*some: Any) -> list[Any]:
+        ys[:] = fn(_put(xs, places, some))
+        return [ys[i] for i in _places(ys)]
+
+    given = [xs[i] for i in places], [dxs[i] for i in places]
+    found, tangents = mx.jvp(floating, *given)
+    moving = _places(ys)
+    return _put(ys, moving, found), _put(
+        [mx.zeros_like(y) for y in ys], moving, tangents
+    )
 
 
 def second(fn: Any, xs: Any, dys: Any, vs: Any) -> Any:
@@ -63,13 +75,11 @@ def second(fn: Any, xs: Any, dys: Any, vs: Any) -> Any:
     n = len(xs)
 
     def slope(both: list[Any]) -> list[Any]:
-        flat = _Floating(fn, both[:n])
-        gradients = flat.pulled(value(fn, both[:n]), both[n:])
+        gradients = vjp(fn, both[:n])[1](both[n:])
         pairs = [(v, g) for v, g in zip(vs, gradients, strict=True) if has_gradient(g)]
         return [sum(mx.sum(mx.real(mx.conj(v) * g)) for v, g in pairs)]
 
-    both = _Floating(slope, [*xs, *dys])
-    found = both.pulled(both.fn(both.xs), [1])
+    found = vjp(slope, [*xs, *dys])[1]([1])
     return found[:n], found[n:]
 
 

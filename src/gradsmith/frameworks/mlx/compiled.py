@@ -9,8 +9,9 @@ from typing import Any
 import mlx.core as mx
 
 from ...core.errors import UnsupportedOperationError
+from .._cells import with_captured
 from ..numpy import compiled as engine
-from .call.captured import is_known
+from .call.captured import DEPTH, captured_by, is_known
 
 JIT, VMAP = "mx.compile", "mx.vmap"
 unrecorded = nullcontext
@@ -38,7 +39,14 @@ def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) ->
 
 
 def converted(fn: Any, x: Any, arrays: list[Any]) -> tuple[Any, list[Any]]:
-    return fn, arrays
+    n, captured = len(arrays), captured_by(fn)
+    places = {id(each): i for i, each in enumerate(captured, n)}
+
+    def pure(x: Any, arrays: list[Any]) -> Any:
+        swap = lambda each: arrays[places[id(each)]] if id(each) in places else each
+        return with_captured(fn, swap, DEPTH)(x, arrays[:n])
+
+    return pure, [*arrays, *captured]
 
 
 def columns(push: Callable[[Any], Any], like: Any) -> Any:

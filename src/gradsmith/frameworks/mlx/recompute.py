@@ -22,7 +22,7 @@ from .._randomness import Streams
 from .._recompute import FlatCall, ScanPlan, name_of, require_same
 from . import calculus
 from .arrays import numpy
-from .call.captured import captured_by, is_known, same_random_numbers
+from .call.captured import DEPTH, captured_by, is_known, same_random_numbers
 from .call.nodes import Arrays, attached
 
 
@@ -71,7 +71,7 @@ class Captured:
         try:
             for module, parameters in zip(self.modules, new, strict=True):
                 module.update(parameters)
-            yield with_captured(self.fn, lambda x: others.get(id(x), x))
+            yield with_captured(self.fn, lambda x: others.get(id(x), x), DEPTH)
         finally:
             for module, parameters in zip(self.modules, self.parameters, strict=True):
                 module.update(parameters)

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import mlx.core as mx
+import numpy as np
 
 from ....core.errors import UnsupportedOperationError
 from ....core.reach import names_in, reached
@@ -18,6 +19,10 @@ def arrays_in(*fns: Any) -> list[Any]:
     return [*reached(*fns, stop=lambda x: isinstance(x, mx.array))]
 
 
+# From a rule to what it was made of: the pullbacks of ours are functions of functions
+DEPTH = 12
+
+
 def captured_by(fn: Any) -> list[Any]:
     """The arrays in the closure of a function that can be exchanged, each once."""
     found: dict[int, Any] = {}
@@ -27,7 +32,7 @@ def captured_by(fn: Any) -> list[Any]:
             found[id(x)] = x
         return x
 
-    with_captured(fn, collect)
+    with_captured(fn, collect, DEPTH)
     return [*found.values()]
 
 
@@ -40,6 +45,12 @@ def is_known(arrays: Sequence[Any]) -> bool:
             raise
         return False
     return True
+
+
+def copied(x: Any) -> Any:
+    """An array with the same values, which comes from nowhere."""
+    wide = x.astype(mx.float32) if x.dtype == mx.bfloat16 else x
+    return mx.array(np.array(wide), x.dtype)
 
 
 def require_known(operation: Any, rules: Sequence[Any]) -> None:

@@ -17,8 +17,11 @@ from ....operations.parameters import Bound
 from ..._cells import with_captured
 from ..._outputs import flattened, rebuilt
 from .captured import (
+    DEPTH,
     arrays_in,
     captured_by,
+    copied,
+    is_known,
     may_refuse,
     require_known,
     same_random_numbers,
@@ -45,8 +48,11 @@ class Call:
         xs = [*bound.leaves]
         self.specs = [ArraySpec(x) for x in xs]
         self.described = bound.with_leaves(self.specs)
-        self.captures = bool(arrays_in(operation.fn))
-        inner = [mx.stop_gradient(x) for x in xs]
+        # Functions and objects among the arguments may hold arrays, too.
+        given = {id(x) for x in xs}
+        reached = arrays_in(operation.fn, bound.values)
+        self.captures = any(id(x) not in given for x in reached)
+        inner = self._constants(xs)
         values, self.grad = self._run(inner)
         residuals = self._residuals(inner)
         if not self.captures:
@@ -60,6 +66,17 @@ class Call:
         if may_refuse(operation):
             xs = [attached(Gate(self, i), [x])[0] for i, x in enumerate(xs)]
         self.args = [*xs, *values, *residuals]
+
+    def _constants(self, xs: Arrays) -> Arrays:
+        """The arguments as the body is given them.
+
+        One that is given functions or objects may differentiate these and evaluate what
+        it finds. MLX 0.32 then cuts off what the arguments come from, and a second
+        derivative is 0 without a word; so they are new arrays, if there are values.
+        """
+        if any(hasattr(v, "__dict__") for v in self.bound.values) and is_known(xs):
+            return [copied(x) for x in xs]
+        return [mx.stop_gradient(x) for x in xs]
 
     def _run(self, xs: Arrays) -> tuple[Arrays, Any]:
         outputs, grad = run_body(self.operation, self.bound.with_leaves(xs))
@@ -132,9 +149,8 @@ class Call:
         if residuals:
             residuals = attached(Residuals(self), [*bound.leaves, *residuals])
         arrays, places = [*bound.leaves, *residuals], self.places
-        return with_captured(
-            self.grad, lambda x: arrays[places[id(x)]] if id(x) in places else x
-        )
+        swap = lambda x: arrays[places[id(x)]] if id(x) in places else x
+        return with_captured(self.grad, swap, DEPTH)
 
     def _gradients(self, application: Application, dys: Arrays) -> dict[int, Any]:
         """The gradients by the position of their array."""
