@@ -65,8 +65,8 @@ def test_argnums_choose_the_arguments(argnums, expected):
         (-3, "none with number -3"),
         ((0, 0), "names an argument twice"),
         ((0, -2), "names an argument twice"),
-        ("x", "argnums wants numbers of arguments, not 'x'"),
-        (0.0, "argnums wants numbers of arguments"),
+        ("x", "argnums must be numbers of arguments, not 'x'"),
+        (0.0, "argnums must be numbers of arguments"),
     ],
 )
 def test_argnums_that_do_not_fit_are_refused(argnums, words):

@@ -102,7 +102,7 @@ def test_second_order_of_what_nobody_sees_into_is_refused(framework):
     def gradient(x):
         return gnp.sum(framework.gradients(total(square), x)[0])
 
-    with pytest.raises(Exception, match="the engine can't see all of it"):
+    with pytest.raises(Exception, match="the engine can't trace all of it"):
         framework.gradients(gradient, framework.array(X, "float32"))
 
 
@@ -204,7 +204,7 @@ def test_a_spec_that_is_wrong(framework):
     def op(x):
         return x * 2
 
-    with pytest.raises(Exception, match="returned other outputs than were announced"):
+    with pytest.raises(Exception, match="returned other outputs than expected"):
         framework.plain(framework.compiled(op)(framework.array(X, "float32")))
 
 
@@ -248,7 +248,7 @@ def test_the_error_of_the_body_is_the_users(framework):
 @each_foreign
 def test_outputs_that_are_no_numbers(framework):
     op = gs.python_op(lambda x: (x, "text"), lambda dy, y, x: dy[0])
-    with pytest.raises(gs.GradientContractError, match="no array of numbers"):
+    with pytest.raises(gs.GradientContractError, match="not an array of numbers"):
         op(framework.array(X, "float32"))
 
 

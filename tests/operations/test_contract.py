@@ -91,12 +91,12 @@ DTYPES = {
     "integer": (
         "float64",
         "int64",
-        "whole numbers and truth values can't be a gradient",
+        "integers and booleans can't be a gradient",
     ),
     "boolean": (
         "float64",
         "bool",
-        "whole numbers and truth values can't be a gradient",
+        "integers and booleans can't be a gradient",
     ),
     "complex precision": ("complex64", "complex128", "cast the gradient to x.dtype"),
 }

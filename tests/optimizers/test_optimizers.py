@@ -429,7 +429,7 @@ def test_wrong_pairs():
         apply([(x, 1.0)])
     with pytest.raises(gs.GradsmithError, match="no pairs"):
         apply(zip([], [], strict=True))
-    with pytest.raises(gs.GradsmithError, match=r"'x' of shape .* comes twice"):
+    with pytest.raises(gs.GradsmithError, match=r"'x' of shape .* is given twice"):
         apply([(1.0, x), (1.0, x)])
     with pytest.raises(
         gs.GradsmithError, match="dtype complex128, the variable float64"

@@ -85,13 +85,13 @@ def _on_the_way(tape: Any, target: Any, source: Any, silent: Silent) -> str:
     except TapeError:
         pass
     except Exception as error:
-        return f"{connected} But asking raises {type(error).__name__}: {error}"
+        return f"{connected} But computing it raises {type(error).__name__}: {error}"
     start, end = tape.mark_of(source), tape.mark_of(target)
     if reaches(end, start, silent):
         return connected
     ends = [node for node in leading_to([start], [end]) if silent.get(node)]
     return (
-        "The target depends on the source, but on every way there is an operation that "
+        "The target depends on the source, but every path has an operation that "
         "declares no gradient, so it is None:" + _list(map(_silence, ends))
     )
 

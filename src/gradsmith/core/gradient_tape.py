@@ -58,7 +58,7 @@ class GradientTape(Scope, Tape):
         for i, x in enumerate(trees.leaves(tensor)):
             if not isinstance(x, Traced):
                 raise TapeError(
-                    f"tape.watch follows tensors, and {_name_of(tensor, i)} is a "
+                    f"tape.watch takes tensors, and {_name_of(tensor, i)} is a "
                     f"{type(x).__name__}. Make it one first: x = gs.Tensor(x)."
                 )
             if x.value.dtype.kind in "fcO":
@@ -164,8 +164,8 @@ class GradientTape(Scope, Tape):
         _require_tensor(source, "batch_jacobian")
         if not target.shape or not source.shape or len(target) != len(source):
             raise GradsmithError(
-                "batch_jacobian wants a target and a source with one first axis, and "
-                f"they have shapes {target.shape} and {source.shape}"
+                "batch_jacobian needs a target and a source with the same first axis, "
+                f"not shapes {target.shape} and {source.shape}"
             )
         self._stop_for_good()
         example = np.empty(target.shape[1:], target.dtype)
@@ -197,7 +197,7 @@ class GradientTape(Scope, Tape):
             return
         if self._walked:
             raise TapeError(
-                "a tape that is not persistent gives its gradients once. Ask for all "
+                "a tape that is not persistent computes gradients once. Request all "
                 "of them in one call, or open it with GradientTape(persistent=True)."
             )
         self._walked = True
@@ -284,9 +284,7 @@ def _stacked(
 
 def _require_tensor(x: Any, method: str) -> None:
     if not isinstance(x, Tensor):
-        raise TapeError(
-            f"{method} wants a gs.Tensor, and was given a {type(x).__name__}"
-        )
+        raise TapeError(f"{method} needs a gs.Tensor, not a {type(x).__name__}")
 
 
 def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:

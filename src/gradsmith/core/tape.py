@@ -429,6 +429,6 @@ def leading_to(sources: Iterable[Node], starts: Iterable[Node]) -> set[Node]:
 
 
 _USED_UP = (
-    "this part of the tape was already walked and has given up what it saved. Ask for "
-    "all gradients in one call, or open the tape with persistent=True."
+    "an earlier gradient has freed what this part of the tape saved. Request all "
+    "gradients in one call, or open the tape with persistent=True."
 )

@@ -312,7 +312,7 @@ def _pick(
     """The chosen arguments, and the function of these alone."""
     given = argnums if isinstance(argnums, Sequence) else (argnums,)
     if isinstance(argnums, str) or not all(hasattr(i, "__index__") for i in given):
-        raise GradsmithError(f"argnums wants numbers of arguments, not {argnums!r}")
+        raise GradsmithError(f"argnums must be numbers of arguments, not {argnums!r}")
     for i in given:
         if not -len(args) <= i < len(args):
             raise GradsmithError(
@@ -343,7 +343,7 @@ def _split_aux(fun: Any, result: Any, has_aux: bool) -> tuple[Any, Any]:
 def _require_tuples(name: str, primals: Any, tangents: Any) -> None:
     if not all(isinstance(xs, (tuple, list)) for xs in (primals, tangents)):
         raise GradsmithError(
-            f"{name} wants its primals and tangents as tuples, one entry per argument: "
+            f"{name} needs its primals and tangents as tuples, one entry per argument: "
             f"gs.{name}(f, (x,), (dx,))"
         )
 
@@ -360,7 +360,7 @@ def _require_real_number(fun: Any, value: Any) -> None:
     raise GradsmithError(
         f"the gradient is that of one real number, and {_name(fun)} returned {got}. "
         "Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with a cotangent); if "
-        "it returns (value, aux), say has_aux=True."
+        "it returns (value, aux), pass has_aux=True."
     )
 
 
@@ -372,8 +372,8 @@ def _refuse_escapes(fun: Any, recorder: Any, y: Any) -> None:
         raise UnsupportedOperationError(
             f"no derivative reaches what {_name(fun)} returned, since tensors became "
             f"plain on the way:{places}\nCompute with NumPy's functions on tensors "
-            "(np.stack([a, b]) instead of np.array([a, b])), or say "
-            "gs.stop_gradient(x) where a constant is meant."
+            "(np.stack([a, b]) instead of np.array([a, b])), or use "
+            "gs.stop_gradient(x) where you mean a constant."
         )
 
 
@@ -393,9 +393,10 @@ def _chosen_mode(fun: Any, mode: str, xs: Any, y: Any, holomorphic: bool) -> str
     complex_x, complex_y = any(map(_is_complex, inputs)), any(map(_is_complex, outputs))
     if complex_x and complex_y and not holomorphic:
         raise GradsmithError(
-            f"{_name(fun)} takes complex values to complex values: it has a matrix of "
-            "complex derivatives only if it is holomorphic (say holomorphic=True). "
-            "Else use gs.jvp and gs.vjp, or pass real and imaginary parts separately."
+            f"{_name(fun)} maps complex values to complex values: it has a matrix of "
+            "complex derivatives only if it is holomorphic (pass holomorphic=True). "
+            "If not, use gs.jvp and gs.vjp, or pass real and imaginary parts "
+            "separately."
         )
     if holomorphic and not all(map(_is_complex, inputs + outputs)):
         raise GradsmithError("holomorphic=True is for complex inputs and outputs")

@@ -46,8 +46,8 @@ def add_notes(error: Exception, where: str) -> None:
     error.add_note(f"raised by {where}")
     if isinstance(error, ValueError) and "read-only" in str(error):
         error.add_note(
-            "the arrays that an operation is given are read-only, since others hold "
-            "them too: work on a copy (x = x.copy()) or make a new array"
+            "the arrays passed to an operation are read-only, since they are shared: "
+            "work on a copy (x = x.copy()) or make a new array"
         )
     for note in (hint(error) for hint in HINTS):
         if note and note not in error.__notes__:
@@ -262,8 +262,8 @@ class Application:
         names = [argument.name for argument in arguments]
         if isinstance(returned, dict) and len(set(names)) < len(names):
             raise GradientContractError(
-                f"the gradient of operation {self.operation.name!r} gives those of its "
-                "variables by name, and two of them have the same: "
+                f"the gradient of operation {self.operation.name!r} names those of its "
+                "variables, and two of them have the same name: "
                 f"{', '.join(names)}. Return a list in the order of `variables`, or "
                 "name them: gs.Variable(..., name='w')."
             )

@@ -227,7 +227,7 @@ def _refuse_escapes(recorder: Any, name: str) -> None:
     if escapes:
         places = "".join(f"\n  {stop}" for stop in escapes)
         raise UnsupportedOperationError(
-            f"{name} is being differentiated, and the engine can't see all of it:"
+            f"{name} is being differentiated, and the engine can't trace all of it:"
             f"{places}\nWrite the rule in NumPy's functions, or make the part that is "
             "not one (SciPy, C) an operation of its own, with gs.python_op."
         )

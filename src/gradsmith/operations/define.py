@@ -137,7 +137,7 @@ def with_gradient(
     1.0
     """
     if grad is None and jvp is None:
-        raise GradsmithError("with_gradient wants a gradient: grad=... or jvp=...")
+        raise GradsmithError("with_gradient needs a gradient: grad=... or jvp=...")
     result: Operation[P, R] = Operation(
         fn, closure=False, surrogate=surrogate, linear=linear
     )

@@ -77,9 +77,9 @@ class EngineRule:
         if any(recorder.key in self.followers for recorder in state.recorders):
             raise UnsupportedOperationError(
                 f"the gradient of {self.name} is being differentiated, and what it "
-                "captured of the body can't be followed: the arguments became plain "
+                "captured in the body can't be traced: the arguments became plain "
                 f"there ({self.opaque}). Write the rule in rule form (gs.operation and "
-                "@op.vjp), which is given the arguments themselves, or the body in "
+                "@op.vjp), which receives the arguments themselves, or the body in "
                 "NumPy calls on its arguments."
             )
 

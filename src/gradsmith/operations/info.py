@@ -91,7 +91,7 @@ def of_function(fn: Callable[..., Any]) -> OperationInfo:
         fn,
         signature_of(fn),
         None,
-        "its rule can't be silenced, since it is no operation that Gradsmith knows; "
+        "its rule can't be silenced, since Gradsmith does not know its kind; "
         "its results are compared with the eager gradient and with finite differences",
     )
 

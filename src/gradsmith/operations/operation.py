@@ -174,7 +174,7 @@ class Operation(Generic[P, R_co]):
             if name in self.signature.names:
                 raise GradsmithError(
                     f"{self.name!r} has a parameter called {name!r}: rename it, since "
-                    f"a rule that takes {name}= asks for something else"
+                    f"{name}= has another meaning in a rule"
                 )
 
 
@@ -204,6 +204,6 @@ def _require_function(fn: Any, what: str) -> None:
 def _require_words(surrogate: Any) -> None:
     if surrogate is not None and not (isinstance(surrogate, str) and surrogate.strip()):
         raise GradsmithError(
-            "surrogate= wants words that say what the rule stands for, for example "
+            "surrogate= must say in words what the rule stands for, for example "
             "'straight-through rounding'"
         )

@@ -30,8 +30,8 @@ def unbroadcast_by(K: Any, dy: Any, shape: Any) -> Any:
     shape = shape_of(shape)
     if any(n is None for n in shape):
         raise GradsmithError(
-            f"unbroadcast was given the shape {shape}, whose open lengths don't say "
-            "what was broadcast: give gnp.shape(x) instead of x.shape"
+            f"unbroadcast was given the shape {shape}, whose unknown lengths don't "
+            "say what was broadcast: pass gnp.shape(x) instead of x.shape"
         )
     given = K.shape(dy)
     if not all(isinstance(n, int) for n in (*given, *shape)):

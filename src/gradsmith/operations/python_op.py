@@ -305,9 +305,9 @@ def _as_array(name: str, y: Any) -> Any:
     array = y if hasattr(y, "dtype") else np.asarray(unwrap(y))
     if array.dtype.kind not in "biufcV":
         raise GradientContractError(
-            f"{name} returned something that is no array of numbers\n"
+            f"{name} returned something that is not an array of numbers\n"
             f"  expected: arrays, or trees of them\n  got: a {type(y).__name__}\n"
-            "  likely cause: a framework passes on nothing else; leave it out"
+            "  likely cause: frameworks pass on nothing else; omit it"
         )
     return array
 
@@ -317,7 +317,7 @@ def _told_spec(spec: Any) -> Spec:
         shape: Any = None if spec.shape is None else tuple(spec.shape)
         return Spec(shape, np.dtype(spec.dtype))
     raise GradsmithError(
-        f"spec= wants gs.spec(shape, dtype) for each output, and got {spec!r}"
+        f"spec= must give gs.spec(shape, dtype) for each output, not {spec!r}"
     )
 
 
@@ -328,7 +328,7 @@ def _require_specs(name: str, told: Sequence[Spec], got: Sequence[Spec]) -> None
     ):
         return
     raise GradientContractError(
-        f"{name} returned other outputs than were announced\n"
+        f"{name} returned other outputs than expected\n"
         f"  expected: {'; '.join(map(written, told))}\n"
         f"  got: {'; '.join(map(written, got))}\n"
         "  likely cause: spec= is wrong, or shapes or dtypes depend on the values"

@@ -29,9 +29,9 @@ def specs_by_trial(
         return trees.map(spec_of, fn(_made_up(specs)))
     if any(spec.shape is None for spec in specs):
         raise GradsmithError(
-            f"the shapes that {name} returns can't be found out by a trial run, since "
-            f"the number of an argument's axes is not known. Say them: {_SAY_THEM}; or "
-            "compile for arguments whose number of axes is."
+            f"a trial run can't find the shapes that {name} returns, since the number "
+            f"of an argument's axes is unknown. Give them: {_SAY_THEM}; or compile for "
+            "arguments with a known number of axes."
         )
     small, large = (
         trees.map(spec_of, fn(_made_up([_closed(spec, n) for spec in specs])))
@@ -120,8 +120,8 @@ def _tried(run: Callable[[], Any], name: str) -> Any:
         raise
     except Exception as error:
         error.add_note(
-            f"raised by a trial run of {name} on made-up values, which finds out the "
-            "shapes and dtypes that it returns. If it can't take such values, say "
+            f"raised by a trial run of {name} on made-up values, which finds the "
+            "shapes and dtypes that it returns. If it can't take such values, give "
             f"them: {_SAY_THEM}."
         )
         raise

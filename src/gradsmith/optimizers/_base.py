@@ -162,14 +162,14 @@ class Optimizer:
         if len(missing) == len(pairs):
             raise GradsmithError(
                 f"the gradient is None for every variable: {_listed(missing)}. The "
-                "loss does not depend on them as far as the tape has seen; "
+                "loss does not depend on them as far as the tape recorded; "
                 "print(tape.explain(loss, variable)) says why."
             )
         new = [x for x in missing if x not in self._warned]
         if new:
             self._warned.update(new)
             warnings.warn(
-                f"the gradient is None, so that nothing is done, for {_listed(new)}. "
+                f"the gradient is None, so nothing is updated, for {_listed(new)}. "
                 "print(tape.explain(loss, variable)) says why.",
                 stacklevel=3,
             )
@@ -244,7 +244,7 @@ class Optimizer:
             raise GradsmithError(
                 f"the state was saved with a learning_rate that is {theirs}, and this "
                 f"optimizer's is {mine}. Load it with one of the same kind, then set "
-                "optimizer.learning_rate anew."
+                "optimizer.learning_rate again."
             )
 
     def _restored(self, name: str, entries: dict[str, Any]) -> Any:
@@ -357,7 +357,7 @@ def _checked_pairs(grads_and_vars: Iterable[Any]) -> list[tuple[Any, Variable]]:
     pairs = [tuple(pair) for pair in grads_and_vars]
     if not pairs:
         raise GradsmithError(
-            "apply_gradients was given no pairs. A zip can be gone through only once: "
+            "apply_gradients was given no pairs. A zip can be iterated only once: "
             "write optimizer.apply_gradients(zip(gradients, variables))."
         )
     seen: set[Variable] = set()
@@ -365,13 +365,13 @@ def _checked_pairs(grads_and_vars: Iterable[Any]) -> list[tuple[Any, Variable]]:
         if len(pair) != 2 or not isinstance(pair[1], Variable):
             got = ", ".join(type(part).__name__ for part in pair)
             raise GradsmithError(
-                f"apply_gradients wants pairs (gradient, gs.Variable), and pair {i} is "
+                f"apply_gradients takes pairs (gradient, gs.Variable), and pair {i} is "
                 f"({got})"
             )
         if pair[1] in seen:
             raise GradsmithError(
-                f"variable {_described(pair[1])} comes twice. Its gradient holds the "
-                "share of every use already: name it once."
+                f"variable {_described(pair[1])} is given twice. Its gradient "
+                "already includes every use: pass it once."
             )
         seen.add(pair[1])
     return pairs

@@ -36,7 +36,11 @@ WRONG = {
         r"gs\.unbroadcast",
     ),
     "dtype": (lambda x, dy: tf.cast(dy, tf.float64), "wrong dtype", "precision"),
-    "integer": (lambda x, dy: tf.cast(dy, tf.int32), "wrong dtype", "whole numbers"),
+    "integer": (
+        lambda x, dy: tf.cast(dy, tf.int32),
+        "wrong dtype",
+        "integers and booleans",
+    ),
     "complex": (lambda x, dy: tf.cast(dy, tf.complex64), "wrong dtype", "real part"),
     "numpy": (lambda x, dy: np.ones((2, 3)), "wrong dtype", "precision"),
     "count": (lambda x, dy: (dy, dy), "wrong number", "array argument"),

@@ -63,7 +63,7 @@ def test_what_is_the_same_in_both_trials_is_held_to():
 
     fn = tf.function(first, input_signature=[tf.TensorSpec([None])])
     assert fn(tf.ones(9)).shape == (8,)
-    with pytest.raises(tf.errors.OpError, match="other outputs than were announced"):
+    with pytest.raises(tf.errors.OpError, match="other outputs than expected"):
         fn(tf.ones(7))
 
 

@@ -121,6 +121,6 @@ def no_gradient(operation: str, name: str, why: str) -> NotDifferentiableError:
     """The error for asking for a gradient that a rule declares not to exist."""
     return NotDifferentiableError(
         f"operation {operation!r} has no gradient for argument {name!r}: {why}. It was "
-        "asked for, since this argument is being differentiated; pass "
+        "requested, since this argument is being differentiated; pass "
         f"gs.stop_gradient({name}) if it should count as a constant."
     )

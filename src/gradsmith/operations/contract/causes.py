@@ -56,7 +56,7 @@ def of_dtype(name: str, expected: Any, got: Any) -> str:
         return "the gradient of a real argument is real; return its real part"
     if got.kind in "iub":
         return (
-            "whole numbers and truth values can't be a gradient; multiply them by dy, "
+            "integers and booleans can't be a gradient; multiply them by dy, "
             f"or cast them to {name}.dtype"
         )
     if got.kind == "f" and expected.kind == "c":

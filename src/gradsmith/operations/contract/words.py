@@ -25,7 +25,7 @@ def not_differentiable(why: str) -> NotDifferentiable:
     """
     if not isinstance(why, str) or not why.strip():
         raise GradientContractError(
-            "gs.not_differentiable wants the reason, in words: "
+            "gs.not_differentiable needs the reason, in words: "
             "gs.not_differentiable('the labels are data')"
         )
     return NotDifferentiable(why)
