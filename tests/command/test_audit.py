@@ -115,7 +115,7 @@ def test_a_cluster_that_is_not_there():
     pytest.importorskip("distributed")
     found = run("numpy:exp", *FEW, "--dask", "nonsense://1")
     assert found.exit_code == 2
-    assert "no cluster answers at nonsense://1" in found.output
+    assert "no cluster found at nonsense://1" in found.output
 
 
 @pytest.mark.filterwarnings("default")  # Dask's own

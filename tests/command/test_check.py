@@ -348,7 +348,7 @@ def of_integers(n: int):
     assert "helping" in results["raises"]["output"]
     assert results["rule_raises"]["message"] == "raised LookupError: no rule"
     assert results["exits"]["message"] == "raised SystemExit: 0"
-    assert "takes no floating numbers" in results["of_integers"]["message"]
+    assert "takes no floating-point numbers" in results["of_integers"]["message"]
     assert "wrong" not in found.stdout
 
 
@@ -546,7 +546,7 @@ def test_a_bad_size_is_refused(folder):
     write("ops.py", RIGHT)
     status, _, found = run("ops.py", "--memory-limit", "much")
     assert status == 2
-    assert "'much' is no size, such as 4GB" in found.stderr
+    assert "'much' is not a size such as 4GB" in found.stderr
 
 
 # --- the doors

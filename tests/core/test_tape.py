@@ -600,7 +600,7 @@ def test_batch_jacobian_wants_one_batch_axis():
 @pytest.mark.parametrize("method", ["jacobian", "batch_jacobian"])
 def test_jacobians_want_tensors(method):
     tape, _, (x,) = recorded(lambda x: x * 2, np.ones((3, 2)))
-    with pytest.raises(gs.TapeError, match="needs a gs.Tensor, not a list"):
+    with pytest.raises(gs.TapeError, match="not a list"):
         getattr(tape, method)([x], x)
 
 

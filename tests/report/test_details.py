@@ -67,7 +67,7 @@ def test_kinks_and_numbers_are_shown():
 
 def test_a_surrogate_is_said_to_be_one():
     step = gs.with_gradient(np.sign, lambda dy, y, x: dy, surrogate="through")
-    assert "surrogate on purpose" in samples(problem(step, X), 0)["note"]
+    assert "declared surrogate" in samples(problem(step, X), 0)["note"]
 
 
 @pytest.mark.parametrize("framework", ["numpy", "torch", "jax", "tensorflow"])

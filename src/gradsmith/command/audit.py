@@ -48,21 +48,21 @@ from .page import ready_for, say_where
     type=click.FloatRange(0),
     default=4.0,
     show_default=True,
-    help="The largest error for the exit status.",
+    help="The largest error allowed for exit status 0.",
 )
 @click.option(
     "--framework",
     type=click.Choice([*arrays.FRAMEWORKS]),
-    help="Where operations of ours are run.",
+    help="Where operations of ours run.",
 )
 @click.option("-k", "--select", multiple=True, help="Only names that contain this.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes.")
-@click.option("--dask", metavar="ADDRESS", help="A cluster's, as tcp://host:8786.")
+@click.option("--dask", metavar="ADDRESS", help="Of a cluster: tcp://host:8786.")
 @click.option(
     "--resume",
     type=click.Path(dir_okay=False, path_type=Path),
     metavar="FILE",
-    help="Keep what is done of --exhaustive here, and go on from there.",
+    help="Save the progress of --exhaustive here, and continue from it.",
 )
 @json_option
 @click.option("--html", "html_file", metavar="FILE", help="All results as a page.")
@@ -133,7 +133,7 @@ def _executor(address: str | None) -> Iterator[Any]:
     try:
         client = Client(address, timeout=10)
     except (OSError, TimeoutError, ValueError) as error:
-        raise click.UsageError(f"no cluster answers at {address}: {error}") from None
+        raise click.UsageError(f"no cluster found at {address}: {error}") from None
     with client:
         yield client.get_executor()
 

@@ -50,7 +50,9 @@ class NoGuessError(GradsmithError):
 
     def __init__(self, op: Any, name: str, first: BaseException) -> None:
         give = f"@{name}.example" if of_operation(op) else f"@gs.example({name})"
-        super().__init__(f"no inputs that were tried fit: give it an example by {give}")
+        super().__init__(
+            f"none of the inputs tried work: give it an example with {give}"
+        )
         self.first = first
 
 
@@ -101,8 +103,8 @@ def _candidates(op: Any, info: OperationInfo, seed: int, owner: Any) -> Iterator
     places = places or [i for i, x in enumerate(fixed) if isinstance(x, float)]
     if not places:
         raise GradsmithError(
-            f"{info.name!r} takes no floating numbers, as far as its signature says "
-            "it, so that there is nothing to differentiate by"
+            f"{info.name!r} takes no floating-point numbers, judging by its "
+            "signature, so there is nothing to differentiate"
         )
     for shapes in _SHAPES:
         for low, high in (_EVERYWHERE, _INSIDE):

@@ -36,7 +36,7 @@ class Size(click.ParamType):
     def convert(self, value: Any, param: Any, ctx: Any) -> Any:
         size = value if isinstance(value, int) else size_of(value)
         if size is None:
-            self.fail(f"{value!r} is no size, such as 4GB or 500MB", param, ctx)
+            self.fail(f"{value!r} is not a size such as 4GB or 500MB", param, ctx)
         return size
 
 
@@ -45,13 +45,10 @@ _RUN = (
     click.option(
         "--framework",
         type=click.Choice([*arrays.FRAMEWORKS, "all"]),
-        help="Where operations of ours are run; those of another framework are left "
-        "out.",
+        help="Where operations of ours run; those of other frameworks are skipped.",
     ),
     click.option("-k", "--select", multiple=True, help="Only names that contain this."),
-    click.option(
-        "--quick", is_flag=True, help="Leave out compilers, vmap and survival."
-    ),
+    click.option("--quick", is_flag=True, help="Skip compilers, vmap and survival."),
     click.option("--seed", type=int, default=0, show_default=True),
     click.option(
         "--jobs",
@@ -70,16 +67,16 @@ _RUN = (
     click.option(
         "--memory-limit",
         type=Size(),
-        help="For each worker, such as 4GB.  [default: its part of 3/4 of the memory]",
+        help="For each worker, such as 4GB.  [default: its share of 3/4 of the memory]",
     ),
     click.option(
         "--resume",
         type=click.Path(dir_okay=False, path_type=Path),
         metavar="FILE",
-        help="Keep results here as they come; skip what is done and unchanged.",
+        help="Append results to this file; skip what is done and unchanged.",
     ),
     click.option(
-        "--allow-inconclusive", is_flag=True, help="They count as right for the status."
+        "--allow-inconclusive", is_flag=True, help="Don't change the exit status."
     ),
 )
 
@@ -113,7 +110,7 @@ json_option = click.option(
     is_flag=False,
     flag_value="-",
     metavar="[FILE]",
-    help="All results as JSON, in place of the table unless a file is given.",
+    help="All results as JSON, instead of the table unless a file is given.",
 )
 
 
@@ -129,7 +126,7 @@ def write_json(file: str, document: dict[str, Any]) -> None:
 def require_file(option: str, file: str | None) -> None:
     """Refuse a target that an option took for its file."""
     if file and file != "-" and (Path(file).is_dir() or Path(file).suffix == ".py"):
-        hint = ", or say --json=-" if option == "--json" else ""
+        hint = ", or use --json=-" if option == "--json" else ""
         raise click.UsageError(
             f"{option} would write to {file}: put the targets first{hint}"
         )

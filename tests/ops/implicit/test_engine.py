@@ -68,7 +68,7 @@ def test_what_the_equations_capture_has_its_gradient(name):
 
 
 def test_a_second_derivative_by_what_is_captured_is_refused():
-    with pytest.raises(gs.UnsupportedOperationError, match="pass it on as a parameter"):
+    with pytest.raises(gs.UnsupportedOperationError, match="pass them as parameters"):
         gs.hessian(lambda w: loss(captured("root"))(P, w))(W)
 
 
@@ -298,7 +298,7 @@ def test_a_solver_that_did_not_converge_says_how_far_it_is():
 def test_no_root_no_fixed_point_no_minimum():
     one = np.array([1.0])
     with pytest.raises(
-        gs.GradsmithError, match="no solution was found: where the search"
+        gs.GradsmithError, match=r"no solution was found: .* where the search"
     ):
         ops.root(lambda x: x**2 + 1, one)
     with pytest.raises(gs.GradsmithError, match=r"no root was found.*would be wrong"):
@@ -307,7 +307,7 @@ def test_no_root_no_fixed_point_no_minimum():
         ops.fixed_point(lambda x: 2 * x + 1, one, max_steps=50)
     with pytest.raises(gs.GradsmithError, match="no minimum was found"):
         ops.argmin(lambda x: np.sum(np.exp(x)), one, max_steps=10)
-    with pytest.raises(gs.GradsmithError, match="the solver given found no solution"):
+    with pytest.raises(gs.GradsmithError, match="the given solver found no solution"):
         ops.root(lambda x: x - 2, one, solver=lambda f, x0: x0)
 
 
@@ -349,7 +349,7 @@ def test_an_integration_that_does_not_end():
             lambda: ops.odeint(slope, P, T, W, gradient="discrete", snapshots=0),
             "snapshots=0 is too small",
         ),
-        (lambda: ops.linear_solve("a", np.ones(2)), "the matrix is no array"),
+        (lambda: ops.linear_solve("a", np.ones(2)), "the matrix is not an array"),
         (lambda: ops.odeint(lambda t, y: y, np.ones(1), 1.0), "t must be the times"),
         (
             lambda: ops.odeint(lambda t, y: y, np.ones(1), np.ones(2), method="euler"),

@@ -216,7 +216,7 @@ def test_steps_that_fit_are_chosen_where_there_are_values():
     truth = gs.grad(f, (0, 1))(P, W)
     with jax.enable_x64(True):
         close(jax.grad(f, (0, 1))(P, W), truth)
-        with pytest.raises(gs.GradsmithError, match="no values to choose them by"):
+        with pytest.raises(gs.GradsmithError, match="which compiled code and vmap"):
             jax.jit(f)(P, W)
     close(torch.func.grad(f, (0, 1))(torch.tensor(P), torch.tensor(W)), truth)
     a = tf.constant(P), tf.constant(W)
@@ -224,7 +224,7 @@ def test_steps_that_fit_are_chosen_where_there_are_values():
         tape.watch(a)
         y = f(*a)
     close(tape.gradient(y, a), truth)
-    with pytest.raises(gs.GradsmithError, match="no values to choose them by"):
+    with pytest.raises(gs.GradsmithError, match="which compiled code and vmap"):
         tf.function(f)(*a)
 
 

@@ -66,7 +66,7 @@ def test_an_empty_system_and_a_list():
 
 @pytest.mark.parametrize("option", ["solver", "tol", "symmetric"])
 def test_a_matrix_takes_no_options(option):
-    with pytest.raises(gs.GradsmithError, match=f"linear_solve: {option}= would say"):
+    with pytest.raises(gs.GradsmithError, match=f"linear_solve: {option}= is for"):
         ops.linear_solve(np.eye(2), np.ones(2), **{option: True})
 
 

@@ -47,9 +47,9 @@ def samples(given: Problem, seed: int) -> dict[str, Any]:
 
 def _note(problem: Problem) -> str:
     if problem.info.surrogate is not None:
-        return "a surrogate on purpose: the two are not meant to agree"
+        return "a declared surrogate: the two are not meant to agree"
     if not problem.info.linear:
-        return "not linear in dy, so that it is no derivative"
+        return "not linear in dy, so it is not a derivative"
     return ""
 
 

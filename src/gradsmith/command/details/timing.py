@@ -41,7 +41,7 @@ def _body(problem: Problem) -> tuple[Any, str]:
     """The body if autodiff differentiates it, else why not."""
     body = problem.info.body
     if body is None:
-        return None, "its body is not known, or is not traced: no autodiff beside it"
+        return None, "its body is unknown or not traced: no autodiff to compare with"
     try:
         found = _run(problem, body)()
     except Exception as error:

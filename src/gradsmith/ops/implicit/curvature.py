@@ -25,7 +25,7 @@ def is_minimum(x: Any, params: Any, equations: Any) -> Any:
     return compiled.insist(
         x,
         least >= -(precision(x) ** 0.5) * most,
-        "no minimum was found: where the gradient is zero the function bends down, by "
+        "no minimum was found: where the gradient is zero the curvature is negative, "
         "{least:.1e}: a maximum or a saddle\n  what to do: start elsewhere (x0), or "
         "is it unbounded below?",
         least=least,

@@ -87,8 +87,8 @@ def _once(x: Any) -> Any:
 @_once.vjp
 def _(dx: Any, x: Any, again: Any) -> Any:
     raise UnsupportedOperationError(
-        "a second derivative by something that the equations capture is not known: "
-        "pass it on as a parameter, as in ops.root(lambda x, p: ..., x0, p)"
+        "values that the equations capture have no second derivative: pass them as "
+        "parameters, as in ops.root(lambda x, p: ..., x0, p)"
     )
 
 

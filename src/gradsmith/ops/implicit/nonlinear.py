@@ -39,8 +39,8 @@ class Equations:
             return Solver()(push, b, self.jacobian.symmetric, compiled_of(x))
         except SingularError as error:
             raise SingularError(
-                "no solution was found: where the search has come to, ∂f/∂x is "
-                "singular\n  what to do: start elsewhere (x0)"
+                "no solution was found: ∂f/∂x is singular where the search ended\n"
+                "  what to do: start elsewhere (x0)"
             ) from error
 
     def _push(self, v: Any, at: Any) -> Any:

@@ -50,7 +50,7 @@ def odeint(
     t = _times(t, y0)
     if gnp.ndim(t) != 1 or t.shape[0] < 1:
         raise GradsmithError(
-            "odeint: t must be the times at which y is wanted, the first that of y0\n"
+            "odeint: t must be the times of the results, starting with that of y0\n"
             f"  expected: shape (n,) with n >= 1\n  got: shape {tuple(gnp.shape(t))}"
         )
     shape, y, slope, arrays = on_vectors(

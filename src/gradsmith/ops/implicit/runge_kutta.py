@@ -63,8 +63,8 @@ class Adaptive:
             done >= 1,
             "odeint: after {steps:.0f} steps only {done:.3f} of an interval of t is "
             "done. A gradient would be wrong.\n  what to do: give max_steps=, larger "
-            "rtol= and atol=, or shorter intervals; a stiff system is not for it. If "
-            "only the gradient fails, y grows backwards in time: gradient='discrete'",
+            "rtol= and atol=, or shorter intervals; it can't solve stiff systems. If "
+            "only the gradient fails, y grows backward in time: gradient='discrete'",
             steps=k, done=done,
         )  # fmt: skip
 
@@ -116,8 +116,8 @@ def _known(truth: Any) -> bool:
         return bool(truth)
     except Exception as error:
         raise GradsmithError(
-            "odeint: gradient='discrete' of method='dopri5' makes the steps first, and "
-            "compiled code, as vmap, has no values to choose them by\n  what to do: "
+            "odeint: gradient='discrete' with method='dopri5' chooses its steps by "
+            "values, which compiled code and vmap don't have\n  what to do: "
             "method='rk4' with steps=..., or gradient='adjoint'"
         ) from error
 

@@ -76,9 +76,9 @@ class Given:
         x = compiled_of(x0, params).insist(
             found.x,
             found.holds & (off <= tol * way),
-            "the solver given found no solution: the residual is {residual:.1e}, and "
-            "Newton's method moves its answer by {off:.1e}. A gradient would be "
-            "wrong.\n  what to do: let it go on for longer, or give a larger tol=",
+            "the given solver found no solution: the residual is {residual:.1e}, and "
+            "Newton's method moves its result by {off:.1e}. A gradient would be "
+            "wrong.\n  what to do: let it run longer, or give a larger tol=",
             residual=norm(equations.f(x, params)), off=off,
         )  # fmt: skip
         return is_minimum(x, params, equations) if self.value else x

@@ -17,7 +17,7 @@ SINGULAR = "the linear system has no solution, or many: its matrix is singular"
 UNSOLVED = (
     "the linear system was not solved: the residual is {residual:.1e} of the "
     "right-hand side. A gradient would be wrong.\n  what to do: is the matrix "
-    "singular, or said to be symmetric and is not? Give max_steps=, a larger tol=, or "
+    "singular, or symmetric=True and it is not? Give max_steps=, a larger tol=, or "
     "solver=fn(matvec, b)"
 )
 

@@ -55,7 +55,7 @@ def _solve_matrix(a: Any, b: Any, params: Any) -> Any:
     is_sparse = hasattr(a, "tocoo") and framework_of(a) is None
     if framework_of(a) is None and not is_sparse:
         raise GradsmithError(
-            "linear_solve: the matrix is no array\n  expected: an array of shape "
+            "linear_solve: the matrix is not an array\n  expected: an array of shape "
             "(..., n, n), a sparse matrix of SciPy, or a function\n  "
             f"got: {type(a).__name__}"
         )
@@ -81,7 +81,6 @@ def _refuse(**options: Any) -> None:
     given = [f"{name}=" for name, value in options.items() if value is not None]
     if given:
         raise GradsmithError(
-            f"linear_solve: {', '.join(given)} would say how a function a(x) is "
-            "solved; a matrix is factorised\n  what to do: leave it out, or give "
-            "lambda x: a @ x"
+            f"linear_solve: {', '.join(given)} is for a function a(x); a matrix is "
+            "factorised\n  what to do: omit it, or give lambda x: a @ x"
         )
