@@ -54,7 +54,8 @@ def test_a_framework_that_is_too_old(framework, monkeypatch):
     with pytest.raises(gs.UnsupportedOperationError) as info:
         FRAMEWORKS[framework.name].part("nothing loaded yet")
     assert "0.1.2" in str(info.value)
-    assert f"pip install --upgrade {framework.name}" in str(info.value)
+    install = FRAMEWORKS[framework.name].install
+    assert f"pip install --upgrade {install}" in str(info.value)
 
 
 @pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)

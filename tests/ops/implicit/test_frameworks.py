@@ -1,4 +1,4 @@
-"""Implicit operations in TensorFlow, JAX and PyTorch: as in the engine, compiled."""
+"""Implicit operations in the frameworks: as in the engine, and compiled."""
 
 from __future__ import annotations
 
@@ -60,11 +60,6 @@ def by_tensorflow(f, args):
 
 
 DERIVED = {"jax": by_jax, "torch": by_torch, "tensorflow": by_tensorflow}
-
-
-def by_mlx(f, args):
-    mx = pytest.importorskip("mlx.core")
-    return mx.grad(f, argnums=(0, 1))(*(mx.array(x, mx.float64) for x in args))
 
 
 @pytest.mark.parametrize("problem", [*PROBLEMS, BY_STEPS])
