@@ -134,11 +134,11 @@ def require_visible(
             kind = type(leaf).__name__
             raise GradsmithError(
                 f"gs.checkpoint: {name!r} returned an object of class {kind!r}, whose "
-                "arrays have no gradient: it can't be taken apart\n"
+                "arrays have no gradient: Gradsmith can't look inside\n"
                 "  expected: arrays, or tuples, lists, dicts, named tuples and "
                 "dataclasses of them\n"
-                f"  what to do: return the arrays, and make the {kind!r} of them "
-                "outside; or make it a dataclass"
+                f"  what to do: return the arrays, and build the {kind!r} from "
+                "them outside; or make it a dataclass"
             )
 
 
@@ -210,7 +210,7 @@ def _disagreement(name: str, what: str, words: str, first: str) -> GradsmithErro
     if first:
         lines.append(f"  first at: {first}")
     lines.append(
-        "  what to do: let it depend on its arguments and what it captures alone; pass "
+        "  what to do: let it depend only on its arguments and what it captures; pass "
         "random generators as arguments, and keep counters and files outside"
     )
     return GradsmithError("\n".join(lines))

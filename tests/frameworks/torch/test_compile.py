@@ -373,7 +373,7 @@ def test_objects_are_refused_under_torch_func():
     layer = Layer()
     p = dict(layer.named_parameters())
     f = compiled(grad(lambda p, x: functional_call(layer, p, (x,)).sum()))
-    assert "self.weight in place of self" in refused(f, p, X)
+    assert "self.weight instead of self" in refused(f, p, X)
 
 
 # --- mistakes ------------------------------------------------------------------------

@@ -228,5 +228,5 @@ class Captures(torch.nn.Module):
 def test_what_cannot_be_kept_is_refused(net):
     with pytest.raises(gs.UnsupportedOperationError, match="captures a tensor"):
         torch.export.export(Captures(), (point(),))
-    with pytest.raises(Exception, match="leave out strict=True"):
+    with pytest.raises(Exception, match="omit strict=True"):
         torch.export.export(net, (point(),), strict=True)

@@ -195,7 +195,7 @@ BODIES = {
 @pytest.mark.parametrize("name", BODIES)
 def test_state_in_a_loop_of_a_graph_belongs_into_a_block_of_its_own(name, around):
     x, body = tf.cast(X, tf.float32), BODIES[name]
-    with pytest.raises(gs.GradsmithError, match=f"{name} is run in a loop or a bran"):
+    with pytest.raises(gs.GradsmithError, match=f"{name} runs in a loop or a bran"):
         require_degree_two(tf.function(gs.checkpoint(around(body))), x)
     require_degree_two(tf.function(around(gs.checkpoint(body))), x)
     require_degree_two(gs.checkpoint(around(body)), x)

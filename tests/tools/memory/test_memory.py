@@ -173,4 +173,4 @@ def test_tensorflow():
     }
     assert report.rows[0].place.file == __file__
     assert report.checkpointed < one
-    assert "eager mode alone" in str(report)
+    assert "eager mode only" in str(report)

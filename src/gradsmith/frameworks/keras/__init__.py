@@ -52,7 +52,7 @@ def _from_config(cls: type[Operation], config: dict[str, Any]) -> Any:
     found = keras.saving.get_registered_object(name)
     if found is None:
         raise GradsmithError(
-            f"Keras loads a file with operation {name!r} in it, which is not there: "
+            f"Keras loads a file with operation {name!r}, which is not registered: "
             "put @keras.saving.register_keras_serializable() above its definition and "
             f"import that first, or load with custom_objects={{{name!r}: ...}}"
         )

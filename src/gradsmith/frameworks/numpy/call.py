@@ -167,7 +167,7 @@ _WHY_TENSORS = {
     "persistent tape, or by a derivative around this one. In rule form (gs.operation "
     "and @op.vjp) a body runs on plain arrays.",
     False: "the body ran on tensors, since it captures one that is differentiated, and "
-    "a higher derivative may be asked for. Make what it captures an argument.",
+    "a higher derivative may be requested. Make what it captures an argument.",
 }
 
 

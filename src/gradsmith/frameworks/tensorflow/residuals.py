@@ -18,8 +18,8 @@ from .call.specs import is_floating
 from .private import after_operations, functions_run_eagerly
 
 NOTES = (
-    "TensorFlow tells this of eager mode alone: a tf.function was run eagerly, and its "
-    "compiled form may keep other arrays",
+    "TensorFlow reports this in eager mode only: a tf.function was run eagerly, and "
+    "its compiled form may keep other arrays",
 )
 
 

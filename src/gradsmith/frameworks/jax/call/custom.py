@@ -125,9 +125,9 @@ ad.primitive_jvps[custom_p] = _jvp
 
 def _transpose(dys: Any, *inputs: Any, custom: Custom) -> Any:
     raise UnsupportedOperationError(
-        f"operation {custom.name!r} was applied to what jax.linear_transpose, or the "
-        "rule of a jax.custom_jvp, transposes: that would look into its body and drop "
-        "its rule. Use jax.vjp, which takes the rule."
+        f"operation {custom.name!r} was applied to a value that jax.linear_transpose, "
+        "or the rule of a jax.custom_jvp, transposes: that would transpose its body "
+        "and drop its rule. Use jax.vjp, which uses the rule."
     )
 
 

@@ -10,7 +10,7 @@ from jax.errors import (
     TracerIntegerConversionError,
 )
 
-_PYTHON = "for NumPy, SciPy or C code on the values there is gs.python_op"
+_PYTHON = "for NumPy, SciPy or C code on the values use gs.python_op"
 
 
 def hint(error: Exception) -> str:
@@ -22,7 +22,7 @@ def hint(error: Exception) -> str:
         )
     if isinstance(error, TracerArrayConversionError):
         return (
-            "JAX traces this code without values, which NumPy wants: call the same "
+            "JAX traces this code without values, which NumPy needs: call the same "
             f"function of gradsmith.numpy (as gnp) instead of np; {_PYTHON}"
         )
     if isinstance(

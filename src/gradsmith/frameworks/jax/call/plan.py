@@ -101,8 +101,8 @@ class Plan:
         except jax.errors.UnexpectedTracerError as error:
             raise UnsupportedOperationError(
                 f"operation {self.staged.call.operation.name!r} uses a traced value of "
-                "a transformation that is over when the derivative is taken, and that "
-                "can't be seen in its closure: make it an argument of the operation"
+                "a transformation that has ended when the derivative is computed, and "
+                "is not in its closure: make it an argument of the operation"
             ) from error
 
     def _trace(self, *given: Any) -> list[Any]:
@@ -134,9 +134,9 @@ class Plan:
                 name = self.staged.call.operation.name
                 raise UnsupportedOperationError(
                     f"the rule of operation {name!r} uses a traced value "
-                    f"({jax.typeof(c)}) that it was not given and that can't be seen "
-                    "in its closure: make it an argument of the operation, or let "
-                    "the function capture it directly"
+                    f"({jax.typeof(c)}) that is neither an argument nor in its "
+                    "closure: make it an argument of the operation, or let the "
+                    "function capture it directly"
                 )
 
     def _source(self, var: Any) -> tuple[str, int]:

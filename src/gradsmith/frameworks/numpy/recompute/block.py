@@ -130,7 +130,7 @@ class Rerun:
             f"{self.name!r} returned other shapes or dtypes when it was run again\n"
             f"  expected: {self.specs}\n"
             f"  got: {[spec_of(y) for y in flat]}\n"
-            "  what to do: let it depend on its arguments and on what it captures alone"
+            "  what to do: let it depend only on its arguments and what it captures"
         )
 
     @contextmanager

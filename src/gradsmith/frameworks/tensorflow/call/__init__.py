@@ -41,7 +41,7 @@ def _hint(error: Exception) -> str:
     return (
         "TensorFlow traces this code without values: choose by gnp.where(condition, a, "
         "b) (import gradsmith.numpy as gnp) instead of if, and call gnp instead of np; "
-        "for NumPy, SciPy or C code on the values there is gs.python_op"
+        "for NumPy, SciPy or C code on the values use gs.python_op"
     )
 
 

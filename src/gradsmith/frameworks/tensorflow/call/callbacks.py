@@ -70,8 +70,8 @@ def _refuse_xla(name: str) -> None:
 def _why(name: str) -> str:
     return (
         f"operation {name!r} runs Python code, which can't be differentiated beyond "
-        "the rules that it was given. A derivative of those is asked for: write them "
-        "in gradsmith.numpy, on arrays of the framework (gs.operation)."
+        "its rules. A derivative of the rules was requested: write them in "
+        "gradsmith.numpy, on arrays of the framework (gs.operation)."
     )
 
 

@@ -61,8 +61,8 @@ def _trace(operation: Any, bound: Bound, xs: Sequence[Any]) -> None:
         except Exception as error:
             raise UnsupportedOperationError(
                 f"the gradient of operation {operation.name!r} is being "
-                "differentiated, and what it captured of the body can't be followed: "
+                "differentiated, and what it captured in the body can't be traced: "
                 f"the arguments became plain there ({error}). Write the rule in rule "
-                "form (gs.operation and @op.vjp), which is given the arguments "
+                "form (gs.operation and @op.vjp), which receives the arguments "
                 "themselves, or the body in gradsmith.numpy."
             ) from error

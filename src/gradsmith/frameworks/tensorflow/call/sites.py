@@ -134,9 +134,9 @@ def _refuse_copies(call: Call) -> None:
         raise UnsupportedOperationError(
             "TensorFlow differentiates a copy of a graph with operation "
             f"{call.operation.name!r} in it (a loop or branch under a forward "
-            "accumulator, or a graph that was imported), where what its gradient "
-            "captured is not known: write it in rule form (gs.operation and @op.vjp), "
-            "which is given the arguments"
+            "accumulator, or an imported graph), where what its gradient captured "
+            "is unknown: write it in rule form (gs.operation and @op.vjp), which "
+            "receives the arguments"
         )
 
 

@@ -31,9 +31,9 @@ def note_changed(graph: Any) -> None:
 def _computed_before(function: Any, kind: str) -> GradsmithError:
     return GradsmithError(
         f"{kind} can't be changed in the traced function {function.graph.name!r}: it "
-        "also computes a gradient, built when it was traced, which stays what it is\n"
-        "  what to do: call the function of Python that it was traced from; or trace "
-        "(and save) the function without its gradient, and take that in the scope"
+        "also computes a gradient, built when it was traced, which can't change\n"
+        "  what to do: call the Python function that it was traced from; or trace (and "
+        "save) the function without its gradient, and compute that in the scope"
     )
 
 

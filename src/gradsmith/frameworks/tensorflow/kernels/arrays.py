@@ -82,7 +82,7 @@ def _static(x: Any) -> list[int | None]:
     known = x.shape
     if known.rank is None:
         raise ValueError(
-            "the graph doesn't know how many axes this tensor has: say so with "
+            "the graph doesn't know how many axes this tensor has: set it with "
             "tf.ensure_shape(x, [None, None])"
         )
     return known.as_list()

@@ -58,8 +58,8 @@ def _refused(traced: Callable[..., Any]) -> Callable[..., Any]:
                 f"a checkpointed function calls {self.graph.name!r}, which was traced "
                 "before and has no Python code: it draws random numbers or assigns, "
                 "and would do so again when it is run again\n"
-                "  what to do: call the tf.function that it was made of; or leave the "
-                "call out of the checkpoint"
+                "  what to do: call the tf.function that it was traced from; or call "
+                "it outside the checkpoint"
             )
         return traced(self, *args, **kwargs)
 

@@ -45,11 +45,11 @@ class Log:
         for name, y, graph in self.entries:
             if graph is not self.graph:
                 raise GradsmithError(
-                    f"{name} is run in a loop or a branch of a graph, inside of a "
-                    "checkpointed function: what it returned is gone when the function "
-                    "is run again\n"
-                    "  what to do: checkpoint the body of the loop, not what is around "
-                    "it; or call it before the loop"
+                    f"{name} runs in a loop or a branch of a graph, inside a "
+                    "checkpointed function: its result is gone when the function runs "
+                    "again\n"
+                    "  what to do: checkpoint the body of the loop, not the whole "
+                    "loop; or call it before the loop"
                 )
             yield name, y
 
@@ -127,7 +127,7 @@ def _stateful(fn: Callable[..., Any]) -> Callable[..., Any]:
             raise GradsmithError(
                 "a checkpointed function runs other stateful operations when it is run "
                 f"again: {fn.__name__} was not run there at first\n"
-                "  what to do: let it depend on its arguments and on what it captures"
+                "  what to do: let it depend only on its arguments and what it captures"
             )
         log = _thread.log
         if log is None:

@@ -20,8 +20,8 @@ def require_equal(block: Block) -> Log:
     """Raise if the two differ; else what stateful operations returned."""
     if not executing_eagerly():
         raise GradsmithError(
-            "verify=True looks at values, which TensorFlow has none of in a tf.function"
-            "\n  what to do: verify it in eager mode, once: "
+            "verify=True compares values, which a tf.function does not have\n"
+            "  what to do: verify it in eager mode, once: "
             "tf.config.run_functions_eagerly(True)"
         )
     log = Log()

@@ -174,8 +174,8 @@ class Opaque(torch.autograd.Function):
 
 def _no_derivative(name: str) -> UnsupportedOperationError:
     return UnsupportedOperationError(
-        f"a derivative of what operation {name!r} computed in NumPy was asked for, and "
-        "PyTorch can't see into that\n"
+        f"a derivative of what operation {name!r} computed in NumPy was requested, "
+        "which PyTorch can't trace\n"
         "  what to do: for second derivatives write the gradient with gradsmith.numpy, "
         "or as an operation with a gradient of its own"
     )

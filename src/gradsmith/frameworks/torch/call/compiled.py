@@ -42,7 +42,7 @@ def call(operation: Any, bound: Bound) -> Any:
         raise UnsupportedOperationError(
             f"operation {operation.name!r} keeps its rule in torch.export with "
             "strict=False, the default, only\n"
-            "  what to do: leave out strict=True, or export for inference, under "
+            "  what to do: omit strict=True, or export for inference, under "
             "torch.no_grad()"
         )
     if operation.hosted:

@@ -79,7 +79,7 @@ def require_unchanged(operation: Any, leaves: Sequence[Any], before: int) -> int
         return sum(x._version for x in leaves if not x.is_inference())
     raise UnsupportedOperationError(
         f"the body of operation {operation.name!r} changed an argument in place, and "
-        "its gradient would not know of that\n"
+        "its gradient would miss that\n"
         "  what to do: work on a copy (x = x.clone()) or make a new tensor"
     )
 

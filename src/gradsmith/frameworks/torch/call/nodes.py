@@ -90,9 +90,9 @@ def refusing(name: str, where: str, for_class: Callable[[Any], Any]) -> Any:
             return for_class(value)
         raise UnsupportedOperationError(
             f"operation {name!r} {where}, and one of its arguments is neither a "
-            "tensor, a number nor a word, nor made of these\n"
+            "tensor, a number nor a string, nor made of these\n"
             "  what to do: pass what the operation needs of it, for example "
-            "self.weight in place of self"
+            "self.weight instead of self"
         )
 
     return other

@@ -76,8 +76,8 @@ def as_tensor(operation: Any, y: Any) -> Any:
     if isinstance(y, (np.ndarray, np.generic)) and y.dtype.kind in "fc":
         raise UnsupportedOperationError(
             f"the body of operation {operation.name!r} was given tensors and returned "
-            f"a NumPy array ({type(y).__name__}), through which PyTorch can't see\n"
-            "  what to do: compute with torch or gradsmith.numpy, or, if it is NumPy's "
-            "or SciPy's business, make the operation with gs.python_op"
+            f"a NumPy array ({type(y).__name__}), which PyTorch can't trace\n"
+            "  what to do: compute with torch or gradsmith.numpy, or, if it is NumPy "
+            "or SciPy code, make the operation with gs.python_op"
         )
     return y

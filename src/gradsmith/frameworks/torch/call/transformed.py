@@ -26,9 +26,9 @@ from .rules import gradients, tangents
 from .specs import has_gradient, require_supported
 
 _WAYS_OUT = (
-    "it ran under a transformation, where tensors have no values to look at: choose by "
-    "gradsmith.numpy.where in place of `if`, compute by gradsmith.numpy in place of "
-    "numpy, or make the operation with gs.python_op"
+    "it ran under a transformation, where tensors have no concrete values: use "
+    "gradsmith.numpy.where instead of `if`, gradsmith.numpy instead of numpy, or make "
+    "the operation with gs.python_op"
 )
 
 

@@ -26,7 +26,7 @@ def require_equal(
     """Raise if the two differ, in a value or in the gradient of any tensor."""
     if is_transformed():
         raise GradsmithError(
-            "verify=True looks at values, which torch.func's transforms hide\n"
+            "verify=True compares values, which torch.func's transforms hide\n"
             "  what to do: verify the function in a plain backward pass, once"
         )
     flat = FlatCall(fn, args, kwargs, lambda x: isinstance(x, torch.Tensor))
