@@ -56,7 +56,7 @@ def diag(K: Any, x: Any, /, k: int = 0) -> Any:
     if K.ndim(x) == 1:
         return K.diag(x, k)
     if K.ndim(x) != 2:
-        raise ValueError(f"diag wants one axis or two, not {K.ndim(x)}")
+        raise ValueError(f"diag needs one axis or two, not {K.ndim(x)}")
     return K.diagonal(x, k)
 
 

@@ -23,7 +23,7 @@ def matmul(K: Any, x1: Any, x2: Any, /) -> Any:
     """
     x1, x2 = promoted(K, x1, x2)
     if not K.ndim(x1) or not K.ndim(x2):
-        raise ValueError("matmul wants matrices or vectors; use multiply for numbers")
+        raise ValueError("matmul needs matrices or vectors; use multiply for numbers")
     return K.matmul(x1, x2)
 
 
@@ -94,7 +94,7 @@ def vecdot(K: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     x1, x2 = promoted(K, x1, x2)
     n1, n2 = (K.shape(x)[one_axis(axis, K.ndim(x))] for x in (x1, x2))
     if isinstance(n1, int) and isinstance(n2, int) and n1 != n2:
-        raise ValueError(f"vecdot wants vectors of one length, not {n1} and {n2}")
+        raise ValueError(f"vecdot needs vectors of one length, not {n1} and {n2}")
     return sum(e.multiply(e.conjugate(x1), x2), axis, dtype=K.kind(x1))
 
 
@@ -130,7 +130,7 @@ def cross(K: Any, x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     for x in (x1, x2):
         n = K.shape(x)[one_axis(axis, K.ndim(x))]
         if isinstance(n, int) and n != 3:
-            raise ValueError("cross wants vectors of length 3")
+            raise ValueError("cross needs vectors of length 3")
     ahead = e.multiply(roll(x1, -1, axis), roll(x2, -2, axis))
     return e.subtract(ahead, e.multiply(roll(x1, -2, axis), roll(x2, -1, axis)))
 
@@ -143,5 +143,5 @@ def einsum(K: Any, subscripts: str, /, *operands: Any) -> Any:
     array([3., 3.])
     """
     if not isinstance(subscripts, str):
-        raise TypeError("gnp.einsum wants its subscripts as a string: 'ij,jk->ik'")
+        raise TypeError("gnp.einsum needs its subscripts as a string: 'ij,jk->ik'")
     return K.einsum(subscripts.replace(" ", ""), *promoted(K, *operands))

@@ -121,7 +121,7 @@ def aligned_weights(weights: Any, shape: tuple[int, ...], axis: Any) -> Any:
     if np.shape(weights) == shape:
         return weights
     if axis is None:
-        raise TypeError("weights of another shape than the array want axis=")
+        raise TypeError("weights of another shape than the array need axis=")
     axes = reduced_axes(len(shape), axis)
     if np.shape(weights) != tuple(shape[i] for i in axes):
         raise ValueError(

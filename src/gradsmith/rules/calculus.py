@@ -95,7 +95,7 @@ def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> An
         spacings = spacings * len(axes)
     if len(spacings) != len(axes):
         raise TypeError(
-            f"np.gradient along {len(axes)} axes wants one spacing or {len(axes)}, and "
+            f"np.gradient along {len(axes)} axes needs one spacing or {len(axes)}, and "
             f"was given {len(varargs)}"
         )
     slopes = [_along(f, h, i, edge_order) for h, i in zip(spacings, axes, strict=True)]
@@ -107,14 +107,14 @@ def _along(f: Any, h: Any, axis: int, edge_order: int) -> Any:
     n = f.shape[axis]
     if edge_order not in (1, 2) or n <= edge_order:
         raise ValueError(
-            f"np.gradient wants edge_order 1 or 2 and more elements than that along an "
+            f"np.gradient needs edge_order 1 or 2 and more elements than that along an "
             f"axis; edge_order is {edge_order}, and axis {axis} has {n}"
         )
     if not np.ndim(h):
         return as_type(_on_even_grid(f, h, axis, edge_order), f.dtype)
     if h.shape != (n,):
         raise ValueError(
-            f"np.gradient wants a spacing, or {n} coordinates, for axis {axis}, and "
+            f"np.gradient needs a spacing, or {n} coordinates, for axis {axis}, and "
             f"was given an array of shape {h.shape}"
         )
     h = h if h.dtype.kind in "fc" else as_type(h, np.float64)

@@ -116,7 +116,7 @@ differentiable(np.vander, vander_vjp, vander_jvp, saves="y")
 
 def polyder(p: Any, m: int = 1) -> Any:
     if m < 0:
-        raise ValueError("np.polyder wants an order of at least 0; see np.polyint")
+        raise ValueError("np.polyder needs an order of at least 0; see np.polyint")
     p = as_array(p)
     for _ in range(int(m)):
         p = derivative(p)
@@ -126,12 +126,12 @@ def polyder(p: Any, m: int = 1) -> Any:
 def polyint(p: Any, m: int = 1, k: Any = None) -> Any:
     p, m = as_array(p), int(m)
     if m < 0:
-        raise ValueError("np.polyint wants an order of at least 0; see np.polyder")
+        raise ValueError("np.polyint needs an order of at least 0; see np.polyder")
     k = np.zeros(m) if k is None else np.atleast_1d(as_array(k))
     if k.shape[0] == 1 and m > 1:
         k = k * np.ones(m)
     if k.shape[0] < m:
-        raise ValueError(f"np.polyint wants one constant or {m}, not {k.shape[0]}")
+        raise ValueError(f"np.polyint needs one constant or {m}, not {k.shape[0]}")
     for i in range(m):
         p = np.concatenate([p / descending(p.shape[0], p), k[i : i + 1]])
     return p
@@ -174,7 +174,7 @@ def poly(seq_of_zeros: Any) -> Any:
     if zeros.ndim == 2 and zeros.shape[0] == zeros.shape[1]:
         zeros = np.linalg.eigvals(zeros)
     if zeros.ndim != 1:
-        raise ValueError("np.poly wants the zeros in one row, or a square matrix")
+        raise ValueError("np.poly needs the zeros in one row, or a square matrix")
     if not zeros.size:
         return 1.0
     zeros = as_type(zeros, np.mintypecode(zeros.dtype.char))
@@ -209,7 +209,7 @@ def polyfit(
     order, x, y = int(deg) + 1, as_array(x) + 0.0, as_array(y) + 0.0
     if order < 1 or x.ndim != 1 or not x.size or y.shape[:1] != x.shape or y.ndim > 2:
         raise TypeError(
-            "np.polyfit wants a degree of at least 0, x with one axis and y with one "
+            "np.polyfit needs a degree of at least 0, x with one axis and y with one "
             f"or two, the first as long; got {deg}, {x.shape} and {y.shape}"
         )
     rcond = x.size * np.finfo(x.dtype).eps if rcond is None else rcond

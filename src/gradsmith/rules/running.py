@@ -126,7 +126,7 @@ def cumulative_prod(
     include_initial: bool = False,
 ) -> Any:  # fmt: skip
     if axis is None and x.ndim != 1:
-        raise ValueError("np.cumulative_prod of an array with several axes wants axis=")
+        raise ValueError("np.cumulative_prod of an array with several axes needs axis=")
     axis = 0 if axis is None else axis
     y = np.cumprod(x, axis=axis, dtype=dtype)
     if not include_initial:

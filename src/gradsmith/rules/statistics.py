@@ -194,7 +194,7 @@ differentiable(covariance, covariance_vjp, covariance_jvp, saves="x")
 def rows_of_variables(m: Any, rowvar: bool, dtype: Any) -> Any:
     m = as_type(as_array(m), dtype)
     if m.ndim > 2:
-        raise ValueError(f"np.cov wants arrays with at most 2 axes, not {m.ndim}")
+        raise ValueError(f"np.cov needs arrays with at most 2 axes, not {m.ndim}")
     if m.ndim < 2:
         return np.reshape(m, (1, m.size))
     return m if rowvar else np.transpose(m)

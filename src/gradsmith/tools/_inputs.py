@@ -43,7 +43,7 @@ def require_operation(op: Any, caller: str) -> None:
         return
     theirs = [each for row in FRAMEWORKS.values() for each in row.custom_gradients]
     raise GradsmithError(
-        f"{caller} wants an operation, not {op!r}\n  what to do: give it one made by "
+        f"{caller} needs an operation, not {op!r}\n  what to do: give it one made by "
         "gs.custom_gradient, gs.operation or gs.with_gradient, or a framework's own: "
         f"{', '.join(theirs)}; any function of arrays will do, and an instance of a "
         "module or layer"

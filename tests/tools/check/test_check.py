@@ -274,7 +274,7 @@ def test_no_input_of_floating_numbers(inputs):
 
 
 def test_what_is_no_operation():
-    with pytest.raises(gs.GradsmithError, match=r"check\(\) wants an operation"):
+    with pytest.raises(gs.GradsmithError, match=r"check\(\) needs an operation"):
         gs.check(3, X)
 
 

@@ -194,5 +194,5 @@ def test_exceptions_pass_and_all_is_undone():
 def test_bad_input():
     with pytest.raises(gs.GradsmithError, match="needs inputs"):
         gs.find_nan(entropy)
-    with pytest.raises(gs.GradsmithError, match="wants an operation"):
+    with pytest.raises(gs.GradsmithError, match="needs an operation"):
         gs.find_nan(3, np.array([1.0]))

@@ -41,7 +41,7 @@ def test_what_cannot_stand_in_its_place(value):
 
 @pytest.mark.parametrize("targets", [{}, None, [np.tanh], np.tanh])
 def test_targets_are_a_dict(targets):
-    with pytest.raises(gs.GradsmithError, match="wants a dict"):
+    with pytest.raises(gs.GradsmithError, match="needs a dict"):
         gs.override(targets)
 
 

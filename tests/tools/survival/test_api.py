@@ -20,7 +20,7 @@ def square(x):
 
 @pytest.mark.parametrize("op", [None, 3, "square", X, int])
 def test_not_an_operation(op):
-    with pytest.raises(gs.GradsmithError, match=r"wants an operation(.|\n)*what to do"):
+    with pytest.raises(gs.GradsmithError, match=r"needs an operation(.|\n)*what to do"):
         gs.survives(op, X)
 
 

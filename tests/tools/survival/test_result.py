@@ -114,5 +114,5 @@ def test_columns_are_called_by_their_operations():
 
 
 def test_only_results_can_stand_side_by_side():
-    with pytest.raises(gs.GradsmithError, match=r"wants results of gs\.survives"):
+    with pytest.raises(gs.GradsmithError, match=r"needs results of gs\.survives"):
         gs.survival_table([np.ones(3)])

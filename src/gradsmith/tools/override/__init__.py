@@ -138,12 +138,12 @@ def override(
         model, targets = None, model
     if not isinstance(targets, Mapping) or not targets:
         raise GradsmithError(
-            f"override wants a dict from targets to rules, not {targets!r}\n"
+            f"override needs a dict from targets to rules, not {targets!r}\n"
             "  what to do: gs.override({F.relu: rule}) or "
             "gs.override(model, {F.relu: rule})"
         )
     if model is not None and not callable(model):
         raise GradsmithError(
-            f"override wants a model that can be called, not {model!r}"
+            f"override needs a model that can be called, not {model!r}"
         )
     return Override(model, targets, linear)

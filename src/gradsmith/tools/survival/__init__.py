@@ -113,6 +113,6 @@ def survival_table(
     for _, survival in columns:
         if not isinstance(survival, Survival):
             raise GradsmithError(
-                f"survival_table() wants results of gs.survives, not {survival!r}"
+                f"survival_table() needs results of gs.survives, not {survival!r}"
             )
     return SurvivalTable(tuple(columns))
