@@ -67,9 +67,10 @@ def require_known(operation: Any, rules: Sequence[Any]) -> None:
 @contextmanager
 def same_random_numbers(what: Any) -> Iterator[None]:
     """Raise if something that is run again draws random numbers: they are others."""
-    key = mx.random.state[0]
+    state: Any = mx.random.state
+    key = state[0]
     yield
-    keys = [key, mx.random.state[0]]
+    keys = [key, state[0]]
     if is_known(keys) and not mx.array_equal(*keys).item():
         name = getattr(what, "name", None) or getattr(what, "__name__", str(what))
         raise UnsupportedOperationError(

@@ -45,7 +45,7 @@ def attached(node: Node, args: Arrays) -> Arrays:
         ys = attached(Mapped(node, axes), args)
         return ys, [0] * len(ys)
 
-    fn = mx.custom_function(node.results)
+    fn: Any = mx.custom_function(node.results)
     fn.vjp(vjp)
     fn.jvp(jvp)
     fn.vmap(vmap)

@@ -105,7 +105,9 @@ def degrees_of_freedom(x: Any, axes: Any, ddof: float) -> float:
 
 
 def arange(start: Any, stop: Any, step: Any, name: str, like: Any) -> Any:
-    numbers = [x.item() if isinstance(x, mx.array) else x for x in (start, stop, step)]
+    numbers: list[Any] = [
+        x.item() if isinstance(x, mx.array) else x for x in (start, stop, step)
+    ]
     return mx.arange(*numbers, dtype=dtype_of(name))
 
 

@@ -161,7 +161,7 @@ def flip(x: Any, axes: Axes) -> Any:
     return mx.flip(x, axes)
 
 
-def roll(x: Any, shifts: Any, axes: Axes) -> Any:
+def roll(x: Any, shifts: Any, axes: Any) -> Any:
     return mx.roll(x, tuple(shifts), tuple(axes))
 
 
