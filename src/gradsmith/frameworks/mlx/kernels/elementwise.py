@@ -22,6 +22,20 @@ def _precise(native: Any, formula: Any, slope: Any) -> Any:
     return lambda x: operation(x) if x.dtype == mx.float64 else native(x)
 
 
+class _Late:
+    """MLX's functions, each found when it is called: observing replaces them."""
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*xs: Any) -> Any:
+            return getattr(mx, name)(*xs)
+
+        call.__name__ = name
+        return call
+
+
+late = _Late()
+
+
 def exp_formula(x: Any) -> Any:
     """expm1 is precise; below 0 by the reciprocal, since nothing cancels there."""
     size = mx.expm1(mx.abs(x)) + 1
@@ -38,16 +52,16 @@ def cos_formula(x: Any) -> Any:
     return (1 - t) * (1 + t) / (1 + t * t)
 
 
-exp = _precise(mx.exp, exp_formula, lambda y, x: y)
-sin = _precise(mx.sin, sin_formula, lambda y, x: cos(x))
-cos = _precise(mx.cos, cos_formula, lambda y, x: -sin(x))
+exp = _precise(late.exp, exp_formula, lambda y, x: y)
+sin = _precise(late.sin, sin_formula, lambda y, x: cos(x))
+cos = _precise(late.cos, cos_formula, lambda y, x: -sin(x))
 # Their own derivatives are made of exp, sin and cos.
-_tan = _precise(mx.tan, mx.tan, lambda y, x: 1 + y * y)
-_sinh = _precise(mx.sinh, mx.sinh, lambda y, x: mx.cosh(x))
-_cosh = _precise(mx.cosh, mx.cosh, lambda y, x: mx.sinh(x))
-_expm1 = _precise(mx.expm1, mx.expm1, lambda y, x: y + 1)
-_log2 = _precise(mx.log2, mx.log2, lambda y, x: 1 / (x * log(2)))
-_log10 = _precise(mx.log10, mx.log10, lambda y, x: 1 / (x * log(10)))
+_tan = _precise(late.tan, late.tan, lambda y, x: 1 + y * y)
+_sinh = _precise(late.sinh, late.sinh, lambda y, x: mx.cosh(x))
+_cosh = _precise(late.cosh, late.cosh, lambda y, x: mx.sinh(x))
+_expm1 = _precise(late.expm1, late.expm1, lambda y, x: y + 1)
+_log2 = _precise(late.log2, late.log2, lambda y, x: 1 / (x * log(2)))
+_log10 = _precise(late.log10, late.log10, lambda y, x: 1 / (x * log(10)))
 
 
 def _sign(x: Any) -> Any:
@@ -144,20 +158,15 @@ def _xor(x1: Any, x2: Any) -> Any:
     return x1 != x2
 
 
-def _found_late(name: str) -> Any:
-    """A function of MLX that may be replaced by one that reports its calls."""
-    return lambda *xs: getattr(mx, name)(*xs)
-
-
 _SAME = (
     "negative", "square", "sqrt", "log", "log1p", "arcsin", "arccos",
     "arctan", "tanh", "arcsinh", "arccosh", "arctanh", "isnan", "isinf", "isfinite",
     "floor", "ceil", "subtract", "divide", "arctan2", "equal", "not_equal", "less",
     "less_equal", "greater", "greater_equal",
 )  # fmt: skip
-ELEMENTWISE: dict[str, Any] = {name: _found_late(name) for name in _SAME}
+ELEMENTWISE: dict[str, Any] = {name: getattr(late, name) for name in _SAME}
 ELEMENTWISE |= {
-    "absolute": mx.abs,
+    "absolute": late.abs,
     "positive": lambda x: x,
     "sign": _sign,
     "reciprocal": _reciprocal,
@@ -170,29 +179,29 @@ ELEMENTWISE |= {
     "tan": _tan,
     "sinh": _sinh,
     "cosh": _cosh,
-    "deg2rad": mx.radians,
-    "rad2deg": mx.degrees,
+    "deg2rad": late.radians,
+    "rad2deg": late.degrees,
     "trunc": _trunc,
-    "rint": mx.round,
+    "rint": late.round,
     "conjugate": _conjugate,
     "signbit": _signbit,
-    "logical_not": _logical(mx.logical_not),
-    "invert": _also_bool(mx.bitwise_invert, mx.logical_not),
-    "add": _also_bool(mx.add, mx.logical_or),
-    "multiply": _also_bool(mx.multiply, mx.logical_and),
+    "logical_not": _logical(late.logical_not),
+    "invert": _also_bool(late.bitwise_invert, late.logical_not),
+    "add": _also_bool(late.add, late.logical_or),
+    "multiply": _also_bool(late.multiply, late.logical_and),
     "floor_divide": _floor_divide,
     "remainder": _remainder,
-    "power": mx.power,
-    "maximum": mx.maximum,
-    "minimum": mx.minimum,
-    "logical_and": _logical(mx.logical_and),
-    "logical_or": _logical(mx.logical_or),
+    "power": late.power,
+    "maximum": late.maximum,
+    "minimum": late.minimum,
+    "logical_and": _logical(late.logical_and),
+    "logical_or": _logical(late.logical_or),
     "logical_xor": _logical(_xor),
-    "bitwise_and": _also_bool(mx.bitwise_and, mx.logical_and),
-    "bitwise_or": _also_bool(mx.bitwise_or, mx.logical_or),
-    "bitwise_xor": _also_bool(mx.bitwise_xor, _xor),
-    "left_shift": _shift(mx.left_shift, left=True),
-    "right_shift": _shift(mx.right_shift, left=False),
+    "bitwise_and": _also_bool(late.bitwise_and, late.logical_and),
+    "bitwise_or": _also_bool(late.bitwise_or, late.logical_or),
+    "bitwise_xor": _also_bool(late.bitwise_xor, _xor),
+    "left_shift": _shift(late.left_shift, left=True),
+    "right_shift": _shift(late.right_shift, left=False),
 }
 
 
@@ -201,9 +210,9 @@ def _not_of_float64(native: Any) -> Any:
 
 
 SPECIAL: dict[str, Any] = {
-    "erf": _not_of_float64(mx.erf),
-    "erfinv": _not_of_float64(mx.erfinv),
-    "expit": _not_of_float64(mx.sigmoid),
+    "erf": _not_of_float64(late.erf),
+    "erfinv": _not_of_float64(late.erfinv),
+    "expit": _not_of_float64(late.sigmoid),
 }
 
 
