@@ -15,7 +15,7 @@ NAMES = [
     "linear_model",
     "clipped_loss",
     "cubic_layer",
-    "four_frameworks",
+    "five_frameworks",
     "sparse_solve",
     "guided_backprop",
     "one_term",

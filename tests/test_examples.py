@@ -14,7 +14,7 @@ from examples import __main__ as demo
 from examples import (
     clipped_loss,
     cubic_layer,
-    four_frameworks,
+    five_frameworks,
     guided_backprop,
     leaky_relu,
     linear_model,
@@ -67,10 +67,10 @@ def test_stable_softmax_agrees_with_autodiff_and_survives_large_inputs():
     np.testing.assert_allclose(large, [p * (1 - p), -p * (1 - p)], rtol=1e-12)
 
 
-@pytest.mark.parametrize("name", four_frameworks.FRAMEWORKS)
-def test_four_frameworks_agree(name):
+@pytest.mark.parametrize("name", five_frameworks.FRAMEWORKS)
+def test_five_frameworks_agree(name):
     x = np.array([1000.0, 999.0, 0.0], np.float32)
-    gradient, tangent = four_frameworks.FRAMEWORKS[name](x)
+    gradient, tangent = five_frameworks.FRAMEWORKS[name](x)
     p = 1 / (1 + np.exp(-1.0))
     np.testing.assert_allclose(gradient, [p - p * p, p * p - p, 0], rtol=1e-6)
     expected = [p * (1000 - (1000 * p + 999 * (1 - p))), 0, 0]

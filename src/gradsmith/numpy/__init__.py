@@ -1,7 +1,7 @@
 """NumPy's names for the arrays of every framework: `import gradsmith.numpy as gnp`.
 
-A function runs in the framework of the arrays it is given: NumPy (and the engine's
-tensors), TensorFlow, JAX or PyTorch, eager or compiled, and is differentiated there.
+A function runs in the framework of the arrays it is given (the engine's tensors are
+NumPy's), eager or compiled, and is differentiated there.
 Axes, `keepdims`, dtypes and promotion are NumPy 2's everywhere. The names are NumPy's
 and the array API's (`concatenate` and `concat`, `arccos` and `acos`).
 

@@ -1,7 +1,7 @@
 """Ready-made operations with their gradients: `import gradsmith.ops as ops`.
 
-Each is written once and runs on the arrays of NumPy, TensorFlow, JAX and PyTorch, in
-both modes, eager and compiled.
+Each is written once and runs on the arrays of NumPy, TensorFlow, JAX, PyTorch and MLX,
+in both modes, eager and compiled.
 
 >>> import numpy as np
 >>> import gradsmith as gs

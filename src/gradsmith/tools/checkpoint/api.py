@@ -29,7 +29,7 @@ def checkpoint(fn: Callable[..., Any] | None = None, /, *, verify: bool = False)
     """Return a function that keeps its arguments alive for the gradient, and no more.
 
     What it computes on the way is recomputed when the gradient is asked for. Works
-    on NumPy's, TensorFlow's, JAX's and PyTorch's arrays, in both modes and any order.
+    on the arrays of every framework, in both modes and any order.
 
     >>> import numpy as np
     >>> from gradsmith import grad

@@ -1,4 +1,4 @@
-"""One definition, four frameworks: the third example's softmax, portable.
+"""One definition, five frameworks: the third example's softmax, portable.
 
 `gradsmith.numpy` has NumPy's names for the arrays of every framework.
 """
@@ -64,11 +64,21 @@ def by_torch(x):
     return x.grad.numpy(), tangent.numpy()
 
 
+def by_mlx(x):
+    import mlx.core as mx
+
+    x = mx.array(x)
+    gradient = mx.compile(mx.grad(lambda x: softmax(x)[0]))(x)
+    _, (tangent,) = mx.jvp(softmax, [x], [x])
+    return np.array(gradient), np.array(tangent)
+
+
 FRAMEWORKS = {
     "numpy": by_numpy,
     "tensorflow": by_tensorflow,
     "jax": by_jax,
     "torch": by_torch,
+    "mlx": by_mlx,
 }
 
 
