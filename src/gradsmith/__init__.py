@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from .tools.checkpoint import checkpoint, checkpoint_scan
     from .tools.memory import MemoryReport, memory
     from .tools.nan import NanReport, find_nan
-    from .tools.override import Override, override
+    from .tools.override import Override, OverrideRecord, override
     from .tools.survival import Survival, SurvivalTable, survival_table, survives
 
 # Loaded when they are first asked for: modules, and what others hold
@@ -61,7 +61,7 @@ _HOLDERS = {
     "tools.checkpoint": ("checkpoint", "checkpoint_scan"),
     "tools.memory": ("MemoryReport", "memory"),
     "tools.nan": ("NanReport", "find_nan"),
-    "tools.override": ("Override", "override"),
+    "tools.override": ("Override", "OverrideRecord", "override"),
     "tools.survival": ("Survival", "SurvivalTable", "survival_table", "survives"),
 }
 
@@ -98,6 +98,7 @@ __all__ = [
     "NotDifferentiableError",
     "Operation",
     "Override",
+    "OverrideRecord",
     "Survival",
     "SurvivalTable",
     "TapeError",

@@ -163,7 +163,7 @@ def _(dy, y, x, names):
     assert status == 2
     assert statuses(results) == {"pick": "right", "hard": "could not run"}
     assert "guessed" not in results["pick"]["text"]
-    assert "give it an example by @hard.example" in results["hard"]["message"]
+    assert "give it an example with @hard.example" in results["hard"]["message"]
     assert 'x * names["scale"]' in results["hard"]["details"]
 
 

@@ -144,32 +144,38 @@ def test_second_order(framework, sample):
     agree(plain(framework, found), wanted, rtol=NOISE)
 
 
-def skip_callbacks(framework, sample):
+def runs(framework, sample, run, *arrays):
+    """What compiled or mapped code gives; None if it refuses to run SciPy's code."""
     if sample.op.name == "erfcx" and not framework.calls_back:
-        pytest.skip("compiled code can't run SciPy's")
+        with pytest.raises(
+            gs.UnsupportedOperationError, match="no callback into Python"
+        ):
+            run(*arrays)
+        return None
+    return run(*arrays)
 
 
 @each_foreign
 @each_sample
 def test_compiled(framework, sample):
-    skip_callbacks(framework, sample)
     run = framework.compiled_gradients(loss_of(framework, sample))
-    found = run(*inputs(framework, sample))
-    agree(plain(framework, found), engine_gradients(sample))
+    found = runs(framework, sample, run, *inputs(framework, sample))
+    if found is not None:
+        agree(plain(framework, found), engine_gradients(sample))
 
 
 @each_foreign
 @each_sample
 def test_batched(framework, sample):
     """Three samples at once, of which each has its own arguments."""
-    skip_callbacks(framework, sample)
     sizes = np.array([0.5, 1.0, 1.5])
     stacks = [np.stack([size * x for size in sizes]) for x in sample.xs]
     loss = loss_of(framework, sample)
     run = framework.quickly(lambda *xs: framework.batched(loss, *xs))
-    ys = run(*[framework.array(x) for x in stacks])
+    ys = runs(framework, sample, run, *[framework.array(x) for x in stacks])
     one = loss_of(ENGINE, sample)
-    agree([framework.plain(ys)], [[one(*xs) for xs in zip(*stacks, strict=True)]])
+    if ys is not None:
+        agree([framework.plain(ys)], [[one(*xs) for xs in zip(*stacks, strict=True)]])
 
 
 @each

@@ -53,7 +53,7 @@ from .page import ready_for, say_where
 @click.option(
     "--framework",
     type=click.Choice([*arrays.FRAMEWORKS]),
-    help="Where operations of ours run.",
+    help="Framework to run Gradsmith operations in.",
 )
 @click.option("-k", "--select", multiple=True, help="Only names that contain this.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes.")
@@ -73,7 +73,7 @@ def audit(
     dask: str | None,
     **given: Any,
 ) -> None:
-    """How accurate are values and gradients, against certified ones?
+    """Measure the rounding error of values and gradients against certified ones.
 
     A TARGET is a path (ops.py, src/), a module (package.ops), one operation
     (ops.py:name), or any function of a module by its name (torch:sinc,

@@ -45,7 +45,7 @@ _RUN = (
     click.option(
         "--framework",
         type=click.Choice([*arrays.FRAMEWORKS, "all"]),
-        help="Where operations of ours run; those of other frameworks are skipped.",
+        help="Framework to run Gradsmith operations in; those of others are skipped.",
     ),
     click.option("-k", "--select", multiple=True, help="Only names that contain this."),
     click.option("--quick", is_flag=True, help="Skip compilers, vmap and survival."),
@@ -76,7 +76,9 @@ _RUN = (
         help="Append results to this file; skip what is done and unchanged.",
     ),
     click.option(
-        "--allow-inconclusive", is_flag=True, help="Don't change the exit status."
+        "--allow-inconclusive",
+        is_flag=True,
+        help="Exit with 0 also if some are inconclusive.",
     ),
 )
 

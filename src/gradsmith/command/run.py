@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from importlib.util import find_spec
 
 from .. import __version__
 from ..core.arrays import FRAMEWORKS
@@ -145,5 +144,5 @@ def _frameworks(native: str, asked: str | None) -> list[str]:
     if native:
         return [native] if asked in (None, "all", native) else []
     if asked == "all":
-        return [name for name in FRAMEWORKS if find_spec(name) is not None]
+        return [each.name for each in FRAMEWORKS.values() if each.is_installed]
     return [asked or ""]

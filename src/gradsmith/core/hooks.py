@@ -1,7 +1,7 @@
 """The moments at which others may look at what happens here, or step in.
 
-Nothing of ours is patched: who wants to see or change something wraps the hook of that
-moment for a while. A hook that nobody wraps costs one test of an attribute.
+No tool patches a function of ours: who wants to see or change something wraps the hook
+of that moment for a while. A hook that nobody wraps costs one test of an attribute.
 
 >>> seen = []
 >>> def look(proceed, operation, args, kwargs):
@@ -63,6 +63,7 @@ CALL = Hook()  # an operation was called: (operation, args, kwargs)
 FUNCTION = Hook()  # a function of NumPy's was, on tensors: (function, args, kwargs)
 BODY = Hook()  # the body of an operation runs: (operation, bound) -> outputs, grad
 RULE = Hook()  # a rule runs: (application, what, rule, args, kwargs) -> its answer
+RECOMPUTE = Hook()  # a checkpointed function runs: (fn, args, kwargs)
 
 _thread = threading.local()
 

@@ -120,7 +120,7 @@ class Tensor(Traced):
     def __format__(self, spec: str) -> str:
         return format(self.value if spec else repr(self), spec)
 
-    # NumPy's protocols, `__array_ufunc__` and `__array_function__`, are in `_calls`.
+    # NumPy's protocols, `__array_ufunc__` and `__array_function__`, are in `calls`.
 
     def __getitem__(self, key: Any) -> Tensor:
         return index(self, key)

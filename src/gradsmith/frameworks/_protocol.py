@@ -111,17 +111,17 @@ class Calculus(Protocol):
     A gradient of a complex argument is dL/dRe + i dL/dIm, in every framework: L changes
     by Re<conj(gradient), dx>.
 
-    `nested` says where a call stands. Without it, it stands on its own: what recorded
-    the arguments is cut off, and a framework may compile it as a whole and keep that
-    for the next call with an equal `fn`. With it, the call is part of what somebody
-    differentiates, compiles or vectorizes: nothing is cut off or kept, results can be
-    differentiated again, and a gradient is never None.
+    `nested` says where a call stands. Without it, it stands on its own: `xs` are
+    constants, nothing is promised to an outer recorder, and a framework may compile the
+    call as a whole and keep that for the next one with an equal `fn`. With it, the call
+    is part of what somebody differentiates, compiles or vectorizes: nothing is cut off
+    or kept, results can be differentiated again, and a gradient is never None.
     """
 
     compiles: bool  # each new shape is compiled, also where operations run one by one
 
     def value(self, fn: Any, xs: Sequence[Any]) -> list[Any]:
-        """fn(xs), with nothing recorded. Never nested."""
+        """fn(xs), for its values alone. Never nested."""
         ...
 
     def vjp(
@@ -617,6 +617,7 @@ class Framework:
     arrays : the names of its array types, from its module on
     example : how an array of another framework is converted into one of its own
     package : the folder with its parts
+    module : what users import, if it is not called `name`
     roots : the packages whose classes its arrays are of, beside `module`
     packages : those that come with it beside these; no line in them is the user's
     oldest : the oldest release whose interfaces the folder uses
@@ -711,7 +712,7 @@ class Framework:
         if part not in self._missing:
             try:
                 self.part(part)
-            except UnsupportedOperationError:
+            except GradsmithError:
                 self._missing.add(part)
         return part not in self._missing
 

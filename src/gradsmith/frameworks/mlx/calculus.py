@@ -75,7 +75,7 @@ def second(fn: Any, xs: Any, dys: Any, vs: Any) -> Any:
     n = len(xs)
 
     def slope(both: list[Any]) -> list[Any]:
-        gradients = vjp(fn, both[:n])[1](both[n:])
+        gradients = vjp(fn, both[:n], nested=True)[1](both[n:])
         pairs = [(v, g) for v, g in zip(vs, gradients, strict=True) if has_gradient(g)]
         return [sum(mx.sum(mx.real(mx.conj(v) * g)) for v, g in pairs)]
 

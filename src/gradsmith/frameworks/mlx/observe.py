@@ -19,7 +19,6 @@ from ...core.patching import patched
 from ...core.places import place_here
 from ...operations.info import is_floating
 from .._observe import SUM, Event, Observer, Operand, inside_operations, operands
-from . import recompute
 from .call.captured import is_known
 from .kernels.elementwise import ELEMENTWISE
 
@@ -220,8 +219,7 @@ def observed(walk: Walk) -> Iterator[None]:
         transforms = {name: _transform(walk, name) for name in _TRANSFORMS}
         stack.enter_context(patched(mx, **transforms))
         stack.enter_context(patched(mx.array, **_methods(walk)))
-        again = _reporting(walk, recompute.checkpoint, "checkpoint", custom=True)
-        stack.enter_context(patched(recompute, checkpoint=again))
+        stack.enter_context(hooks.RECOMPUTE.wrapped(_checkpointed(walk)))
         stack.enter_context(hooks.CALL.wrapped(_operation(walk)))
         stack.enter_context(hooks.BODY.wrapped(_body(walk)))
         stack.enter_context(hooks.RULE.wrapped(_rule(walk)))
@@ -271,12 +269,19 @@ def _transform(walk: Walk, name: str) -> Any:
     return make
 
 
+def _checkpointed(walk: Walk) -> Any:
+    def checkpointed(proceed: Any, fn: Any, args: Any, kwargs: Any) -> Any:
+        return walk.apply(proceed, (fn, args, kwargs), {}, "checkpoint", custom=True)
+
+    return checkpointed
+
+
 def _operation(walk: Walk) -> Any:
     def operation(proceed: Any, op: Any, args: Any, kwargs: Any) -> Any:
         if all(framework_of(x) != "mlx" for x in trees.leaves((args, kwargs))):
             return proceed(op, args, kwargs)
         run = lambda *args, **kwargs: proceed(op, args, kwargs)
-        return walk.apply(run, args, kwargs, op.name, custom=True)
+        return walk.apply(run, args, kwargs, f"operation {op.name!r}", custom=True)
 
     return operation
 

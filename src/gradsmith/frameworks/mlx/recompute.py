@@ -13,7 +13,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from ...core import trees
+from ...core import hooks, trees
 from ...core.arrays import framework_of
 from ...core.errors import UnsupportedOperationError
 from ...core.reach import reached
@@ -29,10 +29,20 @@ from .call.nodes import Arrays, attached
 def checkpoint(
     fn: Callable[..., Any], args: Any, kwargs: Any, *, verify: bool = False
 ) -> Any:
-    flat = FlatCall(fn, args, kwargs, lambda x: framework_of(x) == "mlx")
     if verify:
-        _require_equal(flat, name_of(fn))
+        _require_equal(_flat(fn, args, kwargs), name_of(fn))
+    if hooks.RECOMPUTE.wrappers:
+        return hooks.RECOMPUTE.run(_checkpointed, fn, args, kwargs)
+    return _checkpointed(fn, args, kwargs)
+
+
+def _checkpointed(fn: Callable[..., Any], args: Any, kwargs: Any) -> Any:
+    flat = _flat(fn, args, kwargs)
     return flat.restored(attached(*_recomputed(flat)))
+
+
+def _flat(fn: Callable[..., Any], args: Any, kwargs: Any) -> FlatCall:
+    return FlatCall(fn, args, kwargs, lambda x: framework_of(x) == "mlx")
 
 
 def _recomputed(flat: FlatCall) -> tuple[Recomputed, Arrays]:

@@ -109,7 +109,7 @@ def _value(target: Target, xs: Sequence[Any]) -> Any:
     framework = FRAMEWORKS[target.framework]
     with np.errstate(all="ignore"):
         given = [framework.arrays.array(x, "float32") for x in xs]
-        y = framework.calculus.value(lambda xs: target.call(*xs), given)
+        (y,) = framework.calculus.value(lambda xs: [target.call(*xs)], given)
         return framework.arrays.numpy(y)
 
 

@@ -17,11 +17,11 @@ from ...frameworks._intercept import (
     open_scopes,
 )
 from .errors import require_calls
-from .record import Change, Record
+from .record import Change, OverrideRecord
 from .replacements import replacement_of
 from .targets import model_of, operations, target_of
 
-__all__ = ["Change", "Override", "Record", "override"]
+__all__ = ["Change", "Override", "OverrideRecord", "override"]
 
 
 class Override:
@@ -32,7 +32,7 @@ class Override:
 
     def __init__(self, model: Any, targets: Mapping[Any, Any], linear: bool) -> None:
         self.model = model
-        self.record = Record()
+        self.record = OverrideRecord()
         self._targets = [target_of(given) for given in targets]
         self._replacements = {
             target.key: replacement_of(target.name, value, linear, self.record)
@@ -40,7 +40,7 @@ class Override:
         }
         self._open: list[Scope] = []  # of all threads and tasks
 
-    def __enter__(self) -> Record:
+    def __enter__(self) -> OverrideRecord:
         if self.model is None:
             self._open.append(self._entered(None))
         else:

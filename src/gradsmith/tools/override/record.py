@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from ...core.places import Place
+from ...report.result import BAD, GOOD, Code, Document, Result, plain
 
 
 @dataclass(frozen=True)
@@ -24,7 +26,7 @@ class Change:
         return f"{self.target}{called}: {self.times} x at {where}{source}"
 
 
-class Record:
+class OverrideRecord(Result):
     """The calls that an override has changed; it grows while the override is active.
 
     `changes` lists them, `count` is how many there were (of one target, if it is
@@ -64,9 +66,21 @@ class Record:
     def __bool__(self) -> bool:
         return bool(self._counts)
 
-    def __str__(self) -> str:
-        n = self.count()
-        title = f"{n} call{'s' * (n != 1)} changed"
-        return "\n  ".join([title, *map(str, self.changes), *self.notes])
+    @property
+    def ok(self) -> bool:
+        """Whether any call was changed."""
+        return bool(self)
 
-    __repr__ = __str__
+    def document(self) -> Document:
+        n = self.count()
+        lines = [*map(str, self.changes), *self.notes]
+        title = f"{n} call{'s' * (n != 1)} changed"
+        return Document(title, tuple(map(Code, lines)), GOOD if self.ok else BAD)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All of it in dicts, lists, strings and numbers."""
+        changes = [plain(asdict(change)) for change in self.changes]
+        return {"ok": self.ok, "changes": changes, "notes": list(self.notes)}
+
+    def __repr__(self) -> str:
+        return str(self)

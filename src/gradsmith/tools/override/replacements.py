@@ -18,13 +18,13 @@ from ...frameworks._intercept import InterceptedCall, inside_replacement, inside
 from ...operations.operation import Operation
 from .._inputs import framework_of_native, framework_with_rule
 from .arguments import CallArguments
-from .record import Record
+from .record import OverrideRecord
 
 
 class RecordedReplacement:
     """What a user wants in the place of a target, whose calls are recorded."""
 
-    def __init__(self, target: str, record: Record) -> None:
+    def __init__(self, target: str, record: OverrideRecord) -> None:
         self.target = target
         self.record = record
 
@@ -43,7 +43,11 @@ class OtherGradient(RecordedReplacement):
     """A gradient for a target whose value stays: `rule(dy, y, *arguments)`."""
 
     def __init__(
-        self, target: str, record: Record, rule: Callable[..., Any], linear: bool
+        self,
+        target: str,
+        record: OverrideRecord,
+        rule: Callable[..., Any],
+        linear: bool,
     ) -> None:
         super().__init__(target, record)
         self.rule = rule
@@ -114,7 +118,7 @@ def _require_arrays(name: str, y: Any) -> None:
 class OtherOperation(RecordedReplacement):
     """An operation that is called in the place of the target."""
 
-    def __init__(self, target: str, record: Record, operation: Any) -> None:
+    def __init__(self, target: str, record: OverrideRecord, operation: Any) -> None:
         super().__init__(target, record)
         self.operation = operation
 
@@ -126,7 +130,7 @@ class OtherOperation(RecordedReplacement):
 
 
 def replacement_of(
-    target: str, value: Any, linear: bool, record: Record
+    target: str, value: Any, linear: bool, record: OverrideRecord
 ) -> RecordedReplacement:
     """What a user wants in the place of a target."""
     if isinstance(value, Operation) or framework_with_rule(value):

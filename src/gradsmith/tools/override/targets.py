@@ -7,6 +7,7 @@ from dataclasses import replace
 from types import MethodType
 from typing import Any
 
+from ...core.arrays import FRAMEWORKS
 from ...core.hooks import CALL
 from ...frameworks._intercept import (
     ProcessWide,
@@ -17,6 +18,7 @@ from ...frameworks._intercept import (
     parts,
 )
 from ...operations.operation import Operation
+from .._inputs import framework_of_native
 
 
 def target_of(given: Any) -> Target:
@@ -26,7 +28,9 @@ def target_of(given: Any) -> Target:
         found = find(given)
         if found is not None:
             return _recompiled(found) if found.compiled else found
-    raise not_interceptable(given, "its calls can't be intercepted")
+    owner = framework_of_native(given)
+    cannot = FRAMEWORKS[owner].cannot.get("intercept") if owner else None
+    raise not_interceptable(given, cannot or "its calls can't be intercepted")
 
 
 def model_of(model: Any) -> Target | None:

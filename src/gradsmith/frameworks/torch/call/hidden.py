@@ -1,6 +1,6 @@
 """Tensors that a gradient function holds inside of objects.
 
-`_closures` tells the tensors in functions and containers from the rest. An object of
+`closures` tells the tensors in functions and containers from the rest. An object of
 the user's is not taken apart, but it must be known that there are tensors in it.
 """
 

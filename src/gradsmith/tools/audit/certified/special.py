@@ -63,7 +63,6 @@ row(
 
 # Gamma functions
 
-_gammaln = each(f.gammaln)
 _is_pole = each(lambda x: x <= 0 and x.is_integer())
 row(
     sp.gamma,
