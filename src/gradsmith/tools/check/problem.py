@@ -132,7 +132,7 @@ class Problem:
 
     def precision(self) -> Any:
         """The context in which arrays of the problem's dtypes exist."""
-        widest = max(self.dtypes, key=lambda name: np.isin(name, _WIDE).item())
+        widest = max(self.dtypes, key=_WIDE.__contains__)
         return self.arrays.precision(widest)
 
     # --- another problem like this one
