@@ -1,4 +1,4 @@
-"""The door to the command line: `gradsmith`, and `python -m gradsmith`."""
+"""The entry point of the command line: `gradsmith`, and `python -m gradsmith`."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from .tasks import Listing, Task, near, outcome, perform
 
 @dataclass(frozen=True)
 class Options:
-    """What was asked for on the command line."""
+    """The options of the command line."""
 
     targets: tuple[str, ...]
     framework: str | None = None
@@ -86,9 +86,9 @@ class Run:
     ) -> Iterator[Event]:
         """Ask for what is selected, but what was done before."""
         options = self.options
-        asked = options.seed, options.thorough, options.closely
+        chosen = options.seed, options.thorough, options.closely
         tasks = [
-            Task(source, name, framework, *asked)
+            Task(source, name, framework, *chosen)
             for name, native in operations
             if _is_selected(name, options.select)
             for framework in _frameworks(native, options.framework)
@@ -103,11 +103,11 @@ class Run:
                 yield self._kept(done)
 
     def _key(self, task: Task) -> str:
-        """Changes if the file does, or what is asked for."""
+        """Changes if the file or an option does."""
         options = self.options
-        asked = (__version__, task.framework, task.source.name, options.seed)
+        parts = (__version__, task.framework, task.source.name, options.seed)
         closely = ("closely",) if options.closely else ()
-        words = repr((*asked, options.thorough, *closely)).encode()
+        words = repr((*parts, options.thorough, *closely)).encode()
         digest = sha256(words).hexdigest()[:16]
         return f"{task.doing} {task.source.digest}-{digest}"
 
@@ -139,10 +139,10 @@ def _is_selected(name: str, select: tuple[str, ...]) -> bool:
     return not select or any(part in name for part in select)
 
 
-def _frameworks(native: str, asked: str | None) -> list[str]:
+def _frameworks(native: str, option: str | None) -> list[str]:
     """Where an operation is checked: a framework's own in that framework alone."""
     if native:
-        return [native] if asked in (None, "all", native) else []
-    if asked == "all":
+        return [native] if option in (None, "all", native) else []
+    if option == "all":
         return [each.name for each in FRAMEWORKS.values() if each.is_installed]
-    return [asked or ""]
+    return [option or ""]

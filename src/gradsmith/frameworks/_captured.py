@@ -52,9 +52,9 @@ class Captures:
                 parts[stand_in.part][stand_in.outer.key] = mark
         return [wrap(y.value, marks) for marks in parts if marks]
 
-    def departed(self) -> str:
+    def escaped(self) -> str:
         """By what the body made a plain array of an argument, if it did."""
-        return next((s.departed for s in self.stand_ins if s.departed), "")
+        return next((s.escaped for s in self.stand_ins if s.escaped), "")
 
     def take_variables(self) -> list[Variable]:
         """The variables that the body read, from now on a matter of its rule alone."""
@@ -86,7 +86,7 @@ class _StandIn:
     outer: Any
     key: Key
     part = 0  # of an output: 1 is what comes from variables, if it is told apart
-    departed = ""  # by what an argument became plain in the body
+    escaped = ""  # by what an argument became plain in the body
 
     def mark_of(self, x: Traced, *, reading: bool = True) -> Any:
         mark = x.marks.get(self.key) if x.marks else None
@@ -99,7 +99,7 @@ class _StandIn:
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
         if why == LEFT and any(map(self._is_blind, xs)):
-            self.departed = where
+            self.escaped = where
         self.outer.lost([x for x in xs if self.mark_of(x) is not None], where, why)
 
     def record(self, rule: Any, inputs: Any, call: Any, kept: Any, y: Any) -> None:

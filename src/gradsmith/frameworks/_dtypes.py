@@ -63,10 +63,10 @@ def loop(ufunc: str, *kinds: Kind) -> tuple[str, ...]:
     >>> loop("multiply", "float32", float), loop("abs", "complex64")
     (('float32', 'float32', 'float32'), ('complex64', 'float32'))
     """
-    asked, back = _without_bfloat16(kinds)
-    if all(kind in _ZEROS for kind in asked):  # numbers alone are NumPy's defaults
-        asked = [np.result_type(_ZEROS[kind]).name for kind in asked]
-    given = [np.dtype(kind) if isinstance(kind, str) else kind for kind in asked]
+    known, back = _without_bfloat16(kinds)
+    if all(kind in _ZEROS for kind in known):  # numbers alone are NumPy's defaults
+        known = [np.result_type(_ZEROS[kind]).name for kind in known]
+    given = [np.dtype(kind) if isinstance(kind, str) else kind for kind in known]
     found: Any = getattr(np, ufunc).resolve_dtypes((*given, None))
     return tuple([back.get(dtype.name) or dtype.name for dtype in found])
 
@@ -80,9 +80,9 @@ def result_type(*kinds: Kind) -> str:
     >>> result_type("bfloat16", "float32"), result_type("bfloat16", int)
     ('float32', 'bfloat16')
     """
-    asked, back = _without_bfloat16(kinds)
+    known, back = _without_bfloat16(kinds)
     name = np.result_type(
-        *(_ZEROS[kind] if kind in _ZEROS else np.dtype(kind) for kind in asked)
+        *(_ZEROS[kind] if kind in _ZEROS else np.dtype(kind) for kind in known)
     ).name
     return back.get(name, name)
 

@@ -13,20 +13,20 @@ from ..core.tensor import Tensor
 from ..operations.info import OperationInfo, is_floating, of_function, of_operation
 
 
-def framework_for(op: Any, inputs: Any, asked: str | None, *, caller: str) -> str:
+def framework_for(op: Any, inputs: Any, framework: str | None, *, caller: str) -> str:
     """The framework in which an operation is to be run."""
     require_operation(op, caller)
-    if asked is not None and asked not in FRAMEWORKS:
+    if framework is not None and framework not in FRAMEWORKS:
         raise GradsmithError(
-            f"framework={asked!r} is unknown: it is one of {', '.join(FRAMEWORKS)}"
+            f"framework={framework!r} is unknown: it is one of {', '.join(FRAMEWORKS)}"
         )
     own = None if of_operation(op) else framework_of_native(op)
     arrays = [x for x in trees.leaves(inputs) if is_array(x)]
     found = common_framework(arrays, caller) if arrays else NUMPY
-    name = asked or own or found
+    name = framework or own or found
     if own not in (None, name):
         raise GradsmithError(
-            f"{op!r} is an operation of {title_of(own)}, and framework={asked!r}: "
+            f"{op!r} is an operation of {title_of(own)}, and framework={framework!r}: "
             "omit framework="
         )
     if found not in (NUMPY, name):

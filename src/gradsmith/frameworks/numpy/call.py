@@ -51,17 +51,17 @@ def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> An
     on_tensors = higher and operation.closure
     opaque = ""
     try:
-        run = _Run(operation, bound, higher=higher, on_tensors=on_tensors)
+        run = _RecordedCall(operation, bound, higher=higher, on_tensors=on_tensors)
     except UnsupportedOperationError as error:
         if not on_tensors:
             raise
         # The engine can't see into the body. Its own gradient does not need that.
         opaque = str(error)
-        run = _Run(operation, bound, higher=higher, on_tensors=False)
-    opaque = opaque or run.departed
+        run = _RecordedCall(operation, bound, higher=higher, on_tensors=False)
+    opaque = opaque or run.escaped
     if higher and not operation.closure and run.captured:
         # The gradient of what is captured depends on the arguments too.
-        run = _Run(operation, bound, higher=higher, on_tensors=True)
+        run = _RecordedCall(operation, bound, higher=higher, on_tensors=True)
     inputs = [*bound.leaves, *run.variables, *run.captured]
     if not _any_traced(inputs):
         return _with_originals(run.outputs, run.bound.leaves, bound.leaves)
@@ -80,7 +80,7 @@ def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> An
     return run.tensors
 
 
-class _Run:
+class _RecordedCall:
     """One run of a body under recorders, and what it returned, as tensors.
 
     `bound` is the call as the body saw it. `ys` are the outputs that have gradients,
@@ -89,7 +89,7 @@ class _Run:
     """
 
     __slots__ = (
-        "bound", "captured", "departed", "grad", "higher", "numbers", "operation",
+        "bound", "captured", "escaped", "grad", "higher", "numbers", "operation",
         "outputs", "tensors", "variables", "ys",
     )  # fmt: skip
 
@@ -107,7 +107,7 @@ class _Run:
             if on_tensors and _any_traced(self.bound.leaves):
                 error.add_note(_WHY_TENSORS[operation.closure])
             raise
-        self.departed = captures.departed()
+        self.escaped = captures.escaped()
         vjp = self.grad or operation.vjp_rule
         takes_variables = vjp is not None and arity_of(vjp).variables
         self.variables = captures.take_variables() if takes_variables else []

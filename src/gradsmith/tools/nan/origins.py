@@ -42,7 +42,7 @@ class Step:
         return steps[::-1]
 
 
-class Result(NamedTuple):
+class NonFinite(NamedTuple):
     """A value or a gradient that is not finite, and the last step on its way."""
 
     name: str
@@ -59,7 +59,7 @@ class Origins:
 
     floats: Callable[[Any], np.ndarray | None]
     steps: list[Step] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
+    results: list[NonFinite] = field(default_factory=list)
     _steps: dict[Hashable, tuple[Any, Step]] = field(default_factory=dict)
     _masks: dict[Hashable, tuple[Any, Event]] = field(default_factory=dict)
     _inside: list[Step] = field(default_factory=list)
@@ -111,11 +111,11 @@ class Origins:
 
     # --- where it came from
 
-    def _result(self, name: str, operand: Operand) -> Result | None:
+    def _result(self, name: str, operand: Operand) -> NonFinite | None:
         array = None if operand.x is None else self.floats(operand.x)
         if array is None or not is_bad(array):
             return None
-        return Result(name, kind_of([array]), self._origin(operand.key, array))
+        return NonFinite(name, kind_of([array]), self._origin(operand.key, array))
 
     def _sum(self, x: Any, place: Place | None, name: str) -> Step:
         array = self.floats(x)

@@ -16,7 +16,7 @@ from . import eager
 from .callbacks import host
 from .captured import CapturedError
 from .hints import hint
-from .rules import Call
+from .rules import BoundCall
 from .staged import Staged
 
 __all__ = ["call", "host"]
@@ -32,7 +32,7 @@ def call(operation: Any, bound: Bound) -> Any:
             break
     else:  # nothing to differentiate but what the body captures, which JAX does
         return run_body(operation, bound)[0]
-    one = Call(operation, bound)
+    one = BoundCall(operation, bound)
     if eager.is_eager():
         try:
             return eager.call(one, leaves)

@@ -19,7 +19,7 @@ from ..private import EAGER_TRACES, NO_RESIDUALS, ad, primitive_linearizations
 from .captured import CapturedError, tracers_in
 from .linear import Linear
 from .primitive import linear_p
-from .rules import Call, Ran, Rules
+from .rules import BoundCall, Ran, Rules
 from .specs import as_array
 
 
@@ -32,7 +32,7 @@ def is_eager() -> bool:
         return type(parent.parent_trace).__name__ == "EvalTrace"
 
 
-def call(one: Call, leaves: Sequence[Any]) -> Any:
+def call(one: BoundCall, leaves: Sequence[Any]) -> Any:
     """Run an operation; a body or rule that captures something raises CapturedError."""
     runs: list[Ran] = []
     try:
@@ -47,7 +47,7 @@ eager_p.multiple_results = True
 
 
 @eager_p.def_impl
-def _run(*leaves: Any, call: Call, runs: list[Ran]) -> Sequence[Any]:
+def _run(*leaves: Any, call: BoundCall, runs: list[Ran]) -> Sequence[Any]:
     ran = call.run([*map(as_array, leaves)])
     operation = call.operation
     rules = (ran.grad, operation.vjp_rule, operation.jvp_rule)
@@ -60,7 +60,7 @@ def _run(*leaves: Any, call: Call, runs: list[Ran]) -> Sequence[Any]:
 
 
 def _linearized(
-    primals: Sequence[Any], perturbed: Sequence[bool], call: Call, runs: list[Ran]
+    primals: Sequence[Any], perturbed: Sequence[bool], call: BoundCall, runs: list[Ran]
 ) -> tuple[Sequence[Any], Rules, Linear]:
     ys = _run(*primals, call=call, runs=runs)
     rules = runs[0].rules(call.wanted(perturbed))
@@ -86,7 +86,7 @@ def _tangents(
     return dys
 
 
-def _jvp(primals: Any, tangents: Any, *, call: Call, runs: list[Ran]) -> Any:
+def _jvp(primals: Any, tangents: Any, *, call: BoundCall, runs: list[Ran]) -> Any:
     perturbed = [type(dx) is not ad.Zero for dx in tangents]
     ys, rules, linear = _linearized(primals, perturbed, call, runs)
     return ys, _tangents(ys, rules, linear, tangents)
@@ -96,7 +96,7 @@ ad.primitive_jvps[eager_p] = _jvp
 
 
 def _linearize(
-    is_vjp: bool, perturbed: Any, *primals: Any, call: Call, runs: list[Ran]
+    is_vjp: bool, perturbed: Any, *primals: Any, call: BoundCall, runs: list[Ran]
 ) -> Any:
     ys, rules, linear = _linearized(primals, perturbed, call, runs)
     moving = rules.moving if rules.wanted else ()

@@ -27,7 +27,7 @@ from .specs import (
 _HOLE = np.empty(0)  # in place of an array: a traced one would be kept alive
 
 
-class Call:
+class BoundCall:
     """A call without its arrays, which may come at different levels of tracing."""
 
     __slots__ = ("bound", "described", "operation", "specs")
@@ -55,7 +55,7 @@ class Ran:
     __slots__ = ("bound", "call", "grad", "template", "ys")
 
     def __init__(
-        self, call: Call, bound: Bound, ys: Sequence[Any], template: Any, grad: Any
+        self, call: BoundCall, bound: Bound, ys: Sequence[Any], template: Any, grad: Any
     ) -> None:
         self.call = call
         self.bound = bound

@@ -19,14 +19,14 @@ from .captured import tracers_in
 from .custom import Custom
 from .plan import Plan, evaluated, used
 from .primitive import linear_p
-from .rules import Call, Ran
+from .rules import BoundCall, Ran
 from .specs import derivative, still, symbolic
 
 
 class Staged:
     """A call whose body was traced. Inputs are what it captures, then its arrays."""
 
-    def __init__(self, call: Call, leaves: Sequence[Any]) -> None:
+    def __init__(self, call: BoundCall, leaves: Sequence[Any]) -> None:
         self.call = call
         self.avals = [jax.typeof(x) for x in leaves]
         # A rule may be traced when the vmap around the call is gone.

@@ -28,7 +28,7 @@ from ..private import (
 )
 from .captured import Uses, captured_by_closure, followed, takes_variables
 from .opaque import check_of
-from .rules import Call
+from .rules import BoundCall
 from .specs import as_output, has_gradient, is_floating
 
 
@@ -38,9 +38,9 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
         outputs, _ = run_body(operation, bound.with_leaves(xs))
         return _as_tensors(outputs, operation.name)
     order = orders_of(xs)
-    run = _Run(operation, bound, xs, blind=_is_blind(operation, bound, order))
+    run = _EagerCall(operation, bound, xs, blind=_is_blind(operation, bound, order))
     if run.blind and (run.variables or (order and _has_mixed_derivatives(run, xs))):
-        run = _Run(operation, bound, xs, blind=False)
+        run = _EagerCall(operation, bound, xs, blind=False)
     if run.blind:
         captured = run.ys if orders_of(run.ys) else []
         if not captured and not order:
@@ -59,7 +59,7 @@ def _is_blind(operation: Any, bound: Bound, order: int) -> bool:
     return not operation.closure and not captured_by_closure(operation.fn, bound)
 
 
-def _has_mixed_derivatives(run: _Run, xs: Sequence[Any]) -> bool:
+def _has_mixed_derivatives(run: _EagerCall, xs: Sequence[Any]) -> bool:
     """Whether the gradient of what is captured is differentiated by the arguments."""
     return orders_of(run.ys) and orders_of([*xs, *run.ys]) == 2
 
@@ -68,14 +68,14 @@ def _record(
     operation: Any,
     bound: Bound,
     xs: Sequence[Any],
-    run: _Run,
+    run: _EagerCall,
     captured: Sequence[Any],
 ) -> Any:
     ys = [alias(y) for y in run.ys]
     outputs = run.with_outputs(ys)
     watched = [i for i, x in enumerate(xs) if is_floating(x) and orders_of([x])]
     mine = [(variable, tf.convert_to_tensor(variable)) for variable in run.variables]
-    call = Call(
+    call = BoundCall(
         operation,
         bound,
         xs,
@@ -92,7 +92,7 @@ def _record(
     return outputs
 
 
-class _Run:
+class _EagerCall:
     """One run of a body: what it returned, as tensors, and what it captured.
 
     `ys` are the outputs that have gradients, `variables` those that the rule speaks

@@ -29,7 +29,7 @@ from ..private import (
     record_operation,
 )
 from .captured import captured_by_closure
-from .rules import Call
+from .rules import BoundCall
 from .sites import Site
 from .specs import as_output, has_gradient, is_floating
 from .walk import captured_by, reads_of
@@ -41,9 +41,9 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     recorded = could_record()
     # The gradient of what is captured depends on the arguments too
     seen = operation.closure or (recorded and captured_by_closure(operation.fn, bound))
-    run = _Run(operation, bound, xs if seen else [alias(x) for x in xs])
+    run = _GraphCall(operation, bound, xs if seen else [alias(x) for x in xs])
     if run.sources and recorded and not seen:
-        run = _Run(operation, bound, xs)
+        run = _GraphCall(operation, bound, xs)
     if not run.ys:
         return run.outputs
     mine = [(variable, tf.convert_to_tensor(variable)) for variable in run.variables]
@@ -51,7 +51,7 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     site = Site(run.ys, own, run.sources, run.source_gradients)
     outputs = run.with_outputs(site.ys)
     captured = run.follow_sources() if recorded else []
-    site.call = call = Call(
+    site.call = call = BoundCall(
         operation,
         bound,
         xs,
@@ -88,7 +88,7 @@ def _localized(grad: Any) -> Any:
     return with_captured(grad, local)
 
 
-class _Run:
+class _GraphCall:
     """One run of a body: what it returned, as tensors, and what it captured.
 
     `ys` are the outputs that have gradients, `variables` those that the rule speaks

@@ -19,7 +19,7 @@ from ..private import EagerTensor, pass_on, tapes_see
 from .specs import TensorSpec, dense, has_gradient, is_known, specs_of
 
 
-class Call:
+class BoundCall:
     """One call of an operation: its rules and the tensors that they are given.
 
     The inputs are the arrays in the arguments, the variables that the rule speaks for

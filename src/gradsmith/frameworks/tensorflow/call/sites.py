@@ -24,7 +24,7 @@ from ..private import (
     resolve_gradients_by,
     tapes_see,
 )
-from .rules import Call
+from .rules import BoundCall
 from .specs import is_floating
 from .vectorized import vectorize
 from .walk import captured_by
@@ -77,7 +77,7 @@ class Mapped(Node):
 class Site(Node):
     """A call of an operation in a graph; `ys` are its outputs."""
 
-    call: Call
+    call: BoundCall
 
     def __init__(
         self,
@@ -106,7 +106,7 @@ class Site(Node):
             own = self._transposable_gradients(call, dys)
         return [*(None for _ in dys), *own, *self.source_gradients(dys, *copied)]
 
-    def _transposable_gradients(self, call: Call, dys: Sequence[Any]) -> list[Any]:
+    def _transposable_gradients(self, call: BoundCall, dys: Sequence[Any]) -> list[Any]:
         """The gradients, such that their derivative in dys is by the jvp, if there is.
 
         Forward mode through a graph is the transpose of its gradient. If that is not
@@ -122,14 +122,14 @@ class Site(Node):
             return _Transposed(call, found, dys, start).gradients
         return self._gradients(call, dys)
 
-    def _gradients(self, call: Call, dys: Sequence[Any]) -> list[Any]:
+    def _gradients(self, call: BoundCall, dys: Sequence[Any]) -> list[Any]:
         # Who asks for all gradients of a graph may use only some: NaN, not an error
         missing = lambda i: call.filled(i, float("nan"))
         with tapes_see():
             return call.gradients(dys, self.wanted, missing)
 
 
-def _refuse_copies(call: Call) -> None:
+def _refuse_copies(call: BoundCall) -> None:
     if call.application.grad is not None:
         raise UnsupportedOperationError(
             "TensorFlow differentiates a copy of a graph with operation "
@@ -149,7 +149,7 @@ class _Transposed(Node):
     """
 
     def __init__(
-        self, call: Call, gradients: Sequence[Any], dys: Sequence[Any], start: int
+        self, call: BoundCall, gradients: Sequence[Any], dys: Sequence[Any], start: int
     ) -> None:
         assert call.application.bound is not None
         self.call = call

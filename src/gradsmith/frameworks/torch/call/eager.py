@@ -20,9 +20,9 @@ from ....operations.parameters import Bound
 from ..private import apply_of, is_any_autocast, next_node_number
 from .autocast import entered, states
 from .captured import Captured, Variable, captured_by, gradients_again, variables_of
+from .eager_call import EagerCall
 from .outputs import Outputs, as_tensor
 from .rules import gradients
-from .run import Run
 from .specs import require_supported
 
 
@@ -63,7 +63,7 @@ def attached(
         return outputs.structured(outputs.flat)
     require_supported(leaves)
     autocast = states(leaves) if is_any_autocast() else ()
-    run = Run(operation, inner, outputs, grad, autocast, variables, captured)
+    run = EagerCall(operation, inner, outputs, grad, autocast, variables, captured)
     if captured or variables:
         leaves = [*leaves, *(x for x, _ in variables), *_inputs(captured)]
     ys = _apply(run, *leaves)
@@ -109,7 +109,7 @@ class _Applied(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(ctx: Any, run: Run, *inputs: torch.Tensor) -> Any:
+    def forward(ctx: Any, run: EagerCall, *inputs: torch.Tensor) -> Any:
         ctx.run = run
         ys, saved = run.finished(inputs)
         ctx.save_for_backward(*saved)
@@ -138,7 +138,7 @@ class _Applied(torch.autograd.Function):
         return (None, *[found.get(i) for i in own], *captured)
 
 
-def _captured_gradients(run: Run, dys: Sequence[Any], again: Any) -> list[Any]:
+def _captured_gradients(run: EagerCall, dys: Sequence[Any], again: Any) -> list[Any]:
     captured = run.captured
     assert captured is not None
     upstream = [dys[i] for i in captured.places]

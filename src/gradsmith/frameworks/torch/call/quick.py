@@ -32,10 +32,10 @@ from . import eager
 from .autocast import entered
 from .captured import not_the_same, require_same
 from .closures import alike, stripped
+from .eager_call import EagerCall, changed_in_place, given_back
 from .hidden import PLAIN, versions
 from .outputs import Outputs
 from .rules import meant
-from .run import Run, changed_in_place, given_back
 
 _is_grad_enabled = torch.is_grad_enabled
 _Tensor, _Parameter, _strided = torch.Tensor, torch.nn.Parameter, torch.strided
@@ -296,7 +296,7 @@ def _checked(
     """What a rule returned, read and checked by the contract."""
     bound = operation.signature.bind(args, {})
     outputs = Outputs(operation, dy)
-    run = Run(operation, bound, outputs, None)
+    run = EagerCall(operation, bound, outputs, None)
     application = run.application([*saved, dy], [dy])
     wanted = _wanted(ctx)
     gradients, specs = application.checked(returned, wanted), application.call.leaves

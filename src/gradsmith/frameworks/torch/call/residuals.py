@@ -16,14 +16,14 @@ from ....operations.parameters import Bound
 from ..private import vjp
 from .autocast import entered
 from .closures import restored, stripped
+from .eager_call import EagerCall
 from .hidden import hidden_in
 from .levels import require_same_values
 from .outputs import Outputs
-from .run import Run
 from .specs import AutocastSpec, TensorSpec, has_gradient
 
 
-class Transformed(Run):
+class Transformed(EagerCall):
     """One run of a body. The tensors are saved by each transformation for itself.
 
     They are the arguments', the outputs, and what `grad` captured beside these. If it

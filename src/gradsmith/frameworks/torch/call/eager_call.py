@@ -46,7 +46,7 @@ def given_back(y: torch.Tensor, inputs: Sequence[torch.Tensor]) -> torch.Tensor:
     return y.detach()
 
 
-class Run:
+class EagerCall:
     """One run of a body, until its rule is called.
 
     The tensors are saved by autograd: the arguments' first, then those that `grad`
