@@ -218,3 +218,8 @@ def peeled(x: Any) -> tuple[Any, list[int], bool]:
         else:
             break
     return x, axes, differentiated
+
+
+def trace_of(x: Any) -> Any:
+    """What a tracer is traced for."""
+    return x._trace

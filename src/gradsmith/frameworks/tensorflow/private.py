@@ -328,3 +328,62 @@ variable_operations: Any = gen_resource_variable_ops
 def seeds_of_operations() -> Any:
     """What eager operations draw their seeds from; None before the first one."""
     return getattr(context.context(), "_rng", None)
+
+
+def shape_of(x: Any) -> tuple[int | None, ...] | None:
+    """As a tuple, without TensorFlow's class for shapes: 1 us less."""
+    return x._shape_tuple()
+
+
+def number_of(op: Any) -> int:
+    """Operations of a graph are numbered in the order in which they are made."""
+    return op._id
+
+
+def give_gradient(op: Any, gradient: Callable[..., Any]) -> None:
+    op._gradient_function = gradient
+
+
+def converted_by(loop: Any, x: Any) -> Any:
+    """What a tensor of a loop body is in the code for all iterations."""
+    return loop.pfor._convert_helper(x)
+
+
+def call_with_captured(traced: Any, args: list[Any], captured: list[Any]) -> Any:
+    """A traced function, with others in the places of the tensors it captured."""
+    return traced._call_flat(args, captured)
+
+
+def around_traced_calls(wrapper: Callable[[Any], Any]) -> None:
+    """Let each call of a traced function go through a wrapper, from now on."""
+    ConcreteFunction._call_flat = wrapper(ConcreteFunction._call_flat)
+
+
+def traced_calls_by(wrapper: Callable[[Any], Any]) -> Any:
+    """The context in which they go through a wrapper."""
+    return patched(ConcreteFunction, _call_flat=wrapper(ConcreteFunction._call_flat))
+
+
+def copy_of(fn: Any, body: Callable[..., Any]) -> Any:
+    """A tf.function with the options of another one."""
+    return fn._clone(body)
+
+
+def is_autographed(fn: Any) -> bool:
+    return fn._autograph
+
+
+def loss_lists(layer: Any) -> Iterator[list[Any]]:
+    """The lists in which a Keras layer and those inside of it keep added losses."""
+    for each in layer._flatten_layers():
+        yield each._losses
+
+
+def operation_builder() -> Callable[..., Any]:
+    """The function that puts an operation into a graph."""
+    return op_def_library._apply_op_helper
+
+
+def built_by(builder: Callable[..., Any]) -> Any:
+    """The context in which another function puts operations into graphs."""
+    return patched(op_def_library, _apply_op_helper=builder)

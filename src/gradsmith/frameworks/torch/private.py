@@ -45,6 +45,30 @@ schemas_of = _C._jit_get_schemas_for_operator
 keeps_graph = _C._autograd._get_current_graph_task_keep_graph
 
 
+def number_of(node: Any) -> int:
+    """Nodes of a thread are numbered in the order in which they are made."""
+    return node._sequence_nr()
+
+
+def is_mutable(op: Any) -> bool:
+    """Whether an operation writes into its arguments."""
+    return op._schema.is_mutable
+
+
+def is_view(x: torch.Tensor) -> bool:
+    return x._is_view()
+
+
+def buffers_in(module: torch.nn.Module) -> dict[str, torch.Tensor | None]:
+    """A module's own buffers by name: the dict itself, which may be written into."""
+    return module._buffers
+
+
+def batched(x: Any, axis: Any, level: int) -> Any:
+    """A tensor with a batch at a level of torch.func.vmap."""
+    return _C._functorch._add_batch_dim(x, axis, level)
+
+
 def accelerator() -> str:
     """The kind of the device beside the CPU."""
     return _C._get_accelerator().type

@@ -14,7 +14,7 @@ from jax.core import Tracer
 from jax.custom_derivatives import SymbolicZero
 
 from ..._outputs import rebuilt
-from ..private import ad, named_axes, naming, traced
+from ..private import ad, named_axes, naming, trace_of, traced
 from .captured import tracers_in
 from .custom import Custom
 from .plan import Plan, evaluated, used
@@ -92,4 +92,4 @@ def _captured_by_rules(ran: Ran, leaves: Sequence[Any]) -> list[Any]:
     operation = ran.call.operation
     rules = (ran.grad, operation.vjp_rule, operation.jvp_rule)
     found = tracers_in(*rules, *ran.call.bound.values)
-    return [x for x in found if x._trace is not leaves[0]._trace]
+    return [x for x in found if trace_of(x) is not trace_of(leaves[0])]

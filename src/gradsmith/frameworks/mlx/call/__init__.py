@@ -12,14 +12,14 @@ from ....operations.application import HINTS
 from ....operations.parameters import Bound
 from .callbacks import host
 from .nodes import attached
-from .rules import Call
+from .rules import BoundCall
 
 __all__ = ["call", "host"]
 
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation, so that MLX differentiates it by its rule."""
-    one = Call(operation, bound)
+    one = BoundCall(operation, bound)
     return one.structured(attached(one, one.args))
 
 

@@ -30,7 +30,7 @@ from .nodes import Arrays, attached
 from .specs import ArraySpec, as_output, has_gradient
 
 
-class Call:
+class BoundCall:
     """One call of an operation, whose body has run.
 
     The arguments of the node are those of the operation, its outputs, and the arrays
@@ -220,7 +220,7 @@ def _meant(gradient: Any, spec: ArraySpec) -> Any:
 class Gate:
     """An argument as it is. MLX asks for its gradient only if somebody else does."""
 
-    def __init__(self, call: Call, i: int) -> None:
+    def __init__(self, call: BoundCall, i: int) -> None:
         self.call = call
         self.i = i
 
@@ -240,7 +240,7 @@ class Gate:
 class Residuals:
     """What a gradient function captured, differentiated by running the body again."""
 
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: BoundCall) -> None:
         self.call = call
 
     def results(self, args: Arrays) -> Arrays:

@@ -18,6 +18,7 @@ from weakref import WeakValueDictionary
 from ....core.errors import UnsupportedOperationError
 from ..private import (
     default_graph,
+    give_gradient,
     gradients_in_graph,
     identities,
     in_forward_mode,
@@ -51,7 +52,7 @@ class Node:
         _alive[self.name] = self
         self.outputs = identities(tensors, self.name)
         op = self.outputs[0].op
-        op._gradient_function = self.gradient
+        give_gradient(op, self.gradient)
         op.pfor_converter = self.convert
 
     def gradient(self, op: Any, *dys: Any) -> list[Any]:

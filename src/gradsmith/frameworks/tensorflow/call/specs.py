@@ -13,7 +13,7 @@ from ....core.cotangent import Spec
 from ....core.errors import GradientContractError, GradsmithError
 from ....operations.application import OutputSpecs
 from ..._dtypes import OtherDtype
-from ..private import EagerTensor, SymbolicTensor
+from ..private import EagerTensor, SymbolicTensor, shape_of
 
 _FLOATING = {
     tf.float16,
@@ -53,12 +53,12 @@ class TensorSpec(Spec):
             self.dtype = _numpy_dtypes[dtype]
         except KeyError:
             self.dtype = _numpy_dtypes[dtype] = _numpy_dtype(dtype)
-        self.shape = x._shape_tuple()
+        self.shape = shape_of(x)
 
     def describes(self, x: Any) -> bool:
         if type(x) is not EagerTensor and type(x) is not SymbolicTensor:
             return False
-        return x.dtype is self.native and x._shape_tuple() == self.shape
+        return x.dtype is self.native and shape_of(x) == self.shape
 
     def ones(self) -> Any:
         return tf.ones(self.shape, self.native)

@@ -12,7 +12,13 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..private import SymbolicTensor, record_operation, wrap
+from ..private import (
+    SymbolicTensor,
+    call_with_captured,
+    converted_by,
+    record_operation,
+    wrap,
+)
 
 
 def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[Any]:
@@ -27,7 +33,7 @@ def vectorize(gradient: Callable[..., Any], loop: Any, make_node: Any) -> list[A
         if id(x) in outputs:
             return outputs[id(x)]
         if type(x) is SymbolicTensor and x.graph is op.graph:
-            return loop.pfor._convert_helper(x)
+            return converted_by(loop, x)
         return wrap(x, False)  # from outside: the same in all iterations
 
     captured = [converted(x) for x in traced.captured_inputs]
@@ -53,6 +59,6 @@ def _map(traced: Any, dys: Sequence[Any], captured: Sequence[Any]) -> list[Any]:
     def one(given: Any) -> list[Any]:
         dys, rest = given[0], iter(given[1])
         values = [next(rest) if x.is_stacked else x.t for x in captured]
-        return traced._call_flat(list(dys), values)
+        return call_with_captured(traced, list(dys), values)
 
     return list(tf.vectorized_map(one, (list(dys), stacked)))

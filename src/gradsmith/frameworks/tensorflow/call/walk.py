@@ -7,7 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from ..private import orders_of
+from ..private import number_of, orders_of
 from .specs import is_floating
 
 # What reads variables, and nothing else that could be differentiated
@@ -29,7 +29,7 @@ def captured_by(ys: Sequence[Any], xs: Sequence[Any], start: int) -> list[Any]:
             continue
         seen.add(id(y))
         op = y.op
-        if op._id > start and op.inputs and op.type not in _READS:
+        if number_of(op) > start and op.inputs and op.type not in _READS:
             rest += op.inputs
         elif _can_vary(y):
             found[id(y)] = y

@@ -18,7 +18,7 @@ from ..private import (
     context,
     execute,
     function_def_to_graph,
-    op_def_library,
+    operation_builder,
     ops,
     pywrap_tfe,
 )
@@ -146,7 +146,7 @@ def _run_operation(node: Any, xs: Sequence[Any]) -> list[Any]:
 
 
 def _put_into_graph(kind: str, inputs: dict[str, Any], attrs: dict[str, Any]) -> Any:
-    *_, node, ys = op_def_library._apply_op_helper(kind, **inputs, **attrs)
+    *_, node, ys = operation_builder()(kind, **inputs, **attrs)
     if ys and execute.must_record_gradient():
         pairs = [(attr.name, node.get_attr(attr.name)) for attr in node.op_def.attr]
         flat = tuple(each for pair in pairs for each in pair)

@@ -22,9 +22,10 @@ from ..._intercept import (
 )
 from ..private import (
     GRADIENT_BUILDERS,
+    built_by,
     execute,
-    op_def_library,
     op_def_registry,
+    operation_builder,
     pywrap_tfe,
 )
 from .traced import note_changed
@@ -56,7 +57,7 @@ def eager_operations() -> Iterator[None]:
 @contextmanager
 def graph_operations() -> Iterator[None]:
     """Operations that are put into a graph, where a tape may be looking too."""
-    build, record = op_def_library._apply_op_helper, execute.record_gradient
+    build, record = operation_builder(), execute.record_gradient
     ours: list[Any] = []  # what came last in the place of an operation's outputs
 
     def building(kind: str, name: Any = None, **given: Any) -> Any:
@@ -86,7 +87,7 @@ def graph_operations() -> Iterator[None]:
             record(kind, inputs, attrs, outputs)
 
     with (
-        patched(op_def_library, _apply_op_helper=building),
+        built_by(building),
         patched(execute, record_gradient=recording),
     ):
         yield

@@ -14,7 +14,7 @@ from weakref import WeakSet
 from ....core.errors import GradsmithError
 from ....core.patching import patched
 from ..._intercept import ProcessWide, cache_key, is_intercepted, note_call
-from ..private import ConcreteFunction, function_context, variable_accessed
+from ..private import function_context, traced_calls_by, variable_accessed
 from .nodes import has_gradient_in, kinds_in, run
 
 # Graphs in which something was changed when they were built
@@ -37,13 +37,7 @@ def _computed_before(function: Any, kind: str) -> GradsmithError:
     )
 
 
-@ProcessWide
-@contextmanager
-def traced_functions() -> Iterator[None]:
-    """Calls of traced functions; what is traced inside stays inside."""
-    theirs = ConcreteFunction._call_flat
-    make = function_context.make_function_context
-
+def _intercepting(theirs: Any) -> Any:
     def call(self: Any, tensor_inputs: Any, captured_inputs: Any) -> Any:
         kinds = set() if self.graph in _changed else kinds_in(self.graph)
         due = [kind for kind in kinds if is_intercepted(("tensorflow", kind))]
@@ -58,12 +52,21 @@ def traced_functions() -> Iterator[None]:
         flat = run(self.graph, [*tensor_inputs, *captured_inputs])
         return self.function_type.pack_output(flat)
 
+    return call
+
+
+@ProcessWide
+@contextmanager
+def traced_functions() -> Iterator[None]:
+    """Calls of traced functions; what is traced inside stays inside."""
+    make = function_context.make_function_context
+
     def function_key(scope_type: Any = None) -> Any:
         within = cache_key()
         return make((scope_type, within) if within else scope_type)
 
     with (
-        patched(ConcreteFunction, _call_flat=call),
+        traced_calls_by(_intercepting),
         patched(function_context, make_function_context=function_key),
     ):
         yield

@@ -15,7 +15,14 @@ from weakref import WeakKeyDictionary
 
 from ....core.compilers import not_rewritten
 from ....core.errors import GradsmithError
-from ..private import ConcreteFunction, Function, autographed, without_autograph
+from ..private import (
+    Function,
+    around_traced_calls,
+    autographed,
+    copy_of,
+    is_autographed,
+    without_autograph,
+)
 from .replay import STATEFUL_KINDS, is_rerun, is_running, paused
 
 _with_checkpoint: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
@@ -31,7 +38,7 @@ def with_checkpoint_inside(fn: Any, checkpoint: Callable[..., Any]) -> Any:
         def run(*args: Any, **kwargs: Any) -> Any:
             return checkpoint(inner, args, kwargs)
 
-        _with_checkpoint[fn] = fn._clone(run)
+        _with_checkpoint[fn] = copy_of(fn, run)
     return _with_checkpoint[fn]
 
 
@@ -44,7 +51,7 @@ def _by_python(traced: Callable[..., Any]) -> Callable[..., Any]:
             graph = self.get_concrete_function(*args, **kwargs).graph
             if not _is_stateful(graph):
                 return traced(self, *args, **kwargs)
-        context = None if self._autograph else without_autograph()
+        context = None if is_autographed(self) else without_autograph()
         return autographed(self.python_function, context)(*args, **kwargs)
 
     return run
@@ -80,4 +87,4 @@ def _is_stateful(graph: Any) -> bool:
 
 
 Function.__call__ = _by_python(Function.__call__)
-ConcreteFunction._call_flat = _refused(ConcreteFunction._call_flat)
+around_traced_calls(_refused)

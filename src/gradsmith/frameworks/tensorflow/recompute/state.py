@@ -11,6 +11,7 @@ import tensorflow as tf
 
 from ....core.reach import reached
 from ..._randomness import Streams
+from ..private import loss_lists
 
 
 @contextmanager
@@ -55,8 +56,8 @@ class Losses:
         self.outer = list(reached(*roots, stop=lambda x: isinstance(x, layer)))
 
     def _lists(self) -> list[list[Any]]:
-        layers = [each for outer in self.outer for each in outer._flatten_layers()]
-        return list({id(each): each._losses for each in layers}.values())
+        lists = [each for outer in self.outer for each in loss_lists(outer)]
+        return list({id(each): each for each in lists}.values())
 
     def returned_with(self, fn: Callable[..., Any]) -> Callable[..., Any]:
         """A function that returns what it adds, too."""

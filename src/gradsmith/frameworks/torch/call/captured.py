@@ -9,6 +9,7 @@ import torch
 
 from ....core.errors import UnsupportedOperationError
 from ....operations.parameters import Bound
+from ..private import number_of
 from .specs import TensorSpec
 
 Variable = tuple[torch.Tensor, TensorSpec]  # one that a rule speaks for
@@ -44,7 +45,7 @@ def captured_by(outputs: Any, start: int) -> Captured | None:
         leaf = _leaf(node)
         if leaf is not None:
             leaves.setdefault(id(leaf), leaf)
-        elif node._sequence_nr() < start:
+        elif number_of(node) < start:
             computed = node.name()
     return Captured(places, ys, list(leaves.values()), computed)
 
@@ -81,7 +82,7 @@ def _nodes(nodes: list[Any], start: int) -> Iterator[Any]:
             continue
         seen.add(node)
         yield node
-        if not isinstance(node, torch.Tensor) and node._sequence_nr() >= start:
+        if not isinstance(node, torch.Tensor) and number_of(node) >= start:
             nodes += [following for following, _ in node.next_functions]
 
 

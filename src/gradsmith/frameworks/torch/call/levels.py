@@ -11,6 +11,7 @@ from torch.autograd import forward_ad
 from ....core.errors import UnsupportedOperationError
 from ..private import (
     TransformType,
+    batched,
     below_transforms,
     functorch,
     innermost_transform,
@@ -59,7 +60,7 @@ def primal_of(x: torch.Tensor) -> torch.Tensor:
             inner = functorch.get_unwrapped(x) if is_batched else x
             with interpreter.lower():
                 inner = primal_of(inner)
-            return functorch._add_batch_dim(inner, axis, level) if is_batched else inner
+            return batched(inner, axis, level) if is_batched else inner
     return forward_ad.unpack_dual(x, level=0).primal
 
 

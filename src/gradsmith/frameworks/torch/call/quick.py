@@ -13,17 +13,18 @@ from types import FunctionType
 from typing import Any
 
 import torch
-from torch.autograd import forward_ad
 
 from ....core.arrays import QUICK
 from ....operations import contract
 from ....operations.application import add_notes, run_body
 from ..private import (
     apply_of,
+    has_forward_level,
     is_any_autocast,
     is_scripting,
     is_traced,
     is_transformed,
+    is_view,
     keeps_graph,
     next_node_number,
     saved_tensors_hooks,
@@ -52,7 +53,7 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
         len(args) not in signature.complete_counts
         or not _is_grad_enabled()
         or is_transformed()
-        or forward_ad._current_level >= 0
+        or has_forward_level()
         or saved_tensors_hooks(True) is not None
         or is_any_autocast()
     ):
@@ -181,7 +182,7 @@ class Node(torch.autograd.Function):
     def forward(ctx: Any, run: list[Any], *leaves: Any) -> Any:
         y, is_ours = run.pop(), run.pop()
         ctx.run = run
-        return y if is_ours and not y._is_view() else given_back(y, leaves)
+        return y if is_ours and not is_view(y) else given_back(y, leaves)
 
     @staticmethod
     def backward(ctx: Any, dy: torch.Tensor) -> Any:

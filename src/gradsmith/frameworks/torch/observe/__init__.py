@@ -13,7 +13,7 @@ from ....core import trees
 from ....core.places import Place, place_here, place_in
 from ..._observe import Event, Observer, Operand, inside_operations, operands
 from ..arrays import floats
-from ..private import TorchDispatchMode
+from ..private import TorchDispatchMode, is_mutable
 from .nodes import event_of, nodes_behind, sources_of
 
 WHERE = "torch.where"
@@ -106,7 +106,7 @@ class _Mode(TorchDispatchMode):
             return func(*args, **kwargs)
         xs = [x for x in trees.leaves((args, kwargs)) if floats(x) is not None]
         inputs = operands(xs, _key, "x")
-        if func._schema.is_mutable:  # its arguments will be others afterwards
+        if is_mutable(func):  # its arguments will be others afterwards
             inputs = [Operand(each.name, _copy(each.x), each.key) for each in inputs]
         ys = func(*args, **kwargs)
         place = self._place()

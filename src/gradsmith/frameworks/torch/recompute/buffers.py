@@ -10,7 +10,7 @@ import torch
 from torch.nn.parameter import is_lazy
 
 from ....core.reach import reached
-from ..private import is_transformed
+from ..private import buffers_in, is_transformed
 
 
 def modules_in(*roots: Any) -> list[torch.nn.Module]:
@@ -35,7 +35,7 @@ class Buffer(NamedTuple):
 
     @property
     def now(self) -> Any:
-        return self.module._buffers.get(self.name)
+        return buffers_in(self.module).get(self.name)
 
 
 def buffers_of(*roots: Any) -> list[Buffer]:
@@ -44,7 +44,7 @@ def buffers_of(*roots: Any) -> list[Buffer]:
     return [
         Buffer(module, name, tensor, None if is_lazy(tensor) else _copy(tensor))
         for module in modules.values()
-        for name, tensor in module._buffers.items()
+        for name, tensor in buffers_in(module).items()
         if tensor is not None
     ]
 
@@ -76,12 +76,12 @@ def given(buffers: Sequence[Buffer]) -> Iterator[None]:
     now = [b.now for b in buffers]
     for b in buffers:
         if b.value is not None:
-            b.module._buffers[b.name] = _copy(b.value)
+            buffers_in(b.module)[b.name] = _copy(b.value)
     try:
         yield
     finally:
         for b, tensor in zip(buffers, now, strict=True):
-            b.module._buffers[b.name] = tensor
+            buffers_in(b.module)[b.name] = tensor
 
 
 def _copy(x: torch.Tensor) -> torch.Tensor:
