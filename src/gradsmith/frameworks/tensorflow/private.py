@@ -330,7 +330,7 @@ def seeds_of_operations() -> Any:
     return getattr(context.context(), "_rng", None)
 
 
-def shape_of(x: Any) -> tuple[int | None, ...] | None:
+def shape_of(x: Any) -> Any:
     """As a tuple, without TensorFlow's class for shapes: 1 us less."""
     return x._shape_tuple()
 
