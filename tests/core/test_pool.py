@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import gc
+import signal
 import subprocess
 import sys
-import threading
+import weakref
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from functools import wraps
+from itertools import count
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -68,29 +74,137 @@ def test_results_of_a_tape_stay_what_they_were():
         np.testing.assert_allclose(dx.numpy(), k * np.exp(x.value * k), rtol=1e-15)
 
 
-def test_threads_do_not_share_a_pool():
-    addresses = set()
+# Whoever interrupts somebody who takes a block, never takes the same one
 
-    def work():
-        for _ in range(3):
-            addresses.add(memory(computed(np.negative, ramp())))
-        pools.append(_pool._pool.blocks)
+STEPS = 200
 
-    pools = []
-    threads = [threading.Thread(target=work) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    blocks = [id(block) for pool in pools for block in pool]
-    assert len(blocks) == len(set(blocks)) == 2
+
+def is_intact(k):
+    """Compute something large, let others do so, and look whether it has changed."""
+    y = computed(np.multiply, np.ones(N), float(k))
+    for _ in range(3):
+        computed(np.negative, np.ones(N))
+    return y[0] == y[-1] == k
+
+
+def test_a_signal_handler_never_takes_memory_in_use():
+    kept = deque(maxlen=3)
+    corrupted = []
+
+    def handler(*_):
+        k = float(-len(kept) - 1)
+        kept.append((k, computed(np.multiply, np.ones(N), k)))
+        signal.setitimer(signal.ITIMER_REAL, 2e-4)
+
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 2e-4)
+    try:
+        for k in range(STEPS):
+            if not is_intact(k):
+                corrupted.append(k)
+            corrupted.extend(k for k, y in list(kept) if not (y == k).all())
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert kept, "no signal came"
+    assert not corrupted
+
+
+def computed_but_interrupted(line):
+    """A large result and one of a trace function, which runs as a handler may."""
+    events, taken = count(), []
+
+    def interrupt(frame, *_):
+        if frame.f_code.co_filename == _pool.__file__ and next(events) == line:
+            taken.append(computed(np.multiply, np.ones(N), -1.0))
+        return interrupt
+
+    idle = [computed(np.negative, np.ones(N)) for _ in range(2)]
+    del idle
+    before = sys.gettrace()
+    sys.settrace(interrupt)
+    try:
+        y = computed(np.multiply, np.ones(N), 3.0)
+    finally:
+        sys.settrace(before)
+    return y, taken
+
+
+def test_whoever_interrupts_at_any_line_never_takes_memory_in_use():
+    for line in count():
+        y, taken = computed_but_interrupted(line)
+        if not taken:
+            break
+        assert (y == 3).all()
+        assert (taken[0] == -1).all()
+    assert line > 20
+
+
+class Cycle:
+    """Computes something large when it is collected, and keeps the result."""
+
+    kept: ClassVar = deque(maxlen=3)
+
+    def __init__(self):
+        self.me = self
+        self.held = computed(np.negative, np.ones(N))
+
+    def __del__(self):
+        self.kept.append(computed(np.multiply, self.held, 7.0))
+
+
+def test_finalizers_never_take_memory_in_use():
+    called = deque(maxlen=3)
+
+    def callback(*_):
+        called.append(computed(np.multiply, np.ones(N), 5.0))
+
+    gc.callbacks.append(callback)
+    try:
+        for k in range(20):
+            Cycle()
+            watched = computed(np.negative, np.ones(N))
+            reference = weakref.ref(watched, callback)
+            del watched
+            gc.collect(0)
+            assert is_intact(k)
+            assert reference() is None
+            assert all((y == -7).all() for y in Cycle.kept)
+            assert all((y == 5).all() for y in called)
+    finally:
+        gc.callbacks.remove(callback)
+        Cycle.kept.clear()
+    assert called
+
+
+def test_threads_never_take_memory_in_use():
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            assert all(threads.map(is_intact, range(STEPS)))
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_generators_never_take_memory_in_use():
+    def values(k):
+        while True:
+            y = computed(np.multiply, np.ones(N), k)
+            yield y
+            assert (y == k).all()
+
+    running = [values(float(k)) for k in range(6)]
+    for _ in range(10):
+        kept = [next(each) for each in running]
+        assert [y[0] for y in kept] == [0, 1, 2, 3, 4, 5]
 
 
 def test_the_pool_holds_few_blocks_after_all_was_dropped():
     held = [computed(np.negative, ramp()) for _ in range(20)]
     assert len({memory(x) for x in held}) == 20
     del held
-    assert len(_pool._pool.blocks) <= _pool.MOST
+    assert len(_pool._idle) <= _pool.MOST
 
 
 @pytest.mark.parametrize(
@@ -117,6 +231,26 @@ def test_computed_is_what_numpy_computes(ufunc, xs):
     got, expected = computed(ufunc, *xs), ufunc(*xs)
     assert got.dtype == expected.dtype
     np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("n", [1000, 200_000])
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize(
+    "f", [lambda x: x * 3.0, np.exp, np.sin, lambda x: np.tanh(x) * x, np.square]
+)
+def test_a_gradient_under_another_open_tape(f, persistent, n):
+    """Its cotangents are tensors, which are not computed in place."""
+    x = gs.Tensor(ramp(n) / n)
+    with gs.GradientTape(persistent=persistent) as tape:
+        tape.watch(x)
+        y = np.sum(f(x))
+    with gs.GradientTape() as other:
+        other.watch(x)
+        dx = tape.gradient(y, x)
+        z = np.sum(dx * x)
+    expected = gs.grad(lambda x: np.sum(f(x)))(x.numpy())
+    np.testing.assert_allclose(dx.numpy(), expected, rtol=1e-14)
+    assert other.gradient(z, x) is not None
 
 
 def test_a_large_float16_gradient_is_float16():
