@@ -712,3 +712,10 @@ def test_values_and_aux_do_not_share_memory_with_the_arguments():
     _, aux = gs.grad(lambda x: (np.sum(x * x), x), has_aux=True)(x)
     aux[0] = 7
     np.testing.assert_array_equal(x, np.ones(4))
+
+
+@pytest.mark.parametrize("f", [lambda x: x > 0, lambda x: bool(x > 0), lambda x: True])
+def test_the_gradient_of_true_or_false_is_refused(f):
+    for transform in (gs.grad, gs.value_and_grad, gs.hessian):
+        with pytest.raises(gs.GradsmithError, match="one real number"):
+            transform(f)(1.5)

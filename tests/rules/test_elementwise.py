@@ -227,3 +227,12 @@ def test_a_narrow_integer_exponent_does_not_wrap_around():
     x, p = np.array([1.01]), np.array([-128], np.int8)
     dx = gs.grad(lambda x: np.sum(x**p))(x)
     np.testing.assert_allclose(dx, -128 * 1.01**-129.0, rtol=1e-12)
+
+
+def test_a_neighbour_moves_along():
+    x = np.array([0.1, -2.0, 1e-300, 0.0])
+    y, pull = gs.vjp(lambda x: np.nextafter(x, np.inf), x)
+    np.testing.assert_array_equal(y, np.nextafter(x, np.inf))
+    np.testing.assert_array_equal(pull(np.arange(4.0))[0], np.arange(4.0))
+    f = lambda to: np.sum(np.nextafter(x, to))
+    np.testing.assert_array_equal(gs.grad(f)(np.ones(4)), 0)

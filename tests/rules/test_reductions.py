@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
 
 import gradsmith as gs
 from gradsmith.core.rule import RULES
+
+from .harness import difference, inner, random_like
 
 RNG = np.random.default_rng(3)
 
@@ -260,3 +264,58 @@ def test_methods_of_a_tensor():
     ):
         y = getattr(gs.Tensor(x), name)(**options)
         np.testing.assert_array_equal(y.numpy(), getattr(x, name)(**options))
+
+
+# dtype= given: y has that type, and dx that of x, in both modes
+
+WITH_DTYPE = {
+    "sum": np.sum, "mean": np.mean, "prod": np.prod, "var": np.var, "std": np.std,
+    "cumsum": np.cumsum, "cumprod": np.cumprod, "trace": np.trace,
+    "nansum": np.nansum, "nanmean": np.nanmean, "nanprod": np.nanprod,
+    "nanvar": np.nanvar, "nanstd": np.nanstd, "nancumsum": np.nancumsum,
+    "nancumprod": np.nancumprod, "linalg.trace": np.linalg.trace, "cov": np.cov,
+    "var about a mean": lambda x, dtype: np.var(
+        x, axis=0, dtype=dtype, mean=np.mean(x, axis=0, keepdims=True)
+    ),
+    "add.reduce": np.add.reduce, "multiply.accumulate": np.multiply.accumulate,
+    "exp": np.exp,
+    "add": lambda x, dtype: np.add(x, x, dtype=dtype),
+    "concatenate": lambda x, dtype: np.concatenate([x, x], dtype=dtype),
+    "full_like": lambda x, dtype: np.full_like(x, x[0, 0], dtype=dtype),
+}  # fmt: skip
+FLOATS = ["f4", "f8", "c8", "c16"]
+WIDE = {"f": np.float64, "c": np.complex128}
+
+
+@pytest.mark.parametrize("name", WITH_DTYPE)
+@settings(deadline=None, max_examples=25)
+@given(
+    of=st.sampled_from(FLOATS),
+    dtype=st.sampled_from([None, *FLOATS]),
+    seed=st.integers(0, 2**16),
+)
+def test_both_modes_agree_with_differences_for_any_dtype(name, of, dtype, seed):
+    if dtype and of[0] == "c" and dtype[0] == "f":
+        dtype = "c" + dtype[1:].replace("8", "16").replace("4", "8")
+    rng = np.random.default_rng(seed)
+    x, v = (each + 2 for each in random_like(rng, [np.empty((3, 3), of)] * 2))
+    f = lambda x, dtype=dtype: WITH_DTYPE[name](x, dtype=dtype and np.dtype(dtype))
+    try:
+        plain = f(x)
+    except np.exceptions.ComplexWarning:
+        reject()  # NumPy itself loses a part
+    y, pull = gs.vjp(f, x)
+    assert (y.dtype, y.shape) == (plain.dtype, plain.shape)
+    (u,) = random_like(rng, [y])
+    (dx,) = pull(u)
+    assert dx.dtype == x.dtype
+    dy = gs.jvp(f, (x,), (v,))[1]
+    assert dy.dtype == y.dtype
+    wide = dtype and WIDE[dtype[0]]
+    x, dx, v = (each.astype(WIDE[of[0]]) for each in (x, dx, v))
+    truth, error = difference(lambda t: inner([u], [f(x + t * v, wide)]), 1e-3)
+    eps = max(np.finfo(t).eps for t in (of, dtype or of))
+    terms = abs(inner([abs(dx)], [abs(v)])) + abs(inner([abs(u)], [abs(dy)]))
+    bound = error + 100 * eps * (1 + terms)
+    assert abs(inner([dx], [v]) - truth) <= bound
+    assert abs(inner([u], [dy]) - truth) <= bound

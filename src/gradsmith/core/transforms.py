@@ -352,7 +352,7 @@ def _require_real_number(fun: Any, value: Any) -> None:
     is_array = isinstance(value, (Traced, np.ndarray, np.generic))
     if is_array and not value.shape and value.dtype.kind in "fO":
         return
-    if isinstance(value, (float, int)):  # a constant
+    if isinstance(value, (float, int)) and not isinstance(value, bool):  # a constant
         return
     got = f"a {type(value).__name__}"
     if is_array:

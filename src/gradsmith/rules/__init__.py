@@ -25,7 +25,7 @@ _LATE = {
         "calculus", "choosing", "counting", "creation", "decompositions", "einsum",
         "interpolation", "joining", "linalg", "mapping", "nondifferentiable", "norms",
         "ordering", "padding", "pointwise", "polynomials", "products", "quantiles",
-        "reductions", "spectral", "statistics", "tensor_products",
+        "reductions", "sets", "spectral", "statistics", "tensor_products",
     ],
     "numpy.fft": ["fft"],
     "scipy.special": ["special"],

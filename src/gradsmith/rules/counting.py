@@ -14,9 +14,40 @@ from ..core.rule import (
     nondifferentiable,
     primitive,
 )
+from .axes import as_array
 
-_COUNTS = "it counts, and takes the edges of its bins as constants"
-nondifferentiable(_COUNTS, np.histogram_bin_edges)
+_COUNTS = "it counts elements"
+
+# Edges are given, or lie evenly between the least and the largest element (or the given
+# limits). How many there are is constant between the points where it jumps.
+
+
+@primitive
+def number_of_bins(a: Any, bins: Any, limits: Any, weights: Any) -> Any:
+    return len(np.histogram_bin_edges(a, bins, limits, weights)) - 1
+
+
+def bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    if not isinstance(bins, str) and np.ndim(bins):
+        return as_array(bins)
+    a = as_array(a)
+    number = int(number_of_bins(a, bins, range, weights))
+    if range is not None:
+        low, high = range
+    elif not a.size:
+        low, high = 0.0, 1.0
+    else:
+        low, high = np.min(a), np.max(a)
+    if np.equal(low, high):
+        low, high = low - 0.5, high + 0.5
+    dtype = np.result_type(low, high, a)
+    return np.linspace(
+        low, high, number + 1, dtype=dtype if dtype.kind in "fc" else float
+    )
+
+
+nondifferentiable("it returns a whole number", number_of_bins)
+composite(np.histogram_bin_edges, bin_edges)
 
 # y[k] = sum of the weights whose x is k: a scatter, so its transpose is an index.
 differentiable(
@@ -32,8 +63,8 @@ differentiable(
 
 
 @primitive
-def histogram_counts(*args: Any) -> Any:
-    return np.histogram(*args)
+def histogram_counts(a: Any, bins: Any, limits: Any) -> Any:
+    return np.histogram(a, bins, limits)[0]
 
 
 @primitive
@@ -48,10 +79,11 @@ def histogram(
     density: Any = None,
     weights: Any = None,
 ) -> Any:
+    edges = bin_edges(a, bins, range, weights)
     if weights is None:
-        return histogram_counts(a, bins, range, density)
-    edges = np.histogram_bin_edges(a, bins, range)
-    y = histogram_sums(a, weights, bins, range)
+        y = histogram_counts(a, bins, range)
+    else:
+        y = histogram_sums(a, weights, bins, range)
     return (y / np.diff(edges) / np.sum(y) if density else y), edges
 
 
@@ -81,19 +113,19 @@ differentiable(
 
 @primitive
 def places(sample: Any, limits: Any, *bins: Any) -> Any:
-    """The edges of all bins, the bin of each sample, and how many bins there are."""
+    """The bin of each sample, and how many bins there are."""
     edges = np.histogramdd(sample, bins, limits)[1]
     numbers = [
         np.searchsorted(e, x, "right") - (x == e[-1])
         for e, x in zip(edges, sample.T, strict=True)
     ]
     shape = tuple(len(e) + 1 for e in edges)
-    return edges, np.ravel_multi_index(numbers, shape), shape
+    return np.ravel_multi_index(numbers, shape), shape
 
 
 @primitive
-def histogramdd_counts(sample: Any, limits: Any, density: Any, *bins: Any) -> Any:
-    return np.histogramdd(sample, bins, limits, density)
+def histogramdd_counts(sample: Any, limits: Any, *bins: Any) -> Any:
+    return np.histogramdd(sample, bins, limits)[0]
 
 
 nondifferentiable(_COUNTS, places, histogramdd_counts)
@@ -110,15 +142,21 @@ def histogramdd(
         sample = np.stack(sample, axis=-1)
     sample = np.reshape(sample, (len(sample), -1))
     bins = bins if hasattr(bins, "__len__") else [bins] * sample.shape[1]
+    edges = [
+        bin_edges(sample[:, i], each, None if range is None else range[i])
+        for i, each in enumerate(bins)
+    ]
     if weights is None:
-        return histogramdd_counts(sample, range, density, *bins)
-    edges, bin_of, shape = places(sample, range, *bins)
-    y = np.reshape(np.bincount(bin_of, weights, prod(shape)), shape)
-    y = y[(slice(1, -1),) * len(shape)]
+        y = histogramdd_counts(sample, range, *bins)
+    else:
+        bin_of, shape = places(sample, range, *bins)
+        y = np.reshape(np.bincount(bin_of, weights, prod(shape)), shape)
+        y = y[(slice(1, -1),) * len(shape)]
     if density:
         total = np.sum(y)
-        for widths in np.ix_(*map(np.diff, edges)):
-            y = y / widths
+        for i, each in enumerate(edges):
+            widths = np.diff(each)
+            y = y / np.reshape(widths, (-1,) + (1,) * (y.ndim - 1 - i))
         y = y / total
     return y, edges
 

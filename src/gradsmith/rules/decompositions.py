@@ -22,8 +22,10 @@ from typing import Any
 
 import numpy as np
 
-from ..core.errors import UnsupportedOperationError
+from ..core.errors import NotDifferentiableError, UnsupportedOperationError
 from ..core.rule import composite, differentiable, primitive
+from ..core.tape import Traced
+from ..core.tensor import unwrap
 from .linalg import inverse
 from .products import column, conj, h, row
 
@@ -98,6 +100,7 @@ def qr_factors(a: Any, mode: Any) -> Any:
 # the cotangents, dA = (dQ + Q herm(M)) R^-*; herm completes the lower triangle.
 def qr_vjp(dy: Any, y: Any, a: Any, mode: Any) -> Any:
     (q, r), (dq, dr) = y, dy
+    _refuse_dependent(r, dq, dr)
     m, n = a.shape[-2:]
     if m < n:
         return _wide_qr_vjp(dq, dr, q, r)
@@ -106,6 +109,27 @@ def qr_vjp(dy: Any, y: Any, a: Any, mode: Any) -> Any:
         dr, r = dr[..., :n, :], r[..., :n, :]
     lower = np.matmul(r, h(dr)) - np.matmul(h(dq), q)
     return np.matmul(dq + np.matmul(q, hermitian(lower)), h(inverse(r)))
+
+
+def _refuse_dependent(r: Any, *cotangents: Any) -> None:
+    """A column that depends on those before it leaves Q open, and R^-1 infinite.
+
+    A matrix of a batch that nobody uses has zeros for cotangents, and is let pass.
+    """
+    r = unwrap(r)
+    diagonal = np.abs(np.diagonal(r, axis1=-2, axis2=-1))
+    noise = max(r.shape[-2:], default=0) * np.finfo(r.dtype).eps
+    sizes = np.sqrt(np.sum(np.abs(r) ** 2, axis=-2))[..., : diagonal.shape[-1]]
+    bad = np.any(diagonal <= noise * sizes, axis=-1)
+    for d in cotangents:
+        used = isinstance(d, Traced) or np.any(d != 0, axis=(-2, -1))
+        if np.any(bad & used):
+            raise NotDifferentiableError(
+                "np.linalg.qr has no derivative at a matrix of too low a rank: a "
+                "column depends on those before it, so that Q is not determined. "
+                "np.linalg.svd or np.linalg.pinv may say what you mean; or add a "
+                "small multiple of the identity to the matrix."
+            )
 
 
 # The first columns of A are Q times the first of R, and then A2 = Q R2.
@@ -138,7 +162,7 @@ def qr(a: Any, mode: Any = "reduced") -> Any:
 
 
 differentiable(qr_factors, qr_vjp, saves="y")
-composite(np.linalg.qr, qr, note="0 if a column depends on those before it")
+composite(np.linalg.qr, qr, note="raises if a column depends on those before it")
 
 # --- eigenvalues of Hermitian matrices -----------------------------------------------
 

@@ -47,16 +47,7 @@ nondifferentiable(
 )  # fmt: skip
 nondifferentiable(
     "it counts elements",
-    np.count_nonzero, np.unique_counts,
-)  # fmt: skip
-nondifferentiable(
-    "which elements it keeps depends on which are exactly equal",
-    np.unique, np.unique_all, np.unique_inverse, np.unique_values,
-    np.union1d, np.intersect1d, np.setdiff1d, np.setxor1d,
-)  # fmt: skip
-nondifferentiable(
-    "it steps to the neighbour in the floating-point numbers",
-    np.nextafter,
+    np.count_nonzero,
 )  # fmt: skip
 nondifferentiable(
     "its result depends on the shape and dtype alone",
@@ -96,6 +87,9 @@ nondifferentiable(_JUMPS, real_sign)
 differentiable(complex_sign, across, across, saves="y x", note="0 at 0")
 composite(np.sign, lambda x: complex_sign(x) if np.iscomplexobj(x) else real_sign(x))
 
+
+# The neighbour of x1 in the direction of x2 moves along with x1.
+elementwise(np.nextafter, 1, None)
 
 # y = 0 for x1 < 0, x2 for x1 = 0, 1 for x1 > 0
 elementwise(np.heaviside, None, lambda x1: np.equal(x1, 0), kinks=(0.0,))

@@ -58,9 +58,10 @@ def deviations(a: Any, mean: Any, fn: Any, options: Any) -> tuple[Any, Any]:
     return masked(a - mean, where), as_type(scale, a.dtype)
 
 
+# y is real, also where dtype= makes its type complex: so is what of dy it sees.
 def variance_vjp(dy: Any, y: Any, a: Any, fn: Any, options: Any) -> Any:
     d, scale = deviations(a, None, fn, options)
-    return np.reshape(dy, kept_shape(a.shape, options["axis"])) * scale * d
+    return np.reshape(np.real(dy), kept_shape(a.shape, options["axis"])) * scale * d
 
 
 def variance_jvp(dx: Any, y: Any, a: Any, fn: Any, options: Any) -> Any:
@@ -73,7 +74,7 @@ def variance_about_vjp(
     dy: Any, y: Any, a: Any, mean: Any, fn: Any, options: Any
 ) -> Any:
     d, scale = deviations(a, mean, fn, options)
-    dx = np.reshape(dy, kept_shape(a.shape, options["axis"])) * scale * d
+    dx = np.reshape(np.real(dy), kept_shape(a.shape, options["axis"])) * scale * d
     return dx, -dx
 
 

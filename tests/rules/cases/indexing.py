@@ -65,6 +65,23 @@ add(np.piecewise, _x, _x < 0, [lambda v: v * v, 1])
 add(np.piecewise, np.array(0.4), [True], [np.sin])
 add(np.piecewise, array(2, 3), [np.array([True, False])], [np.sin, np.cos])
 
+# Sets
+_s = np.array([[0.3, -1.0, 2.0], [0.7, 5.0, -0.4]])
+_u = np.array([9.0, 2.5, -3.0, 0.1])
+add(np.unique, _s)
+add(np.unique, _s, True, True, True)
+add(np.unique, _s, axis=1)
+add(np.unique_all, _s)
+add(np.unique_counts, _s)
+add(np.unique_inverse, _s)
+add(np.unique_values, _s)
+add(np.union1d, _s, _u)
+add(np.intersect1d, _s, np.array([7.0]))
+add(np.setdiff1d, _s, _u)
+add(np.setdiff1d, _s, _u, assume_unique=True)
+add(np.setxor1d, _s, _u)
+add(np.histogram_bin_edges, _s, 3)
+
 # Counting
 
 add(np.bincount, np.array([0, 2, 2, 5]), array(4), minlength=8)
