@@ -181,3 +181,55 @@ def test_a_compiler_of_torch_leaves_the_search_alone():
     pytest.importorskip("torch")
     # In a process of its own: Dynamo warns of what it looks at itself
     subprocess.run([sys.executable, "-c", COMPILED], check=True, timeout=300)
+
+
+SKEW = np.array([[3.0, 1.0, 0.0], [0.5, 4.0, 0.0], [0.0, 0.0, 2.0]])
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_map_that_is_not_symmetric_is_refused(framework, dtype):
+    make = arrays(framework)
+    a, b = make(SKEW.astype(dtype)), make(np.array([1.0, 2.0, 3.0], dtype))
+    with pytest.raises(Exception, match="symmetric=True, and the function is not"):
+        ops.linear_solve(lambda x: gnp.matmul(a, x), b, symmetric=True)
+    large = make(np.random.default_rng(0).normal(size=600).astype(dtype))
+    with pytest.raises(Exception, match="symmetric=True, and the function is not"):
+        ops.linear_solve(lambda x: 2 * x + 0.1 * gnp.roll(x, 1), large, symmetric=True)
+
+
+def test_the_adjoint_of_a_map_that_is_not_symmetric_is_refused():
+    """The solution lies where the map is symmetric, and its adjoint does not."""
+    solve = lambda b: ops.linear_solve(lambda x: SKEW @ x, b, symmetric=True)
+    b = np.array([0.0, 0.0, 3.0])
+    np.testing.assert_allclose(solve(b), [0, 0, 1.5])
+    with pytest.raises(gs.GradsmithError, match="symmetric=True, and the function is"):
+        gs.grad(lambda b: solve(b)[0])(b)
+    np.testing.assert_allclose(gs.grad(lambda b: solve(b)[2])(b), [0, 0, 0.5])
+
+
+def test_a_map_that_is_not_symmetric_in_compiled_code():
+    jax = pytest.importorskip("jax")
+
+    def run():
+        f = lambda b: ops.linear_solve(lambda x: SKEW @ x, b, symmetric=True)
+        jax.block_until_ready(jax.jit(f)(np.ones(3)))
+        jax.effects_barrier()
+
+    with pytest.raises(Exception, match="symmetric=True, and the function is not"):
+        run()
+
+
+@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_symmetric_maps_pass(seed, dtype):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(1, 60))
+    q, _ = np.linalg.qr(rng.normal(size=(n, n)))
+    sizes = np.geomspace(1, 10.0 ** -(seed % 4), n) * 10.0 ** rng.integers(-8, 8)
+    a = (q * sizes @ q.T).astype(dtype)
+    a = (a + a.T) / 2
+    x = rng.normal(size=n).astype(dtype)
+    solve = lambda b: ops.linear_solve(lambda x: a @ x, b, symmetric=True)
+    np.testing.assert_allclose(solve(a @ x), x, rtol=1e-2, atol=1e-3)
+    assert np.isfinite(gs.grad(lambda b: np.sum(solve(b)))(a @ x)).all()

@@ -22,6 +22,13 @@ UNSOLVED = (
 )
 
 
+UNSYMMETRIC = (
+    "linear_solve: symmetric=True, and the function is not: ⟨a(v), x⟩ and ⟨v, a(x)⟩ "
+    "differ by {difference:.1e} of their size. A gradient would be wrong.\n  what to "
+    "do: omit symmetric=True"
+)
+
+
 class SingularError(GradsmithError):
     """A matrix can't be inverted."""
 
@@ -62,6 +69,30 @@ class Solver:
         allowed = 100 * self.tolerance(b) * size + gnp.minimum(rounding, 0.01 * size)
         ratio = off / gnp.where(size > 0, size, 1)
         return compiled.insist(x, off <= allowed, UNSOLVED, residual=ratio)
+
+
+class SymmetricSolver(Solver):
+    """For a map that the user says is symmetric."""
+
+    def insist(self, x: Any, residual: Any, b: Any, push: Any, compiled: Any) -> Any:
+        """The same; an error if (A - Aᵀ) x is not zero.
+
+        It is if ⟨A v, x⟩ = ⟨v, A x⟩ for a vector v that knows nothing of A. If that
+        holds, x also solves the system with the transposed matrix: all that its
+        gradient, or that of which it is the adjoint, is made of.
+        """
+        v = probe(b) - 1  # of no sign: it does not see a mean alone
+        av, long = push(v), norm(x)
+        unit = gnp.where(long > 0, long, 1)
+        x1, ax1 = x / unit, (residual + b) / unit
+        off = gnp.abs(gnp.sum(av * x1) - gnp.sum(v * ax1))
+        # |v| is about √n: by chance, ⟨v, r⟩ is about |r|; its sum rounds √n times.
+        root = max(b.shape[0], 1) ** 0.5
+        size = (norm(av) + norm(v) * norm(ax1)) / root
+        holds = off <= (_ROUNDING + 10 * root) * precision(b) * size
+        ratio = off / gnp.where(size > 0, size, 1)
+        x = compiled.insist(x, holds, UNSYMMETRIC, difference=ratio)
+        return super().insist(x, residual, b, push, compiled)
 
 
 def _gain(push: Any, b: Any) -> Any:

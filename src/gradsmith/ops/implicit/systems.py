@@ -10,7 +10,7 @@ from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError
 from .dense import dense_solve
 from .linear import Map
-from .solvers import Solver
+from .solvers import Solver, SymmetricSolver
 from .vectors import on_vectors
 
 
@@ -31,7 +31,7 @@ def linear_solve(
     of its entries as parameter, if these are to be differentiated), or a function:
     `a(x, *params)` is linear in x, a tree of arrays as b is, and differentiated by
     `params` too. No matrix is made then, but for 512 unknowns or fewer; `symmetric`
-    says that it is, and positive definite. `solver(matvec, b)` finds the solution in
+    says that it is, and positive definite, which is checked. `solver(matvec, b)` finds the solution in
     place of ours, for vectors.
 
     >>> import numpy as np, gradsmith as gs
@@ -47,7 +47,7 @@ def linear_solve(
     shape, vector, push, arrays = on_vectors(
         a, b, params, "b", lambda shape, y: shape.vector(y, "a(x)")
     )
-    how = Solver(solver, tol, max_steps)
+    how = (SymmetricSolver if symmetric else Solver)(solver, tol, max_steps)
     return shape.result(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
 
 
