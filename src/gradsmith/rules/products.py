@@ -98,16 +98,17 @@ def _with_axis(x: Any, axis: int) -> Spec:
     return Spec(x.shape[:-1] + end, x.dtype)
 
 
-bilinear(
-    np.matvec,
-    lambda dy, y, x1, x2: matmul_dx1(column(dy), y, x1, column(x2)),
-    matvec_dx2,
-)
-bilinear(
-    np.vecmat,
-    vecmat_dx1,
-    lambda dy, y, x1, x2: matmul_dx2(row(dy), y, row(conj(x1)), x2),
-)
+if hasattr(np, "matvec"):  # from NumPy 2.2 on
+    bilinear(
+        np.matvec,
+        lambda dy, y, x1, x2: matmul_dx1(column(dy), y, x1, column(x2)),
+        matvec_dx2,
+    )
+    bilinear(
+        np.vecmat,
+        vecmat_dx1,
+        lambda dy, y, x1, x2: matmul_dx2(row(dy), y, row(conj(x1)), x2),
+    )
 
 # vdot, vecdot: y = sum of conj(x1) * x2
 

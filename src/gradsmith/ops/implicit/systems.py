@@ -31,8 +31,8 @@ def linear_solve(
     of its entries as parameter, if these are to be differentiated), or a function:
     `a(x, *params)` is linear in x, a tree of arrays as b is, and differentiated by
     `params` too. No matrix is made then, but for 512 unknowns or fewer; `symmetric`
-    says that it is, and positive definite, which is checked. `solver(matvec, b)` finds the solution in
-    place of ours, for vectors.
+    says that it is, which is checked, and positive definite. `solver(matvec, b)` finds
+    the solution in place of ours, for vectors.
 
     >>> import numpy as np, gradsmith as gs
     >>> def laplace(x, stiffness):
