@@ -54,9 +54,9 @@ def test_the_status_is_by_the_limit(ops):
 
 def test_what_cannot_run_is_no_verdict(ops):
     found = run(f"{ops}:broken", *FEW)
-    assert found.exit_code == 2
+    assert found.exit_code == 3
     assert "nothing works" in found.output
-    assert run(f"{ops}:missing", *FEW).exit_code == 2
+    assert run(f"{ops}:missing", *FEW).exit_code == 3
     assert "there is no 'numpy:missing'" in run("numpy:missing", *FEW).output
     assert run("nowhere.py", *FEW).exit_code == 2
 

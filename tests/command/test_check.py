@@ -160,7 +160,7 @@ def _(dy, y, x, names):
 """,
     )
     status, results, _ = run("ops.py")
-    assert status == 2
+    assert status == 3
     assert statuses(results) == {"pick": "right", "hard": "could not run"}
     assert "guessed" not in results["pick"]["text"]
     assert "give it an example with @hard.example" in results["hard"]["message"]
@@ -293,7 +293,7 @@ def eats(x):
     status, results, found = run(
         "ops.py", "--time-limit", "12", "--memory-limit", "700MB"
     )
-    assert status == 2
+    assert status == 3
     messages = {name: row["message"] for name, row in results.items()}
     assert messages == {
         "leaves": "ended the process with status 3",
@@ -339,7 +339,7 @@ def of_integers(n: int):
 """,
     )
     status, results, found = run("ops.py", "--jobs", "1")
-    assert status == 2
+    assert status == 3
     assert set(statuses(results).values()) == {"could not run"}
     details = results["raises"]["details"]
     assert 'raise LookupError("out of luck")' in details
@@ -371,7 +371,7 @@ def noisy(x):
 """,
     )
     status, results, found = run("ops.py", "--jobs", "1")
-    assert status == 2
+    assert status == 3
     assert set(statuses(results).values()) == {"inconclusive"}
     assert "no gradient is needed" in found.stdout
     assert "no output is finite" in found.stdout
@@ -380,11 +380,11 @@ def noisy(x):
 
 
 def test_files_that_cannot_be_imported(folder):
-    write("a.py", "def start():\n    import no_such_thing\n\nstart()\n")
-    write("b.py", "def f(:\n")
+    write("a.py", RIGHT, "def start():\n    import no_such_thing\n\nstart()\n")
+    write("b.py", RIGHT, "def f(:\n")
     write("c.py", RIGHT)
     status, results, found = run(".")
-    assert status == 2
+    assert status == 3
     assert results["right"]["status"] == "right"
     assert "ModuleNotFoundError: No module named 'no_such" in results["a.py"]["message"]
     assert "import no_such_thing" in results["a.py"]["details"]
@@ -417,10 +417,10 @@ def test_targets_that_are_not_there(folder, target, words):
 def test_nothing_to_check(folder):
     write("ops.py", RIGHT)
     status, _, found = run("ops.py", "-k", "another")
-    assert status == 2
+    assert status == 3
     assert "no operation was found" in found.stdout
     status, results, _ = run("ops.py:another")
-    assert status == 2
+    assert status == 3
     assert "there is no 'another'; the operations here: right" in str(results)
 
 
@@ -475,7 +475,7 @@ def test_resume_skips_what_is_done_and_unchanged(folder):
 def test_resume_tries_again_what_could_not_run_and_bears_a_cut_line(folder):
     body = "    open('there').close()\n    return x"
     write("a.py", RIGHT.replace("    return x", body))
-    assert run("a.py", "--resume", "done.jsonl")[0] == 2
+    assert run("a.py", "--resume", "done.jsonl")[0] == 3
     with Path("done.jsonl").open("a") as file:
         file.write('{"file": "a.p')
     Path("there").touch()
@@ -519,11 +519,11 @@ def _has_result() -> bool:
 @pytest.mark.parametrize(
     ("found", "allow", "expected"),
     [
-        ([], False, 2),
+        ([], False, 3),
         ([Status.RIGHT], False, 0),
         ([Status.RIGHT, Status.WRONG, Status.FAILED], False, 1),
-        ([Status.RIGHT, Status.FAILED], True, 2),
-        ([Status.RIGHT, Status.INCONCLUSIVE], False, 2),
+        ([Status.RIGHT, Status.FAILED], True, 3),
+        ([Status.RIGHT, Status.INCONCLUSIVE], False, 3),
         ([Status.RIGHT, Status.INCONCLUSIVE], True, 0),
     ],
 )
@@ -564,7 +564,7 @@ def test_without_click_the_extra_is_named():
 
 def test_help():
     found = CliRunner().invoke(command, ["check", "--help"])
-    assert "Exit status: 0 all right" in found.stdout
+    assert "0    all gradients are right" in found.stdout
 
 
 def test_finding_a_module_imports_nothing(folder):

@@ -86,7 +86,7 @@ def test_a_crash_in_one_part_keeps_the_verdict():
 
 def test_what_could_not_run_is_in_the_page():
     write("broken.py", "1 / 0\n")
-    assert run("report", "broken.py").exit_code == 2
+    assert run("report", "broken.py").exit_code == 3
     (entry,) = entries()[0].values()
     assert entry["status"] == "could not run"
     assert "ZeroDivisionError" in entry["details"]

@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from ..core import arrays
 from ..core.errors import GradsmithError
 from .audit_display import AuditBar, show
 from .audited import Auditing, candidates_of, status_of
-from .following import INTERRUPTED
-from .options import json_option, require_file, write_json
+from .display import Terminal
+from .following import stopped
+from .options import json_option, write_json
+from .outputs import require_writable, write
 from .page import ready_for, say_where
+from .status import Outputs, say, with_statuses
 
 
 @click.command()
@@ -60,12 +62,13 @@ from .page import ready_for, say_where
 @click.option("--dask", metavar="ADDRESS", help="Of a cluster: tcp://host:8786.")
 @click.option(
     "--resume",
-    type=click.Path(dir_okay=False, path_type=Path),
+    type=click.Path(path_type=Path),
     metavar="FILE",
     help="Save the progress of --exhaustive here, and continue from it.",
 )
 @json_option
 @click.option("--html", "html_file", metavar="FILE", help="All results as a page.")
+@with_statuses("all are within --max-ulp", "something is beyond it")
 def audit(
     json_file: str | None,
     html_file: str | None,
@@ -78,13 +81,11 @@ def audit(
     A TARGET is a path (ops.py, src/), a module (package.ops), one operation
     (ops.py:name), or any function of a module by its name (torch:sinc,
     torch.nn.functional:gelu, numpy:tanh).
-
-    Exit status: 0 all within --max-ulp, 1 something is beyond, 2 something could not be
-    judged.
     """
-    require_file("--json", json_file)
+    require_writable("--json", json_file)
     ready_for("--html", html_file)
-    start, is_whole = time.perf_counter(), True
+    require_writable("--resume", given["resume"])
+    start, is_whole, outputs = time.perf_counter(), True, Outputs()
     targets = given.pop("targets")
     try:
         candidates = [*candidates_of(targets, given.pop("select"))]
@@ -93,22 +94,28 @@ def audit(
     with _executor(dask) as executor:
         auditing = Auditing(candidates, {**_options(**given), "executor": executor})
         try:
-            with AuditBar(Console(stderr=True)) as watch:
+            with AuditBar(Terminal(stderr=True)) as watch:
                 auditing.go(watch)
         except KeyboardInterrupt:
             is_whole = False
     seconds = time.perf_counter() - start
-    status = status_of(auditing.results, max_ulp) if is_whole else INTERRUPTED
-    if json_file is not None:
-        _write(json_file, auditing, max_ulp, seconds, status)
+    found = status_of(auditing.results, max_ulp)
     if json_file != "-":
-        show(auditing.results, max_ulp, seconds, Console())
+        outputs.show(lambda: show(auditing.results, max_ulp, seconds, Terminal()))
+    if json_file is not None:
+        status = outputs.reached(found, is_whole=is_whole)
+        outputs.write(
+            json_file,
+            lambda: _write(json_file, auditing, max_ulp, seconds, status),
+        )
     if html_file is not None:
-        _write_page(html_file, auditing, ", ".join(targets))
+        outputs.write(
+            html_file, lambda: _write_page(html_file, auditing, ", ".join(targets))
+        )
+    outputs.say_trouble()
     if not is_whole:
-        file = given["resume"]
-        click.echo(f"stopped; go on with --resume {file or 'FILE'}", err=True)
-    sys.exit(status)
+        say(stopped(given["resume"]))
+    sys.exit(outputs.reached(found, is_whole=is_whole))
 
 
 def _options(points: int | None, **given: Any) -> dict[str, Any]:
@@ -151,7 +158,8 @@ def _write(
 
 
 def _write_page(file: str, auditing: Auditing, targets: str) -> None:
-    from ..report.page import page_of_audits, write
+    from ..report.page import page_of_audits, render
 
     audits = [result.report for result in auditing.results if result.report is not None]
-    say_where(write(file, page_of_audits(audits, title=f"Accuracy of {targets}")))
+    write(file, render(page_of_audits(audits, title=f"Accuracy of {targets}")))
+    say_where(Path(file))

@@ -15,6 +15,7 @@ from ..report.result import plain
 from .discovery import operations_in
 from .loading import load, named, own_traceback
 from .sources import sources_of
+from .status import Exit
 
 
 @dataclass(frozen=True)
@@ -138,8 +139,9 @@ def _audited(candidate: Candidate, options: dict[str, Any]) -> tuple[Any, str, s
         return None, message, own_traceback(error, str(Path.cwd()))
 
 
-def status_of(results: Sequence[Audited], limit: float) -> int:
-    """1 if any is beyond the limit, else 2 if any could not be judged, else 0."""
+def status_of(results: Sequence[Audited], limit: float) -> Exit:
+    """Whether any is beyond the limit, else whether any could not be judged."""
     if any(result.beyond(limit) for result in results):
-        return 1
-    return 0 if results and all(result.is_judged for result in results) else 2
+        return Exit.WRONG
+    is_judged = results and all(result.is_judged for result in results)
+    return Exit.FINE if is_judged else Exit.UNJUDGED

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from .. import __version__
 from .audit import audit
 from .check_display import show_results
-from .following import INTERRUPTED, followed, stopped
-from .options import json_option, require_file, run_of, run_options, write_json
+from .display import Terminal
+from .following import ended, followed
+from .options import json_option, run_of, run_options, write_json
+from .outputs import require_writable
 from .page import ready_for, write_page
 from .report import report
 from .results import exit_status
 from .run import Run
+from .status import Outputs, with_statuses
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
@@ -31,6 +34,7 @@ def gradsmith() -> None:
 @run_options
 @json_option
 @click.option("--html", "html_file", metavar="FILE", help="All results as a page.")
+@with_statuses("all gradients are right", "at least one is wrong")
 def check(
     json_file: str | None,
     html_file: str | None,
@@ -42,26 +46,22 @@ def check(
 
     A TARGET is a path (ops.py, src/), a module (package.ops), or one operation
     (ops.py:name, package.ops:name).
-
-    Exit status: 0 all right, 1 something is wrong, 2 something could not be judged.
     """
-    require_file("--json", json_file)
+    require_writable("--json", json_file)
     ready_for("--html", html_file)
-    start = time.perf_counter()
+    start, outputs = time.perf_counter(), Outputs()
     run = run_of(resume, **given)
     is_whole = followed(run)
     seconds = time.perf_counter() - start
-    status = exit_status(run.results, allow_inconclusive=allow_inconclusive)
-    status = status if is_whole else INTERRUPTED
-    if json_file is not None:
-        _write_json(json_file, run, seconds, status)
+    found = exit_status(run.results, allow_inconclusive=allow_inconclusive)
     if json_file != "-":
-        show_results(run.results, seconds, Console())
+        outputs.show(lambda: show_results(run.results, seconds, Terminal()))
+    if json_file is not None:
+        status = outputs.reached(found, is_whole=is_whole)
+        outputs.write(json_file, partial(_write_json, json_file, run, seconds, status))
     if html_file is not None:
-        write_page(html_file, run, seconds)
-    if not is_whole:
-        click.echo(stopped(resume), err=True)
-    sys.exit(status)
+        outputs.write(html_file, lambda: write_page(html_file, run, seconds))
+    sys.exit(ended(run, outputs, found, is_whole=is_whole))
 
 
 def _write_json(file: str, run: Run, seconds: float, status: int) -> None:

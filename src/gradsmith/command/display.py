@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -12,6 +13,13 @@ from rich.table import Table
 from ..report.terminal import aligned
 
 NARROW = 100  # columns, below which some of a table stands elsewhere, or not at all
+
+
+class Terminal(Console):
+    """A console that leaves it to the command what a closed pipe means."""
+
+    def on_broken_pipe(self) -> None:
+        raise BrokenPipeError(errno.EPIPE, "the pipe is closed")
 
 
 class Bar:

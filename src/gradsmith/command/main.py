@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
+
+TRACEBACK = "GRADSMITH_TRACEBACK"  # shows where a mistake of ours is
 
 
 def main() -> None:
     try:
         from .command import gradsmith
+        from .status import Exit, say
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise
@@ -16,4 +20,20 @@ def main() -> None:
             'pip install "gradsmith[cli]"\n'
         )
         raise SystemExit(2) from None
-    gradsmith(prog_name="gradsmith")
+    import click
+
+    try:
+        gradsmith(prog_name="gradsmith", standalone_mode=False)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(Exit.USAGE)
+    except (click.Abort, KeyboardInterrupt):
+        sys.exit(Exit.INTERRUPTED)
+    except Exception as error:
+        if os.environ.get(TRACEBACK):
+            sys.excepthook(*sys.exc_info())
+        say(
+            f"internal error: {type(error).__name__}: {error}\n  this is a mistake in "
+            f"Gradsmith; set {TRACEBACK}=1 to see where, and please report it"
+        )
+        sys.exit(Exit.INTERNAL)

@@ -13,6 +13,7 @@ import click
 from ..core import arrays
 from ..core.errors import GradsmithError
 from ..tools.workers import Journal, default_jobs, default_memory
+from .outputs import require_writable, write
 from .run import Options, Run
 
 _UNITS = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
@@ -71,7 +72,7 @@ _RUN = (
     ),
     click.option(
         "--resume",
-        type=click.Path(dir_okay=False, path_type=Path),
+        type=click.Path(path_type=Path),
         metavar="FILE",
         help="Append results to this file; skip what is done and unchanged.",
     ),
@@ -92,6 +93,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def run_of(resume: Path | None, *, closely: bool = False, **given: Any) -> Run:
     """The run that was asked for; what can't be run is wrong usage."""
+    require_writable("--resume", resume)
     try:
         return Run(_options(closely=closely, **given), Journal(resume))
     except GradsmithError as error:
@@ -122,13 +124,4 @@ def write_json(file: str, document: dict[str, Any]) -> None:
     if file == "-":
         click.echo(text, nl=False)
     else:
-        Path(file).write_text(text, encoding="utf-8")
-
-
-def require_file(option: str, file: str | None) -> None:
-    """Refuse a target that an option took for its file."""
-    if file and file != "-" and (Path(file).is_dir() or Path(file).suffix == ".py"):
-        hint = ", or use --json=-" if option == "--json" else ""
-        raise click.UsageError(
-            f"{option} would write to {file}: put the targets first{hint}"
-        )
+        write(file, text)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from ..core.errors import GradsmithError
-from .options import require_file
+from .outputs import require_writable, write
 from .run import Run
 
 
@@ -15,10 +15,7 @@ def ready_for(option: str, file: str | None) -> None:
     """Say before a long run that its page could not be written."""
     if file is None:
         return
-    require_file(option, file)
-    folder = Path(file).resolve().parent
-    if not folder.is_dir():
-        raise click.UsageError(f"{option} {file}: there is no folder {folder}")
+    require_writable(option, file)
     from ..report.page.render import require_jinja2
 
     try:
@@ -29,7 +26,7 @@ def ready_for(option: str, file: str | None) -> None:
 
 def write_page(file: str, run: Run, seconds: float) -> None:
     """Write the page, and say where it is."""
-    from ..report.page import page_of, write
+    from ..report.page import page_of, render
 
     page = page_of(
         (result.as_dict() for result in run.results),
@@ -37,7 +34,8 @@ def write_page(file: str, run: Run, seconds: float) -> None:
         seed=run.options.seed,
         took=f"{seconds:.1f} s",
     )
-    say_where(write(file, page))
+    write(file, render(page))
+    say_where(Path(file))
 
 
 def say_where(page: Path) -> None:

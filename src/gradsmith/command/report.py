@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
 from .check_display import show_overview
-from .following import INTERRUPTED, followed, stopped
+from .display import Terminal
+from .following import ended, followed
 from .options import run_of, run_options
 from .page import ready_for, write_page
 from .results import exit_status
+from .status import Outputs, with_statuses
 
 
 @click.command()
@@ -27,6 +28,7 @@ from .results import exit_status
     metavar="FILE",
     help="Where the page goes.",
 )
+@with_statuses("all gradients are right", "at least one is wrong")
 def report(
     output: str, resume: Path | None, allow_inconclusive: bool, **given: Any
 ) -> None:
@@ -34,17 +36,14 @@ def report(
 
     It shows of each whether its gradient is right, where its rule survives, how
     accurate value and gradient are, the gradient against differences, and time beside
-    autodiff. One file, readable offline. TARGETs are those of `gradsmith check`, and
-    so is the exit status.
+    autodiff. One file, readable offline. TARGETs are those of `gradsmith check`.
     """
     ready_for("-o", output)
-    start = time.perf_counter()
+    start, outputs = time.perf_counter(), Outputs()
     run = run_of(resume, closely=True, **given)
     is_whole = followed(run)
     seconds = time.perf_counter() - start
-    status = exit_status(run.results, allow_inconclusive=allow_inconclusive)
-    show_overview(run.results, seconds, Console())
-    write_page(output, run, seconds)
-    if not is_whole:
-        click.echo(stopped(resume), err=True)
-    sys.exit(status if is_whole else INTERRUPTED)
+    found = exit_status(run.results, allow_inconclusive=allow_inconclusive)
+    outputs.show(lambda: show_overview(run.results, seconds, Terminal()))
+    outputs.write(output, lambda: write_page(output, run, seconds))
+    sys.exit(ended(run, outputs, found, is_whole=is_whole))

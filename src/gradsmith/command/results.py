@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
+from types import NoneType
 from typing import Any
 
 from ..report.result import plain
+from ..report.terminal import clean
 from ..tools.check.model import Verdict
+from .status import Exit
 
 
 class Status(StrEnum):
@@ -54,15 +57,40 @@ class Result:
 
     @classmethod
     def from_dict(cls, row: dict[str, Any]) -> Result:
-        return cls(**{**row, "status": Status(row["status"])})
+        """From what a worker sent or a journal kept; ValueError if it is no result.
+
+        Words are those of a user's code, and go to terminals.
+        """
+        result = cls(**{**cleaned(row), "status": Status(row["status"])})
+        for each in fields(cls):
+            if not isinstance(getattr(result, each.name), _TYPES[str(each.type)]):
+                raise ValueError(f"{each.name} of a result is no {each.type}")
+        return result
 
 
-def exit_status(results: Iterable[Result], *, allow_inconclusive: bool) -> int:
-    """0 if all are right, 1 if any is wrong, else 2 if any could not be judged."""
+_TYPES: dict[str, Any] = {
+    "str": str,
+    "Status": Status,
+    "float": (int, float),
+    "dict[str, Any] | None": (dict, NoneType),
+}
+
+
+def cleaned(tree: Any) -> Any:
+    """Plain data in which no control character is left, but tabs and newlines."""
+    if isinstance(tree, dict):
+        return {clean(key): cleaned(value) for key, value in tree.items()}
+    if isinstance(tree, list):
+        return [cleaned(value) for value in tree]
+    return clean(tree) if isinstance(tree, str) else tree
+
+
+def exit_status(results: Iterable[Result], *, allow_inconclusive: bool) -> Exit:
+    """Whether any is wrong, else whether any could not be judged."""
     found = {result.status for result in results}
     if Status.WRONG in found:
-        return 1
+        return Exit.WRONG
     unclear = {Status.FAILED} if allow_inconclusive else {
         Status.FAILED, Status.INCONCLUSIVE
     }  # fmt: skip
-    return 2 if not found or found & unclear else 0
+    return Exit.UNJUDGED if not found or found & unclear else Exit.FINE

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from hashlib import sha256
 
 from .. import __version__
@@ -44,7 +44,8 @@ class Run:
     def __init__(self, options: Options, journal: Journal) -> None:
         self.options = options
         self.journal = journal
-        self.sources = _distinct(options.targets)
+        self.skipped: list[str] = []  # files that could not be read, and why
+        self.sources = _distinct(options.targets, self.skipped)
         self._places: dict[str, tuple[int, int]] = {}
         self._results: list[Result] = []
 
@@ -55,11 +56,11 @@ class Run:
             memory=options.memory_limit, near=near,
         ) as pool:  # fmt: skip
             for source in self.sources:
-                known = self.journal.rows.get(self._key(Task(source)))
-                if known is None or "operations" not in known:
+                known = self.journal.get(self._key(Task(source)), Listing.from_dict)
+                if known is None:
                     pool.add([Task(source)])
                 else:
-                    yield from self._listed(pool, source, known["operations"])
+                    yield from self._listed(pool, source, known.operations)
             for answer in pool.answers():
                 if answer is None:
                     yield Event(doing=tuple(task.doing for task in pool.doing))
@@ -77,7 +78,7 @@ class Run:
         if not task.name:  # a file that can't be imported
             self._place(task, 0)
             yield Event(found=1)
-        result = replace(answer, key=self._key(task))
+        result = Result.from_dict({**answer.as_dict(), "key": self._key(task)})
         self.journal.add(result.as_dict())
         yield self._kept(result)
 
@@ -113,10 +114,8 @@ class Run:
 
     def _done(self, task: Task) -> Result | None:
         """The verdict of an earlier run. What could not run is tried again."""
-        row = self.journal.rows.get(self._key(task))
-        if row is None or row["status"] == Status.FAILED:
-            return None
-        return Result.from_dict(row)
+        done = self.journal.get(self._key(task), Result.from_dict)
+        return None if done is None or done.status is Status.FAILED else done
 
     def _place(self, task: Task, i: int) -> None:
         self._places[self._key(task)] = (self.sources.index(task.source), i)
@@ -130,8 +129,9 @@ class Run:
         return sorted(self._results, key=lambda r: self._places[r.key])
 
 
-def _distinct(targets: Iterable[str]) -> list[Source]:
-    found = [source for target in targets for source in sources_of(target)]
+def _distinct(targets: Iterable[str], skipped: list[str]) -> list[Source]:
+    found = [source for target in targets for source in sources_of(target, skipped)]
+    skipped[:] = dict.fromkeys(skipped)
     return list(dict.fromkeys(found))
 
 

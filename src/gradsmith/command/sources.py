@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import io
+import os
 import re
+import stat
 import sys
+import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -12,11 +16,9 @@ from pathlib import Path
 from typing import Any
 
 from ..core.errors import GradsmithError
+from ..report.terminal import clean
+from .definitions import may_define
 
-# A file in a folder without any of these words defines no operation.
-_WORDS = re.compile(
-    rb"gradsmith|autograd|Function|custom_(gradient|vjp|jvp|op)|with_gradient"
-)
 _SKIPPED = {"__main__.py", "setup.py", "conftest.py"}
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
 
@@ -33,21 +35,33 @@ class Source:
     name: str | None = None  # the only operation that is asked for
 
 
-def sources_of(target: str) -> list[Source]:
+def sources_of(target: str, skipped: list[str] | None = None) -> list[Source]:
     """The files that a target names: path, path:name, module or module:name.
+
+    Of a folder, `skipped` is told the files that could not be read, and why.
 
     >>> [source.module for source in sources_of("gradsmith.command.main:main")]
     ['gradsmith.command.main']
     """
+    skipped = [] if skipped is None else skipped
     where, name = _parted(target)
     path = Path(where)
     if path.is_dir() and not name:
-        return list(_folder(path))
+        return list(_folder(path, skipped))
     if path.is_file():
-        return [_file(path, name)]
+        return [_read(path, name)]
+    if path.exists():
+        raise GradsmithError(f"{where!r} is no regular file")
     if path.suffix == ".py" or "/" in where or "\\" in where:
         raise GradsmithError(f"there is no file or folder {where!r}")
-    return _module(where, name)
+    return _module(where, name, skipped)
+
+
+def _read(path: Path, name: str | None) -> Source:
+    try:
+        return _file(path, name, path.read_bytes())
+    except OSError as error:
+        raise GradsmithError(f"{path} can't be read: {error.strerror}") from None
 
 
 def _parted(target: str) -> tuple[str, str | None]:
@@ -57,22 +71,51 @@ def _parted(target: str) -> tuple[str, str | None]:
     return target, None
 
 
-def _folder(folder: Path) -> Iterator[Source]:
-    for path in sorted(folder.rglob("*.py")):
-        inside = path.relative_to(folder).parts
-        if path.name in _SKIPPED or any(map(_is_skipped, inside[:-1])):
-            continue
-        if (folder / inside[0] / "pyvenv.cfg").exists():
-            continue
-        if _WORDS.search(path.read_bytes()):
-            yield _file(path, None)
+def _folder(folder: Path, skipped: list[str]) -> Iterator[Source]:
+    """The files of a folder that could define an operation; none is imported."""
+    for path in sorted(_python_files(folder)):
+        try:
+            code = _code_of(path)
+            if may_define(code):
+                yield _file(path, None, code)
+        except (OSError, ValueError) as error:
+            words = error.strerror if isinstance(error, OSError) else str(error)
+            skipped.append(f"{_label(path)}: {words}")
+
+
+def _python_files(folder: Path) -> Iterator[Path]:
+    for where, folders, files in os.walk(folder):
+        here = Path(where)
+        folders[:] = [
+            name
+            for name in folders
+            if not _is_skipped(name) and not (here / name / "pyvenv.cfg").exists()
+        ]
+        for name in files:
+            if name.endswith(".py") and name not in _SKIPPED:
+                yield here / name
+
+
+def _code_of(path: Path) -> bytes:
+    """The text of a file; ValueError says why it has none."""
+    if not stat.S_ISREG(path.stat().st_mode):  # a pipe would never end
+        raise ValueError("no regular file")
+    code = path.read_bytes()
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(code).readline)
+        code.decode(encoding)
+    except (SyntaxError, UnicodeDecodeError, LookupError):
+        raise ValueError("it can't be decoded") from None
+    if b"\0" in code:
+        raise ValueError("it contains a null byte")
+    return code
 
 
 def _is_skipped(folder: str) -> bool:
     return folder.startswith(".") or folder in _SKIPPED_FOLDERS
 
 
-def _file(path: Path, name: str | None) -> Source:
+def _file(path: Path, name: str | None, code: bytes) -> Source:
     path = path.resolve()
     root, parts = path.parent, [path.stem]
     while (root / "__init__.py").exists():
@@ -80,16 +123,16 @@ def _file(path: Path, name: str | None) -> Source:
         root = root.parent
     if path.stem == "__init__" and len(parts) > 1:
         parts.pop()
-    digest = sha256(path.read_bytes()).hexdigest()[:16]
+    digest = sha256(code).hexdigest()[:16]
     return Source(str(path), str(root), ".".join(parts), _label(path), digest, name)
 
 
 def _label(path: Path) -> str:
-    here = Path.cwd()
-    return str(path.relative_to(here) if path.is_relative_to(here) else path)
+    here, path = Path.cwd(), Path(os.path.abspath(path))
+    return clean(str(path.relative_to(here) if path.is_relative_to(here) else path))
 
 
-def _module(name: str, operation: str | None) -> list[Source]:
+def _module(name: str, operation: str | None, skipped: list[str]) -> list[Source]:
     spec = _spec(name)
     if spec is None or not (spec.origin or spec.submodule_search_locations):
         raise GradsmithError(
@@ -100,11 +143,11 @@ def _module(name: str, operation: str | None) -> list[Source]:
         return [
             source
             for folder in spec.submodule_search_locations
-            for source in _folder(Path(folder))
+            for source in _folder(Path(folder), skipped)
         ]
     if spec.origin is None or not spec.origin.endswith(".py"):
         raise GradsmithError(f"{name!r} is not written in Python: {spec.origin}")
-    return [_file(Path(spec.origin), operation)]
+    return [_read(Path(spec.origin), operation)]
 
 
 def _spec(name: str) -> ModuleSpec | None:

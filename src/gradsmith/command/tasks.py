@@ -9,6 +9,7 @@ from ..core.arrays import FRAMEWORKS, title_of
 from ..core.errors import GradientContractError, GradsmithError
 from ..operations.examples import examples_of
 from ..operations.info import of_operation
+from ..report.terminal import clean
 from ..tools._inputs import framework_of_native
 from ..tools.check import check
 from ..tools.check.inputs import inputs_for
@@ -51,6 +52,15 @@ class Listing:
     """The operations of a file, each with the framework that it belongs to, or ""."""
 
     operations: list[list[str]]
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> Listing:
+        """From what a worker sent or a journal kept; ValueError if it is none."""
+        pairs = row["operations"]
+        if any(type(word) is not str for name, framework in pairs
+               for word in (name, framework)):  # fmt: skip
+            raise ValueError("a listing has names and frameworks")
+        return cls([[clean(name), framework] for name, framework in pairs])
 
 
 def near(task: Task) -> tuple[str, str]:

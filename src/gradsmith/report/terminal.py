@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
@@ -13,12 +14,28 @@ WIDTH = 88
 STYLES = {GOOD: "green", BAD: "bold red", OPEN: "yellow", "": ""}
 
 
+# What moves the cursor, colours, turns the direction of writing or is no text
+_CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]"
+)
+
+
+def clean(words: str) -> str:
+    r"""Words of a user's code for a terminal: control characters as escapes.
+
+    >>> print(clean("\x1b[31mred\tand\ngreen"))
+    \x1b[31mred	and
+    green
+    """
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], words)
+
+
 def text(document: Document) -> str:
     """All of it; lines are at most 88 characters long, unless code is."""
     lines = [document.headline]
     for block in document.blocks:
         lines += lines_of(block)
-    return "\n".join(lines)
+    return clean("\n".join(lines))
 
 
 def lines_of(block: Block) -> list[str]:
@@ -79,7 +96,8 @@ def show(document: Document) -> None:
         sys.stdout.write(text(document) + "\n")
         return
     console = Console()
-    console.print(Text(document.headline, style=STYLES[document.tone]), soft_wrap=True)
+    headline = Text(clean(document.headline), style=STYLES[document.tone])
+    console.print(headline, soft_wrap=True)
     for block in document.blocks:
-        for line in lines_of(block):
+        for line in map(clean, lines_of(block)):
             console.print(line, highlight=False, markup=False, soft_wrap=True)

@@ -165,9 +165,11 @@ def sweep(
     """
     spans = spans_of(*task.span, task.form)
     journal, key = Journal(resume), key_of(task)
-    rows = [journal.rows.get(_key(key, span)) for span in spans]
-    found = [[*map(Tally.from_dict, row["tallies"])] for row in rows if row is not None]
-    todo = [span for span, row in zip(spans, rows, strict=True) if row is None]
+    known = [journal.get(_key(key, span), _tallies) for span in spans]
+    found = [row for row in known if row is not None]
+    todo = [span for span, row in zip(spans, known, strict=True) if row is None]
+    notes = [] if notes is None else notes
+    notes += [f"skipped {words}" for words in journal.skipped]
     total = sum(b + 1 - a for a, b in spans)
     done = total - sum(b + 1 - a for a, b in todo)
     tell: Any = progress or (lambda done, total: None)
@@ -180,7 +182,14 @@ def sweep(
         found.append([*tallies])
         done += span[1] + 1 - span[0]
         tell(done, total)
+    if journal.trouble:
+        notes.append(f"could not write {journal.trouble}")
     return [merged([pair[k] for pair in found]) for k in (0, 1)]
+
+
+def _tallies(row: dict[str, Any]) -> list[Tally]:
+    value, gradient = map(Tally.from_dict, row["tallies"])
+    return [value, gradient]
 
 
 def _key(key: str, span: tuple[int, int]) -> str:

@@ -1,0 +1,104 @@
+"""The exit statuses, which are told apart, and how a command ends."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from enum import IntEnum
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ..report.terminal import clean
+
+
+class Exit(IntEnum):
+    """What an exit status means; of several the first in `ORDER` is taken."""
+
+    FINE = 0
+    WRONG = 1
+    USAGE = 2
+    UNJUDGED = 3
+    UNWRITTEN = 4
+    INTERNAL = 5
+    INTERRUPTED = 130  # as shells say it of Ctrl-C
+
+
+ORDER = (Exit.INTERRUPTED, Exit.WRONG, Exit.UNWRITTEN, Exit.UNJUDGED, Exit.FINE)
+
+_MEANINGS = {
+    Exit.FINE: "{fine}",
+    Exit.WRONG: "{wrong}",
+    Exit.USAGE: "wrong usage: nothing was run",
+    Exit.UNJUDGED: "something could not be judged",
+    Exit.UNWRITTEN: "an output could not be written",
+    Exit.INTERNAL: "a mistake in Gradsmith itself",
+    Exit.INTERRUPTED: "stopped by Ctrl-C",
+}
+
+
+def with_statuses(fine: str, wrong: str) -> Callable[[Any], Any]:
+    """Add the statuses to the help of a command."""
+    rows = [f"  {status.value:<4} {words}" for status, words in _MEANINGS.items()]
+    table = "\n".join(rows).format(fine=fine, wrong=wrong)
+
+    def add(command: Any) -> Any:
+        command.__doc__ = f"{command.__doc__}\n\n    \b\n    Exit status:\n{table}\n"
+        return command
+
+    return add
+
+
+class Outputs:
+    """What a run writes; what can't be written is told, and its status is another."""
+
+    def __init__(self) -> None:
+        self.trouble: list[str] = []
+
+    def write(self, name: str | Path, writes: Callable[[], object]) -> None:
+        try:
+            writes()
+        except OSError as error:
+            self.trouble.append(f"{name}: {error.strerror or error}")
+
+    def show(self, shows: Callable[[], object]) -> None:
+        """To standard output, as far as that can be written to."""
+        self.write("standard output", lambda: (shows(), sys.stdout.flush()))
+        if self.trouble and self.trouble[-1].startswith("standard output"):
+            _discard_stdout()
+
+    def reached(self, found: Exit, *, is_whole: bool) -> Exit:
+        """The status of all of it, by what was found."""
+        reached = {found}
+        if not is_whole:
+            reached.add(Exit.INTERRUPTED)
+        if self.trouble:
+            reached.add(Exit.UNWRITTEN)
+        return next(status for status in ORDER if status in reached)
+
+    def say_trouble(self) -> None:
+        for words in self.trouble:
+            say(f"could not write {words}")
+
+
+def _discard_stdout() -> None:
+    """What is left in the buffer would fail again when Python ends."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def say(words: str) -> None:
+    """To standard error, if anybody listens."""
+    with suppress(OSError):
+        click.echo(clean(words), err=True)
+
+
+def say_skipped(skipped: Sequence[str], shown: int = 10) -> None:
+    """Name what was skipped, a few of them if there are many."""
+    for words in skipped[:shown]:
+        say(f"skipped {words}")
+    if len(skipped) > shown:
+        say(f"skipped {len(skipped) - shown} more")
