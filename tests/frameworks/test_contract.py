@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 import gradsmith as gs
 import gradsmith.numpy as gnp
 
-from .portable import ENGINE, FOREIGN
+from .portable import ALL, ENGINE, FOREIGN
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*Function.*should not be instantiated")
 
 
 @dataclass
@@ -158,3 +161,102 @@ def test_an_operation_without_rules_is_refused(framework):
     x = framework.array(2.0, "float32")
     with pytest.raises(gs.UnsupportedOperationError, match="has no gradient yet"):
         framework.gradients(op, x)
+
+
+# Rules whose `return` was forgotten, with their first line
+
+
+def _closure():
+    @gs.custom_gradient
+    def op(x):
+        def grad(dy):
+            dy * 2  # noqa: B018  (that is the mistake)
+
+        return x * 2, grad
+
+    return op
+
+
+def _rule(kind):
+    @gs.operation
+    def op(x):
+        return x * 2
+
+    @getattr(op, kind)
+    def rule(d, y, x):
+        d * 2  # noqa: B018
+
+    return op
+
+
+FORGOTTEN = {"gradient": _closure, "vjp": lambda: _rule("vjp")}
+each = pytest.mark.parametrize("framework", ALL, ids=lambda f: f.name)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("what", FORGOTTEN)
+@each
+def test_a_gradient_that_returns_nothing(framework, what, compiled):
+    op, x = FORGOTTEN[what](), framework.array([1.0, 2.0], "float32")
+    words = (
+        rf"the {what} of operation 'op' returned nothing[\s\S]*"
+        rf"forgotten `return` in (grad|rule) \(.*{re.escape(__file__)}:\d+\)"
+    )
+    run = lambda x: framework.gradients(lambda x: total(op(x)), x)
+    if compiled:
+        run = framework.compiled_gradients(lambda x: total(op(x)))
+    # torch.compile(fullgraph=True) words it in an error of its own
+    theirs = compiled and framework.name == "torch"
+    error = Exception if theirs else gs.GradientContractError
+    with pytest.raises(error, match=words):
+        run(x)
+
+
+@pytest.mark.parametrize("mode", ["forward", "reverse", "compiled"])
+@each
+def test_a_tangent_that_is_nothing(framework, mode):
+    op, x = _rule("jvp"), framework.array([1.0, 2.0], "float32")
+    run = {
+        "forward": lambda: framework.tangent(op, (x,), (x,)),
+        "reverse": lambda: framework.gradients(lambda x: total(op(x)), x),
+        "compiled": lambda: framework.compiled_gradients(lambda x: total(op(x)))(x),
+    }[mode]
+    with pytest.raises(Exception, match="the jvp of operation 'op' returned nothing"):
+        run()
+
+
+@each
+def test_zero_is_said(framework):
+    op = gs.custom_gradient(lambda x: (x * 2, lambda dy: gs.zero))
+    x = framework.array([1.0, 2.0], "float32")
+    (dx,) = framework.gradients(lambda x: total(op(x)), x)
+    assert framework.plain(dx).tolist() == [0, 0]
+
+
+@gs.custom_gradient
+def labelled(labels, x):
+    return (x - labels) * 2, lambda dy: (None, dy * 2)
+
+
+def _labels_of(framework, compiled):
+    """The gradients of labels and x, as the framework's own tape gives them."""
+    labels, x = (framework.array([1.0, 2.0], "float32") for _ in "lx")
+    op = framework.compiled(labelled) if compiled else labelled
+    if framework.name == "torch":
+        labels.requires_grad_(), x.requires_grad_()
+        op(labels, x).sum().backward()
+        return labels.grad, x.grad
+    module = gs if framework is ENGINE else framework.module
+    labels, x = map(module.Variable, (labels, x))
+    with module.GradientTape() as tape:
+        y = op(labels, x)
+    return tape.gradient(y, [labels, x])
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("name", ["numpy", "tensorflow", "torch"])
+def test_none_for_one_argument_stays_none(name, compiled):
+    framework = next(f for f in ALL if f.name == name)
+    dlabels, dx = _labels_of(framework, compiled)
+    assert dlabels is None
+    assert framework.plain(dx).tolist() == [2, 2]

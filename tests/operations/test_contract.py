@@ -78,7 +78,7 @@ def test_a_number_is_the_gradient_of_a_scalar_only():
     assert gs.grad(returning(2.5))(np.float32(1)).dtype == np.float32
     assert "got: the number 2.0" in error_of(2.0, np.ones(3))
     assert "got: the number 0" in error_of(0, np.ones(3))
-    assert "return None" in error_of(0, np.ones(3))
+    assert "return gs.zero" in error_of(0, np.ones(3))
 
 
 # --- dtypes --------------------------------------------------------------------------
@@ -133,11 +133,11 @@ def test_nan_and_infinity_are_no_errors():
 # --- not an array --------------------------------------------------------------------
 
 NOT_ARRAYS = {
-    "string": ("dx", "got: a str", "a gradient is an array, or None"),
+    "string": ("dx", "got: a str", "a gradient is an array, or gs.zero"),
     "function": (lambda dy: dy, "got: a function", "call it"),
-    "truth": (True, "got: True", "a gradient is an array, or None"),
-    "object": (object(), "got: an object", "a gradient is an array, or None"),
-    "set": ({1.0}, "got: a set", "a gradient is an array, or None"),
+    "truth": (True, "got: True", "a gradient is an array, or gs.zero"),
+    "object": (object(), "got: an object", "a gradient is an array, or gs.zero"),
+    "set": ({1.0}, "got: a set", "a gradient is an array, or gs.zero"),
 }
 
 
@@ -385,7 +385,7 @@ def test_a_word_may_stand_for_a_part_of_a_tree():
 
 
 @pytest.mark.parametrize("word", [None, gs.zero])
-@pytest.mark.parametrize("around", [lambda d: d, lambda d: (d,), lambda d: {"x": d}])
+@pytest.mark.parametrize("around", [lambda d: (d,), lambda d: {"x": d}])
 def test_none_and_zero(word, around):
     x = gs.Tensor([1.0, 2.0])
     with gs.GradientTape() as tape:
@@ -399,7 +399,7 @@ def test_none_is_explained():
     x = gs.Tensor([1.0, 2.0])
     with gs.GradientTape() as tape:
         tape.watch(x)
-        y = returning(None)(x)
+        y = returning((None,))(x)
     tape.gradient(y, x)
     assert "operation 'op' declares no gradient for 'x'" in tape.explain(y, x)
 
@@ -539,7 +539,6 @@ def test_tangents_are_checked():
 
 
 def test_words_as_tangents():
-    assert tangent(None).tolist() == [0, 0, 0]
     assert tangent(gs.zero).tolist() == [0, 0, 0]
     with pytest.raises(gs.NotDifferentiableError, match="it jumps"):
         tangent(gs.not_differentiable("it jumps"))

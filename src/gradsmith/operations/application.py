@@ -187,7 +187,7 @@ class Application:
         self, what: str, rule: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         try:
-            return rule(*args, **kwargs)
+            returned = rule(*args, **kwargs)
         except Exception as error:
             where = f"the {what} of operation {self.operation.name!r}"
             misfit = _misfit(rule, args, kwargs) if isinstance(error, TypeError) else ""
@@ -196,6 +196,9 @@ class Application:
                 raise contract.wrong_parameters(where, misfit, expected, rule) from None
             add_notes(error, where)
             raise
+        if returned is None:
+            raise contract.returned_nothing(self.operation.name, what, rule)
+        return returned
 
     def _parameters(self, what: str, named: Collection[str]) -> str:
         """What a rule is called with, by name."""

@@ -65,8 +65,11 @@ def test_words_in_place_of_a_gradient_where_shapes_are_unknown():
     open_ = tf.TensorSpec(None, tf.float32)
     compiled = tf.function(words, input_signature=[open_] * 3)
     found = gradients(compiled, x3, x3 + 1, x3 + 2)
-    expected = [[10] * 3, [0] * 3, [0] * 3]
-    assert [g.numpy().tolist() for g in found] == expected
+    assert [g if g is None else g.numpy().tolist() for g in found] == [
+        [10] * 3,
+        None,
+        [0] * 3,
+    ]
 
 
 def test_keyword_calls_and_dicts():

@@ -24,6 +24,7 @@ __all__ = [
     "check_tangents",
     "no_gradient",
     "not_differentiable",
+    "returned_nothing",
     "split_outputs",
     "split_variables",
     "transposing",
@@ -104,6 +105,25 @@ def check_tangents(operation: str, returned: Any, specs: Any) -> list[Any]:
                 f"operation {operation!r} has no tangent, as its jvp declares: {dy.why}"
             )
     return flat
+
+
+def returned_nothing(operation: str, what: str, rule: Any) -> GradientContractError:
+    """The error for a rule without a result: its `return` was forgotten."""
+    result = "tangent" if what == "jvp" else "gradient"
+    return GradientContractError(
+        f"the {what} of operation {operation!r} returned nothing\n"
+        f"  expected: a {result}; gs.zero if it is zero\n"
+        "  got: None\n"
+        f"  likely cause: a forgotten `return` in {_named(rule)}"
+    )
+
+
+def _named(rule: Any) -> str:
+    """A function by its name, and where it is written."""
+    code = getattr(inspect.unwrap(rule), "__code__", None)
+    if code is None:  # an object that is called, or a C function
+        return repr(rule)
+    return f"{code.co_name} ({code.co_filename}:{code.co_firstlineno})"
 
 
 def wrong_parameters(

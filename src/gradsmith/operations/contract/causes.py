@@ -20,7 +20,7 @@ def of_shape(name: str, expected: Shape, got: Shape) -> str:
     if got == ():
         return (
             "a scalar was returned for an array; was it summed or averaged? The "
-            "gradient has an entry for each element (for none at all return None)"
+            "gradient has an entry for each element (if it is zero, return gs.zero)"
         )
     if len(got) > 1 and got == expected[::-1]:
         return f"it is transposed; transpose it back, to shape {expected}"
@@ -77,7 +77,7 @@ def of_type(leaf: Any) -> str:
         return "a function was returned; call it"
     if isinstance(leaf, (list, tuple, dict)):
         return "the argument is one array, so is its gradient: stack the parts"
-    return "a gradient is an array, or None if there is none"
+    return "a gradient is an array, or gs.zero"
 
 
 # --- words ---------------------------------------------------------------------------

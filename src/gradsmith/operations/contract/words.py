@@ -39,6 +39,7 @@ class _Zero:
 
 
 zero = _Zero()
+"""Return this from a rule for a gradient, or a tangent, that is zero."""
 
 
 def is_word(gradient: Any) -> bool:

@@ -183,7 +183,9 @@ class BoundCall:
                 return missing(i)
             name = self.application.name_of(i)
             raise contract.no_gradient(self.operation.name, name, gradient.why)
-        if gradient is None or gradient is contract.zero:
+        if gradient is None:
+            return None
+        if gradient is contract.zero:
             return self.filled(i, 0)
         return dense(gradient, self.operation.name)
 

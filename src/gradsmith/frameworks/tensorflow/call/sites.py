@@ -120,6 +120,8 @@ class Site(Node):
         if call.has_jvp and (call.operation.linear or in_forward_mode()):
             start = default_graph().version + 1  # the last operation's number
             found = self._gradients(call, dys)
+            if all(g is None for g in found):
+                return found
             return _Transposed(call, found, dys, start).gradients
         return self._gradients(call, dys)
 

@@ -221,14 +221,14 @@ class Node(torch.autograd.Function):
             and all(map(_fits, returned, leaves))
         ):
             return (None, *returned)
-        return (None, *_checked(ctx, operation, args, leaves, dy, returned))
+        return (None, *_checked(ctx, operation, args, leaves, grad, dy, returned))
 
 
 def backward_in_graph(ctx: Any, dy: torch.Tensor) -> Any:
     """`Node.backward` for compiled autograd, which knows of no changes in place."""
     operation, args, leaves, held, _, grad = ctx.run
     returned = operation.vjp_rule(dy, held[0], *args) if grad is None else grad(dy)
-    return (None, *_checked(ctx, operation, args, leaves, dy, returned))
+    return (None, *_checked(ctx, operation, args, leaves, grad, dy, returned))
 
 
 def _unusual(ctx: Any, dy: torch.Tensor) -> Any:
@@ -292,9 +292,20 @@ def _require_the_same(operation: Any, grad: Any, again: Any) -> None:
 
 
 def _checked(
-    ctx: Any, operation: Any, args: Any, saved: Any, dy: Any, returned: Any
+    ctx: Any,
+    operation: Any,
+    args: Any,
+    saved: Any,
+    grad: Any,
+    dy: Any,
+    returned: Any,
 ) -> list[Any]:
     """What a rule returned, read and checked by the contract."""
+    if returned is None:
+        what = "vjp" if grad is None else "gradient"
+        raise contract.returned_nothing(
+            operation.name, what, grad or operation.vjp_rule
+        )
     bound = operation.signature.bind(args, {})
     outputs = Outputs(operation, dy)
     run = EagerCall(operation, bound, outputs, None)

@@ -14,7 +14,7 @@ from ..private import vjp
 
 def gradients(
     application: Application, dys: Sequence[Any], wanted: Collection[int]
-) -> dict[int, torch.Tensor]:
+) -> dict[int, torch.Tensor | None]:
     """The wanted gradients, by the position of their array or variable."""
     if application.vjp is None:
         return _transposed_tangents(application, dys, wanted)
@@ -35,8 +35,10 @@ def gradients(
 
 
 def meant(application: Application, gradient: Any, spec: Any, i: int) -> Any:
-    """What a checked gradient or tangent stands for."""
-    if gradient is None or gradient is contract.zero:
+    """What a checked gradient or tangent stands for; None is no gradient."""
+    if gradient is None:
+        return None
+    if gradient is contract.zero:
         return spec.zeros()
     if isinstance(gradient, contract.NotDifferentiable):
         name = application.name_of(i)
@@ -54,7 +56,7 @@ def tangents(application: Application, dxs: Sequence[Any]) -> list[torch.Tensor]
     )
     specs: Any = application.outputs.flat
     return [
-        meant(application, dy, spec, i)
+        spec.zeros() if dy is None else meant(application, dy, spec, i)
         for i, (dy, spec) in enumerate(zip(found, specs, strict=True))
     ]
 
@@ -68,10 +70,12 @@ def _transposed_gradients(
     application: Application, dxs: Sequence[Any]
 ) -> list[torch.Tensor]:
     given = [i for i, dx in enumerate(dxs) if dx is not None]
+    leaves: Any = application.call.leaves
 
     def rule(*dys: torch.Tensor) -> tuple[torch.Tensor, ...]:
         found = gradients(application, dys, given)
-        return tuple(found[i] for i in given)
+        pairs = [(found[i], leaves[i]) for i in given]
+        return tuple(spec.zeros() if dx is None else dx for dx, spec in pairs)
 
     specs: Any = application.outputs.flat
     with contract.transposing(
@@ -82,7 +86,7 @@ def _transposed_gradients(
 
 def _transposed_tangents(
     application: Application, dys: Sequence[Any], wanted: Collection[int]
-) -> dict[int, torch.Tensor]:
+) -> dict[int, torch.Tensor | None]:
     specs: Any = application.call.leaves
 
     def rule(*dxs: torch.Tensor) -> tuple[torch.Tensor, ...]:

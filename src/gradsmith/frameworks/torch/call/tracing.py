@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import torch
 
-from ....core import arity, arrays, trees
+from ....core import arity, arrays, errors, trees
 from ....core.import_hooks import once_imported
-from ....operations import parameters
+from ....operations import application, parameters
 from .compiled import opaque, structure
 from .guards import forget
 from .nodes import name_of
@@ -47,8 +47,18 @@ def _nothing() -> None:
     """For `forget`, which Dynamo runs itself, since it depends on no argument."""
 
 
+def _add_note(error: Any, note: str) -> None:
+    """Dynamo's exceptions have no notes."""
+
+
+def _add_notes(error: Any, where: str) -> None:
+    """As above."""
+
+
 _SUBSTITUTES = {
     arity.arity_of: _read,
+    application.add_notes: _add_notes,
+    errors.add_note: _add_note,
     parameters.method_of: _method_of,
     trees.kind_of: _kind,
     arrays.framework_of: _framework_of,

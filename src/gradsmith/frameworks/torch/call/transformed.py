@@ -97,7 +97,7 @@ class Connected(torch.autograd.Function):
             with entered(run.autocast):
                 found = gradients(run.rule(saved), upstream, wanted)
         for i, dx in run.pulled(saved, residuals).items():
-            found[i] = found[i] + dx if i in found else dx
+            found[i] = dx if found.get(i) is None else found[i] + dx
         return (None, *dys, *(found.get(i) for i in range(run.leaves)))
 
     @staticmethod
