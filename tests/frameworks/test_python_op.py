@@ -10,7 +10,7 @@ import gradsmith as gs
 import gradsmith.numpy as gnp
 from examples import sparse_solve
 
-from .portable import ALL, FOREIGN
+from .portable import ALL, ENGINE, FOREIGN
 
 each = pytest.mark.parametrize("framework", ALL, ids=lambda f: f.name)
 each_foreign = pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
@@ -318,3 +318,40 @@ def test_sparse_solve(framework):
     truth = sparse_solve.differences(*args)
     dc = sparse_solve.FRAMEWORKS[framework.name](*args)
     np.testing.assert_allclose(dc, truth, rtol=1e-6, atol=1e-6 * np.abs(truth).max())
+
+
+@with_and_without_compiler
+def test_memory_that_the_code_uses_again(framework, compiled):
+    """Body and rule return the same array each time: two results stay two."""
+    values, slopes = np.empty(64, "float32"), np.empty(64, "float32")
+
+    @gs.python_op
+    def exp(x):
+        return np.exp(x, out=values)
+
+    @exp.vjp
+    def _(dy, y, x):
+        return np.multiply(dy, y, out=slopes)
+
+    xs = [framework.array(np.full(64, n), "float32") for n in (0, 1)]
+    if framework is ENGINE:
+        xs = [gs.Tensor(x) for x in xs]
+    two = lambda a, b: (exp(a), exp(b))
+    ys = (framework.compiled(two) if compiled else two)(*xs)
+    assert [framework.plain(y)[0] for y in ys] == pytest.approx([1, np.e])
+    dxs = gradients(framework, lambda a, b: exp(a) + exp(b), compiled)(*xs)
+    assert [framework.plain(dx)[0] for dx in dxs] == pytest.approx([1, np.e])
+
+
+@with_and_without_compiler
+def test_the_code_can_not_write_into_the_arguments(framework, compiled):
+    @gs.python_op(spec=lambda x: gs.spec(x.shape, x.dtype))
+    def zeroed(x):
+        x[:] = 0
+        return x * 2
+
+    run = framework.compiled(zeroed) if compiled else zeroed
+    x = framework.array(X, "float32")
+    with pytest.raises(Exception, match="read-only"):
+        framework.plain(run(x))
+    np.testing.assert_array_equal(framework.plain(x), X)

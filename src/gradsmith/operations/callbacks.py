@@ -18,7 +18,8 @@ from ..core.errors import UnsupportedOperationError
 from ..core.forward import ForwardAccumulator
 from ..core.gradient_tape import GradientTape
 from ..core.tape import Traced
-from ..core.tensor import unwrap, wrap
+from ..core.tensor import readonly, unwrap, wrap
+from .buffers import own
 from .operation import Operation
 from .trial import try_rule
 
@@ -58,7 +59,8 @@ def hosted(
     """Run a function of NumPy arrays on the arrays of a framework."""
 
     def run(*plain: Any) -> list[Any]:
-        return [np.asarray(unwrap(y)) for y in flat(*plain)]
+        found = list(flat(*map(readonly, plain)))  # their memory is the framework's
+        return [own(np.asarray(unwrap(found.pop(0)))) for _ in range(len(found))]
 
     framework = common_framework(arrays, f"operation {name!r}")
     return FRAMEWORKS[framework].call.host(run, arrays, Specs(find), name)

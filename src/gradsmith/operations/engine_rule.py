@@ -16,6 +16,7 @@ from ..core.tape import Traced, marks_of, state
 from ..core.tensor import readonly, unwrap
 from . import contract
 from .application import Application, OutputSpecs, run_body
+from .buffers import own
 from .parameters import Bound
 
 
@@ -70,7 +71,7 @@ class EngineRule:
             self._refuse_higher_order()
         dys = [dy if isinstance(dy, Traced) else readonly(dy) for dy in dys]
         flat = call.gradients(dys, wanted)
-        return {i: self._meant(call, flat[i], i) for i in wanted}
+        return {i: self._meant(call, flat[i], i, dys) for i in wanted}
 
     def _refuse_higher_order(self) -> None:
         """What the gradient captured of a body that we can't see into is a constant."""
@@ -83,10 +84,10 @@ class EngineRule:
                 "NumPy calls on its arguments."
             )
 
-    def _meant(self, call: Application, gradient: Any, i: int) -> Any:
+    def _meant(self, call: Application, gradient: Any, i: int, dys: Any) -> Any:
         """What a checked gradient stands for."""
         if type(gradient) is np.ndarray:
-            return readonly(gradient)  # the rule may hold it, and return it again
+            return readonly(own(gradient, beside=dys, held=2))
         if gradient is None:
             name = call.name_of(i)
             self.silent[i] = f"{self.name} declares no gradient for {name!r}"
@@ -117,7 +118,9 @@ class EngineRule:
             return self._transposed_gradients(call, dxs)
         pairs = zip(dxs[:arrays], call.specs()[:arrays], strict=True)
         flat = call.tangents([spec.zeros() if dx is None else dx for dx, spec in pairs])
-        flat = [None if dy is contract.zero else dy for dy in flat]
+        flat = [
+            None if dy is contract.zero else own(dy, beside=dxs, held=2) for dy in flat
+        ]
         return flat if state.recorders else [unwrap(dy) for dy in flat]
 
     # One rule is the transpose of the other

@@ -7,6 +7,7 @@ for the rule is given what it computes from: it may be a black box.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -19,9 +20,11 @@ from ...core.errors import GradsmithError, UnsupportedOperationError
 from ...core.tape import Traced, marks_of, only, state
 from ...core.tensor import Variable, readonly, wrap
 from ...operations.application import Application, OutputSpecs, run_body
+from ...operations.buffers import own
 from ...operations.engine_rule import EngineRule
 from ...operations.parameters import Bound
 from .._captured import Captures
+from .._cells import with_captured
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -30,8 +33,9 @@ def call(operation: Any, bound: Bound) -> Any:
     if recorders:
         return _call_recorded(operation, bound, recorders)
     inner = bound.with_leaves([_plain(x) for x in bound.leaves])
-    outputs, _ = run_body(operation, inner)
+    outputs, grad = run_body(operation, inner)
     if _any_traced(bound.leaves):
+        outputs, _ = _owned(outputs, grad, inner.leaves)
         return trees.map(_as_tensor, outputs)
     return _with_originals(outputs, inner.leaves, bound.leaves)
 
@@ -102,11 +106,12 @@ class _RecordedCall:
         self.bound = _for_body(bound, captures, on_tensors)
         try:
             with only(captures.active):
-                self.outputs, self.grad = run_body(operation, self.bound)
+                outputs, grad = run_body(operation, self.bound)
         except (GradsmithError, TypeError, AttributeError) as error:
             if on_tensors and _any_traced(self.bound.leaves):
                 error.add_note(_WHY_TENSORS[operation.closure])
             raise
+        self.outputs, self.grad = _owned(outputs, grad, self.bound.leaves)
         self.escaped = captures.escaped()
         vjp = self.grad or operation.vjp_rule
         takes_variables = vjp is not None and arity_of(vjp).variables
@@ -185,6 +190,23 @@ def _for_rule(bound: Bound) -> Bound:
     """The call as a rule sees it whose result may be differentiated."""
     frozen = [x.read_value() if isinstance(x, Variable) else x for x in bound.leaves]
     return bound.with_leaves([readonly(x) for x in frozen])
+
+
+def _owned(outputs: Any, grad: Any, leaves: Sequence[Any]) -> tuple[Any, Any]:
+    """The outputs, and what `grad` captured of them, in memory that stays as it is."""
+    if outputs.__class__ is np.ndarray:
+        y = own(outputs, grad, leaves, held=2)
+        if y is outputs:
+            return y, grad
+        old, new = [outputs], [y]
+    else:
+        old = trees.leaves(outputs)
+        new = [own(old[i], grad, leaves, held=2) for i in range(len(old))]
+        if all(map(operator.is_, old, new)):
+            return outputs, grad
+    copies = {id(a): b for a, b in zip(old, new, strict=True)}
+    grad = with_captured(grad, lambda x: copies.get(id(x), x))
+    return trees.unflatten(outputs, new), grad
 
 
 def _plain(x: Any) -> Any:

@@ -24,9 +24,7 @@ def host(
 ) -> list[Any]:
     """Run a function of NumPy arrays, also inside of a graph."""
     if executing_eagerly():
-        found = fn(*(x.numpy() for x in arrays))
-        pairs = zip(found, specs, strict=True)
-        ys = [tf.convert_to_tensor(np.asarray(y, spec.dtype)) for y, spec in pairs]
+        ys = [tf.convert_to_tensor(y) for y in fn(*(x.numpy() for x in arrays))]
     else:
         _refuse_xla(name)
         ys = _Opaque(_called_back(fn, arrays, specs), arrays, name).ys

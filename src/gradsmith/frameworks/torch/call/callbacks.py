@@ -14,7 +14,6 @@ import torch
 
 from ....core.cotangent import Spec
 from ....core.errors import UnsupportedOperationError
-from ....core.pool import is_held_once
 from ..private import has_forward_level, is_in_mode, is_transformed
 from .levels import levels_of
 from .specs import is_numpy_dtype, native_dtype
@@ -76,8 +75,7 @@ def _run(
     fn: Callable[..., Sequence[Any]], tensors: Sequence[torch.Tensor], name: str
 ) -> list[torch.Tensor]:
     device = tensors[0].device if tensors else torch.device("cpu")
-    results = [*fn(*(_as_array(x, name) for x in tensors))]
-    return [_as_tensor(results.pop(0), device) for _ in range(len(results))]
+    return [_as_tensor(y, device) for y in fn(*(_as_array(x, name) for x in tensors))]
 
 
 def _as_array(x: torch.Tensor, name: str) -> np.ndarray:
@@ -86,16 +84,13 @@ def _as_array(x: torch.Tensor, name: str) -> np.ndarray:
             f"operation {name!r} runs in NumPy, which has no {x.dtype}\n"
             "  what to do: convert the tensor first: x.float()"
         )
-    array = x.resolve_conj().resolve_neg().cpu().numpy()
-    array = array.view()
-    array.flags.writeable = False  # the memory is the tensor's
-    return array
+    return x.resolve_conj().resolve_neg().cpu().numpy()
 
 
 def _as_tensor(y: Any, device: torch.device) -> torch.Tensor:
-    if not isinstance(y, np.ndarray) or not is_held_once(y) or y.base is not None:
-        y = np.array(y)  # an argument itself, or what others see and may change
     array = np.ascontiguousarray(y).reshape(y.shape)
+    if not array.flags.writeable:
+        array = array.copy()
     return torch.from_numpy(array).to(device)
 
 
