@@ -17,7 +17,7 @@ import examples
 import gradsmith
 from gradsmith.command.command import gradsmith as command
 from gradsmith.command.options import size_of
-from gradsmith.command.results import Result, Status, exit_status
+from gradsmith.command.results import Status, TaskOutcome, exit_status
 from gradsmith.command.run import _frameworks
 from gradsmith.command.sources import sources_of
 from gradsmith.tools.workers import default_memory
@@ -528,7 +528,7 @@ def _has_result() -> bool:
     ],
 )
 def test_exit_status(found, allow, expected):
-    results = [Result("a.py", "f", "NumPy", status) for status in found]
+    results = [TaskOutcome("a.py", "f", "NumPy", status) for status in found]
     assert exit_status(results, allow_inconclusive=allow) == expected
 
 

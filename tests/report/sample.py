@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from dataclasses import asdict
 from functools import cache
 from html.parser import HTMLParser
 from typing import Any
@@ -9,9 +11,15 @@ from typing import Any
 import numpy as np
 
 import gradsmith as gs
-from gradsmith.command.details.parts import details
-from gradsmith.command.results import plain
+from gradsmith.command.details.parts import LeftOut, details
+from gradsmith.command.details.samples import Samples
+from gradsmith.command.details.timing import Row, Timing
+from gradsmith.command.results import Status, TaskOutcome
+from gradsmith.tools.audit.model import Accuracy, Audit, Curve, Region
 from gradsmith.tools.check.inputs import inputs_for
+from gradsmith.tools.check.model import CheckReport, CheckRun, Finding, Verdict
+from gradsmith.tools.survival.result import Outcome, Survival
+from gradsmith.tools.survival.result import Verdict as Lost
 
 EVIL = (
     "</script><script>hacked=1</script><img src=x onerror=hacked=1>"
@@ -44,109 +52,95 @@ def curve(n: int = 80) -> dict[str, Any]:
 
 
 def accuracy(**more: Any) -> dict[str, Any]:
-    shared = {
+    """The error of a value or a gradient, as data."""
+    return asdict(_accuracy(**more))
+
+
+def _accuracy(**more: Any) -> Accuracy:
+    shared: dict[str, Any] = {
         "max_ulp": 0.5, "slack": 0.0, "mean_ulp": 0.25, "mean_bits": 0.1, "beyond": 0.0,
-        "worst_inputs": ["1.5", "-2.25"], "judged": 1000, "undecided": 0, "kinks": 0,
-        "outside": 0, "regions": [], "curve": curve(), "wrong": False,
+        "worst_inputs": ("1.5", "-2.25"), "judged": 1000, "undecided": 0, "kinks": 0,
+        "outside": 0, "curve": Curve(**curve()),
     }  # fmt: skip
-    return {**shared, **more}
+    return Accuracy(**{**shared, **more})
 
 
-def audit(words: str = "overflows to inf for x > 100", **more: Any) -> dict[str, Any]:
-    region = {
-        "kind": "overflow", "where": "x > 100", "text": words, "low": 100.0,
-        "high": 1e30, "points": 9, "share": 0.1, "bits": 24.0, "cause": None,
-    }  # fmt: skip
-    gradient = accuracy(max_ulp=float("inf"), beyond=0.2, regions=[region])
-    shared = {
+def audit(words: str = "overflows to inf for x > 100", **more: Any) -> Audit:
+    region = Region("overflow", "x > 100", words, 100.0, 1e30, 9, 0.1, 24.0)
+    gradient = _accuracy(max_ulp=float("inf"), beyond=0.2, regions=(region,))
+    shared: dict[str, Any] = {
         "operation": "cube", "framework": "NumPy", "version": "2.4", "dtype": "float32",
-        "domain": [-1e30, 1e30], "arguments": ["x"], "exhaustive": False, "points": 999,
-        "value": accuracy(), "gradient": gradient, "gradients": {"x": gradient},
-        "notes": [words], "seed": 0, "seconds": 0.5,
+        "domain": (-1e30, 1e30), "arguments": ("x",), "exhaustive": False,
+        "points": 999, "value": _accuracy(), "gradient": gradient,
+        "gradients": {"x": gradient}, "notes": (words,), "seconds": 0.5,
     }  # fmt: skip
-    return {**shared, **more}
+    return Audit(**{**shared, **more})
 
 
-def result(op: Any, *args: Any, **more: Any) -> dict[str, Any]:
+def outcome(report: CheckReport, name: str = "", **more: Any) -> TaskOutcome:
+    """What the command line has of a report."""
+    file, status = more.pop("file", "ops.py"), Status(report.verdict.value)
+    return TaskOutcome(
+        file, name or report.operation, report.framework, status, seconds=1.0,
+        report=report.as_dict(), said=(report.document(),), **more,
+    )  # fmt: skip
+
+
+def checked(op: Any, *args: Any, **more: Any) -> TaskOutcome:
     """What the command line would have of an operation."""
-    report = gs.check(op, *args)
     todo = details(
         op, inputs_for(op, args, {}, seed=0)[0], framework=None, seed=0, thorough=False
     )
     parts = {name: todo[name]() for name in ("samples", "timing")}
-    parts["survival"] = gs.survives(op, *args, only=["grad", "jvp"]).as_dict()
-    return plain(
-        {
-            "file": "ops.py", "name": op.name, "framework": report.framework,
-            "status": report.verdict.value, "message": "", "details": "", "output": "",
-            "text": str(report), "report": report.as_dict(), "more": parts | more,
-            "seconds": 1.0,
-        }
+    parts["survival"] = gs.survives(op, *args, only=["grad", "jvp"])
+    found = outcome(gs.check(op, *args))
+    for name, part in (parts | more).items():
+        found = found.having(name, part)
+    return found
+
+
+def evil() -> TaskOutcome:
+    finding = Finding(*[EVIL] * 6, 1.0, math.inf, None, EVIL)
+    check = CheckRun(EVIL, EVIL, Verdict.WRONG, None, EVIL)
+    report = CheckReport(
+        EVIL, EVIL, EVIL, Verdict.WRONG, (finding,), (check,), (EVIL,), seed=0
+    )
+    words = dict.fromkeys(("message", "details", "output"), EVIL)
+    found = outcome(report, EVIL, file=f"{EVIL}.py", **words)
+    lost = Survival(EVIL, EVIL, EVIL, (Outcome(EVIL, Lost.DROPPED, EVIL),), EVIL)
+    points = {
+        name: [1.0, "nan"] for name in ("analytic", "low", "high", "gap", "error")
+    }
+    parts = {
+        "survival": lost,
+        "audit": audit(EVIL, operation=EVIL, gradients={EVIL: _accuracy()}),
+        "samples": Samples(
+            "elements", [EVIL, EVIL], place=[EVIL, EVIL], beyond=1, note=EVIL, **points
+        ),
+        "timing": Timing((Row(EVIL, 1e-4, 2e-4, 5),), EVIL, ""),
+        "skipped": LeftOut(EVIL, EVIL),
+    }
+    for name, part in parts.items():
+        found = found.having(name, part)
+    return found
+
+
+def failed() -> TaskOutcome:
+    return TaskOutcome(
+        "broken.py", "", "", Status.FAILED, "took longer than 5 s",
+        "It was here:\n  line 3", seconds=5.0,
     )  # fmt: skip
 
 
-def evil() -> dict[str, Any]:
-    finding = dict.fromkeys(
-        (
-            "title",
-            "what",
-            "message",
-            "argument",
-            "output",
-            "elements",
-            "scenario",
-            "repair",
-        ),
-        EVIL,
-    )
-    check = {"what": EVIL, "scenario": EVIL, "verdict": "wrong", "resolution": None}
-    report = {
-        "ok": False, "operation": EVIL, "framework": EVIL, "version": EVIL,
-        "verdict": "wrong", "notes": [EVIL], "seed": 0, "resolution": None,
-        "seconds": 0.0, "checks": [{**check, "detail": EVIL}],
-        "findings": [{**finding, "error": 1.0, "noise": "inf", "diagnosis": None}],
-    }  # fmt: skip
-    outcome = {"transformation": EVIL, "verdict": "dropped", "detail": EVIL}
-    columns = ("analytic", "low", "high", "gap", "error")
-    points = {name: [1.0, "nan"] for name in columns}
-    more = {
-        "survival": {"outcomes": [outcome], "note": EVIL},
-        "audit": audit(EVIL, operation=EVIL, gradients={EVIL: accuracy()}),
-        "samples": {
-            "kind": "elements", "argument": [EVIL, EVIL], "place": [EVIL, EVIL],
-            "beyond": 1, "note": EVIL, **points,
-        },
-        "timing": {
-            "rows": [{"inputs": EVIL, "rule": 1e-4, "autodiff": 2e-4, "runs": 5}],
-            "how": EVIL, "without": "",
-        },
-        "lost": EVIL,
-    }  # fmt: skip
-    return {
-        "file": f"{EVIL}.py", "name": EVIL, "framework": EVIL, "status": "wrong",
-        "message": EVIL, "details": EVIL, "output": EVIL, "text": EVIL,
-        "report": report, "more": more, "seconds": 0.1,
-    }  # fmt: skip
-
-
-def failed() -> dict[str, Any]:
-    words = dict.fromkeys(("framework", "output", "text"), "")
-    return {
-        "file": "broken.py", "name": "", "status": "could not run",
-        "message": "took longer than 5 s", "details": "It was here:\n  line 3",
-        "report": None, "more": None, "seconds": 5.0, **words,
-    }  # fmt: skip
-
-
 @cache
-def results() -> tuple[dict[str, Any], ...]:
+def results() -> tuple[TaskOutcome, ...]:
     x = np.array([-1.5, -0.25, 0.5, 2.0])
     square = np.arange(1.0, 7.0).reshape(2, 3)
     return (
-        result(cube, x, audit=plain(audit())),
-        result(product, square, square.T, audit={"skipped": "for a reason"}),
+        checked(cube, x, audit=audit()),
+        checked(product, square, square.T, audit=LeftOut("The audit", "for a reason")),
         failed(),
-        result(twice_too_much, x),
+        checked(twice_too_much, x),
     )
 
 

@@ -8,15 +8,17 @@ import re
 import numpy as np
 import pytest
 
-from gradsmith.report.page.plots import (
-    deviation_plot,
-    gradient_plot,
-    time_plot,
-    ulp_plot,
+from gradsmith.report.plots import deviation_plot, gradient_plot, time_plot, ulp_plot
+from gradsmith.report.plots.scales import (
+    MINUS,
+    Linear,
+    Log,
+    Symlog,
+    log_for,
+    symlog_for,
 )
-from gradsmith.report.page.scales import MINUS, Linear, Log, Symlog, log_for, symlog_for
-from gradsmith.report.page.svg import HEIGHT, WIDTH
-from tests.report.sample import accuracy, audit, curve
+from gradsmith.report.plots.svg import HEIGHT, WIDTH
+from tests.report.sample import accuracy, curve
 
 
 @pytest.mark.parametrize("negative", [True, False])
@@ -68,8 +70,11 @@ def numbers_in(svg: str) -> list[float]:
 
 def test_an_error_plot_draws_the_limit_the_regions_and_what_is_beyond():
     region = {"low": 100.0, "high": 1e30}
-    found = audit(value=accuracy(regions=[region]))
-    svg = ulp_plot("a", "value", found)
+    found = accuracy(regions=[region])
+    inputs = curve()["x"]
+    svg = ulp_plot(
+        {"what": "value", "accuracy": found, "inputs": inputs, "dtype": "float32"}
+    )
     assert svg.count('class="band"') == 1
     assert "4 ULP" in svg
     beyond = re.search(r'<path d="([^"]*)" class="dots bad"', svg)
@@ -89,13 +94,13 @@ def samples(**more):
 
 def test_gradient_plots_tell_agreement_from_deviation():
     curve = samples(kind="curve", argument="x", x=[0.0, 1.0], given=[True, False])
-    svg = gradient_plot("a", curve)
+    svg = gradient_plot(curve)
     assert svg.count('class="rug"') == 1
     assert "off at 1 of 2 points" in svg
-    deviation = deviation_plot("b", curve)
+    deviation = deviation_plot(curve)
     assert re.search(r'd="M[^"]*" class="dots good"', deviation)
     assert re.search(r'd="M[^"]*" class="dots bad"', deviation)
-    scatter = gradient_plot("c", samples(kind="elements", argument=["a", "b"]))
+    scatter = gradient_plot(samples(kind="elements", argument=["a", "b"]))
     assert "dots m0" in scatter
     assert "dots m1" in scatter
     for each in (svg, deviation, scatter):
@@ -104,7 +109,7 @@ def test_gradient_plots_tell_agreement_from_deviation():
 
 def test_bars_are_as_long_as_their_times():
     rows = [{"inputs": "x", "rule": 1e-4, "autodiff": 2e-4, "runs": 5}]
-    svg = time_plot("a", {"rows": rows})
+    svg = time_plot({"rows": rows})
     one, two = map(float, re.findall(r'width="([\d.]+)" height="13"', svg))
     assert two == pytest.approx(2 * one)
     assert "100 µs" in svg

@@ -158,8 +158,7 @@ def _write(
 
 
 def _write_page(file: str, auditing: Auditing, targets: str) -> None:
-    from ..report.page import page_of_audits, render
+    from ..report.page import page_of, render
 
-    audits = [result.report for result in auditing.results if result.report is not None]
-    write(file, render(page_of_audits(audits, title=f"Accuracy of {targets}")))
+    write(file, render(page_of(auditing.results, title=f"Accuracy of {targets}")))
     say_where(Path(file))

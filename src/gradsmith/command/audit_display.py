@@ -16,6 +16,7 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ..report.figures import ulps
 from .audited import Audited
 from .display import NARROW, Bar, show_table
 
@@ -96,8 +97,6 @@ def _cells(result: Audited, limit: float) -> list[Any]:
     if report is None:
         return [_mark(result, limit), Text(result.label), *[Text("")] * 7,
                 Text(f"{result.seconds:.1f} s")]  # fmt: skip
-    from ..tools.audit.words import number
-
     value, gradient = report.value, report.gradient
     worst = gradient if gradient.judged else value
     every = "all " if report.exhaustive else ""
@@ -107,18 +106,18 @@ def _cells(result: Audited, limit: float) -> list[Any]:
         Text(report.framework),
         Text(report.dtype),
         Text(f"{every}{report.points:,}"),
-        *[_error(one, limit, number) for one in (value, gradient)],
+        *[_error(one, limit) for one in (value, gradient)],
         Text(f"{worst.mean_bits:.2f}" if worst.judged else "-"),
         Text(worst.worst_inputs[0] if worst.max_ulp > 0 else ""),
         Text(f"{result.seconds:.1f} s"),
     ]
 
 
-def _error(one: Any, limit: float, number: Any) -> Text:
+def _error(one: Any, limit: float) -> Text:
     if not one.judged:
         return Text("-")
     is_bad = one.wrong or one.max_ulp > limit
-    words = "wrong" if one.wrong else f"{number(one.max_ulp)} ULP"
+    words = "wrong" if one.wrong else f"{ulps(one.max_ulp)} ULP"
     return Text(words, style="red" if is_bad else "")
 
 

@@ -6,12 +6,12 @@ import importlib
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import GradsmithError
-from ..report.result import plain
+from ..report.result import FAILED, Document, Line, Result, plain
 from .discovery import operations_in
 from .loading import load, named, own_traceback
 from .sources import sources_of
@@ -28,7 +28,7 @@ class Candidate:
 
 
 @dataclass(frozen=True)
-class Audited:
+class Audited(Result):
     """What came of one: a report, or why there is none."""
 
     label: str
@@ -36,6 +36,24 @@ class Audited:
     message: str = ""
     details: str = ""
     seconds: float = 0.0
+
+    @property
+    def ok(self) -> bool:
+        """Whether it was audited, and is accurate."""
+        return self.report is not None and self.report.ok
+
+    def document(self) -> Document:
+        if self.report is not None:
+            return replace(self.report.document(), subject=self.label)
+        return Document(
+            self.message,
+            (Line(self.details, 0),) if self.details else (),
+            FAILED,
+            title="Accuracy",
+            subject=self.label,
+            verdict="could not run",
+            remark=self.message,
+        )
 
     def beyond(self, limit: float) -> bool:
         """Whether the value or the gradient is further off than so many ULP."""

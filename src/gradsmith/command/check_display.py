@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from itertools import groupby
+from collections.abc import Sequence
 from typing import Any
 
 from rich.console import Console
@@ -16,16 +15,11 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from ..report.terminal import STYLES, text
 from .display import NARROW, Bar, show_table
-from .results import Result, Status
+from .results import Status, TaskOutcome
 from .run import Event
 
-STYLES = {
-    Status.RIGHT: "green",
-    Status.WRONG: "bold red",
-    Status.INCONCLUSIVE: "yellow",
-    Status.FAILED: "magenta",
-}
 COLUMNS = ("verdict", "operation", "framework", "", "time")
 
 
@@ -58,22 +52,26 @@ class CheckBar(Bar):
             self.console.print(line, soft_wrap=True)
 
 
-def show_results(results: Sequence[Result], seconds: float, console: Console) -> None:
+def show_results(
+    results: Sequence[TaskOutcome], seconds: float, console: Console
+) -> None:
     """The table, what is to be said of those that are not right, and the summary."""
     _show_table(results, console)
     for result in results:
-        if result.status in (Status.WRONG, Status.FAILED, Status.INCONCLUSIVE):
+        if not result.ok:
             _show_report(result, console)
     console.print(Text(summary(results, seconds), style="bold"))
 
 
-def show_overview(results: Sequence[Result], seconds: float, console: Console) -> None:
+def show_overview(
+    results: Sequence[TaskOutcome], seconds: float, console: Console
+) -> None:
     """The table and the summary; the rest stands elsewhere."""
     _show_table(results, console)
     console.print(Text(summary(results, seconds), style="bold"))
 
 
-def summary(results: Sequence[Result], seconds: float) -> str:
+def summary(results: Sequence[TaskOutcome], seconds: float) -> str:
     if not results:
         return "no operation was found"
     counts = Counter(result.status for result in results)
@@ -81,7 +79,7 @@ def summary(results: Sequence[Result], seconds: float) -> str:
     return f"{', '.join(parts)} in {seconds:.1f} s"
 
 
-def _show_table(results: Sequence[Result], console: Console) -> None:
+def _show_table(results: Sequence[TaskOutcome], console: Console) -> None:
     if not results:
         return
     rows: list[Any] = [(_verdict(r), *_cells(r)) for r in results]
@@ -95,54 +93,32 @@ def _show_table(results: Sequence[Result], console: Console) -> None:
     show_table(console, columns, rows, folded=columns[1:])
 
 
-def _verdict(result: Result) -> Text:
+def _verdict(result: TaskOutcome) -> Text:
     words = f"{result.status.symbol} {result.status}"
-    return Text(words, style=STYLES[result.status])
+    return Text(words, style=STYLES[result.status.tone])
 
 
-def _cells(result: Result) -> tuple[Text, ...]:
+def _cells(result: TaskOutcome) -> tuple[Text, ...]:
     return tuple(
         map(
             Text,
-            (result.label, result.framework, remark(result), f"{result.seconds:.1f} s"),
+            (
+                result.label,
+                result.framework,
+                result.document().remark,
+                f"{result.seconds:.1f} s",
+            ),
         )
     )
 
 
-def remark(result: Result) -> str:
-    """The most important thing about a result, in a line."""
-    report = result.report
-    if report is None:
-        return (result.message or result.text).partition("\n")[0]
-    if report["findings"]:
-        finding = report["findings"][0]
-        where = f"{finding['argument']}: " if finding["argument"] else ""
-        return where + finding["message"].partition("\n")[0]
-    notes = [note.removeprefix("without an example; ") for note in report["notes"]]
-    if result.status is Status.INCONCLUSIVE:
-        return next(iter(notes), "")
-    seen = report["resolution"]
-    if seen is not None:
-        notes = [note for note in notes if "guessed" in note]
-        notes.insert(0, f"an error of {float(seen):.0e} would show")
-    return "; ".join(notes)
-
-
-def _show_report(result: Result, console: Console) -> None:
-    console.print(Text(f"── {result.label}", style=STYLES[result.status]))
+def _show_report(result: TaskOutcome, console: Console) -> None:
+    console.print(Text(f"── {result.label}", style=STYLES[result.status.tone]))
+    words = text(result.document())
     # What was raised stands at the end of the traceback too
-    is_there = result.message.startswith(("raised", "could not be imported"))
-    message = "" if is_there and result.details else result.message
-    parts = [result.text, message, result.details]
-    if result.output and result.status is not Status.WRONG:
-        parts.append("\n".join(["It printed:", *_printed(result.output)]))
-    for part in filter(None, parts):
-        console.print(part, soft_wrap=True, highlight=False, markup=False)
+    if result.details and result.message.startswith(
+        ("raised", "could not be imported")
+    ):
+        words = words.partition("\n")[2]
+    console.print(words, soft_wrap=True, highlight=False, markup=False)
     console.print()
-
-
-def _printed(output: str) -> Iterator[str]:
-    """What the user's code printed; it is called often, and may repeat itself."""
-    for line, same in groupby(output.splitlines()):
-        times = len(list(same))
-        yield f"  | {line}" + (f"  ({times} times)" if times > 1 else "")

@@ -29,7 +29,7 @@ def write_page(file: str, run: Run, seconds: float) -> None:
     from ..report.page import page_of, render
 
     page = page_of(
-        (result.as_dict() for result in run.results),
+        run.results,
         title=f"Gradients of {', '.join(run.options.targets)}",
         seed=run.options.seed,
         took=f"{seconds:.1f} s",

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
+from itertools import groupby
 from types import NoneType
 from typing import Any
 
-from ..report.result import plain
-from ..report.terminal import clean
+from ..report.result import FAILED, Block, Document, Line, More, Result, plain
+from ..report.terminal import clean, text
 from ..tools.check.model import Verdict
 from .status import Exit
 
@@ -26,13 +27,18 @@ class Status(StrEnum):
     def symbol(self) -> str:
         return "!" if self is Status.FAILED else Verdict(self.value).symbol
 
+    @property
+    def tone(self) -> str:
+        return FAILED if self is Status.FAILED else Verdict(self.value).tone
+
 
 @dataclass(frozen=True)
-class Result:
+class TaskOutcome(Result):
     """What came of one operation, or of a file that could not be imported.
 
     `message` says in a line why it could not run; `details` is the user's traceback,
-    `output` what their code printed, `text` the report in words.
+    `output` what their code printed. `report` is the check as data, `more` what a page
+    shows beside it, and `said` what both of them say.
     """
 
     file: str
@@ -42,9 +48,9 @@ class Result:
     message: str = ""
     details: str = ""
     output: str = ""
-    text: str = ""
     report: dict[str, Any] | None = None
-    more: dict[str, Any] | None = None  # what a page shows beside the check
+    more: dict[str, Any] | None = None
+    said: tuple[Document, ...] = ()
     seconds: float = 0.0
     key: str = ""  # changes if the file or an option does
 
@@ -52,16 +58,54 @@ class Result:
     def label(self) -> str:
         return f"{self.file}:{self.name}" if self.name else self.file
 
+    @property
+    def ok(self) -> bool:
+        """Whether the gradient is right."""
+        return self.status is Status.RIGHT
+
+    def document(self) -> Document:
+        said = self.said[0] if self.said else Document(self.message)
+        blocks: list[Block] = [*said.blocks]
+        blocks += [Line(self.details, 0)] if self.details else []
+        blocks += _printed(self) if self.output else []
+        return replace(
+            said,
+            blocks=tuple(blocks),
+            title="Gradient check",
+            subject=self.label,
+            framework=said.framework or self.framework,
+            verdict=self.status.value,
+            tone=self.status.tone,
+            remark=said.remark or said.headline.partition("\n")[0],
+        )
+
+    def documents(self) -> tuple[Document, ...]:
+        return (self.document(), *self.said[1:])
+
+    def having(self, name: str, result: Result) -> TaskOutcome:
+        """With one more thing for the page."""
+        more = {**(self.more or {}), name: result.as_dict()}
+        return replace(self, more=more, said=(*self.said, result.document()))
+
     def as_dict(self) -> dict[str, Any]:
-        return plain(asdict(self))
+        """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
+        found = {each.name: getattr(self, each.name) for each in fields(self)}
+        words = text(self.said[0]) if self.said else ""
+        return plain({**found, "text": words, "said": None})
+
+    def as_row(self) -> dict[str, Any]:
+        """For a journal; `from_row` is the way back."""
+        return {**self.as_dict(), "said": [each.as_dict() for each in self.said]}
 
     @classmethod
-    def from_dict(cls, row: dict[str, Any]) -> Result:
-        """From what a worker sent or a journal kept; ValueError if it is no result.
+    def from_row(cls, row: dict[str, Any]) -> TaskOutcome:
+        """From what a worker sent or a journal kept; an error if it is no result.
 
         Words are those of a user's code, and go to terminals.
         """
-        result = cls(**{**cleaned(row), "status": Status(row["status"])})
+        kept = {name: value for name, value in cleaned(row).items() if name != "text"}
+        said = tuple(map(Document.from_dict, kept["said"]))
+        result = cls(**{**kept, "status": Status(row["status"]), "said": said})
         for each in fields(cls):
             if not isinstance(getattr(result, each.name), _TYPES[str(each.type)]):
                 raise ValueError(f"{each.name} of a result is no {each.type}")
@@ -73,6 +117,7 @@ _TYPES: dict[str, Any] = {
     "Status": Status,
     "float": (int, float),
     "dict[str, Any] | None": (dict, NoneType),
+    "tuple[Document, ...]": tuple,
 }
 
 
@@ -85,7 +130,19 @@ def cleaned(tree: Any) -> Any:
     return clean(tree) if isinstance(tree, str) else tree
 
 
-def exit_status(results: Iterable[Result], *, allow_inconclusive: bool) -> Exit:
+def _printed(outcome: TaskOutcome) -> list[Block]:
+    """What the user's code printed; it is called often, and may repeat itself."""
+    lines = ["It printed:"]
+    for line, same in groupby(outcome.output.splitlines()):
+        times = len(list(same))
+        lines.append(f"  | {line}" + (f"  ({times} times)" if times > 1 else ""))
+    printed = Line("\n".join(lines), 0)
+    if outcome.status in (Status.FAILED, Status.INCONCLUSIVE):
+        return [printed]
+    return [More("What it printed", (printed,))]
+
+
+def exit_status(results: Iterable[TaskOutcome], *, allow_inconclusive: bool) -> Exit:
     """Whether any is wrong, else whether any could not be judged."""
     found = {result.status for result in results}
     if Status.WRONG in found:

@@ -9,7 +9,7 @@ from hashlib import sha256
 from .. import __version__
 from ..core.arrays import FRAMEWORKS
 from ..tools.workers import Journal, Pool
-from .results import Result, Status
+from .results import Status, TaskOutcome
 from .sources import Source, sources_of
 from .tasks import Listing, Task, near, outcome, perform
 
@@ -33,7 +33,7 @@ class Options:
 class Event:
     """Something happened: operations were found, a result came, or time went by."""
 
-    result: Result | None = None
+    result: TaskOutcome | None = None
     found: int = 0
     doing: tuple[str, ...] = ()
 
@@ -47,7 +47,7 @@ class Run:
         self.skipped: list[str] = []  # files that could not be read, and why
         self.sources = _distinct(options.targets, self.skipped)
         self._places: dict[str, tuple[int, int]] = {}
-        self._results: list[Result] = []
+        self._results: list[TaskOutcome] = []
 
     def events(self) -> Iterator[Event]:
         options = self.options
@@ -68,7 +68,7 @@ class Run:
                     yield from self._answered(pool, answer.item, outcome(answer))
 
     def _answered(
-        self, pool: Pool, task: Task, answer: Listing | Result
+        self, pool: Pool, task: Task, answer: Listing | TaskOutcome
     ) -> Iterator[Event]:
         if isinstance(answer, Listing):
             found = answer.operations
@@ -78,8 +78,8 @@ class Run:
         if not task.name:  # a file that can't be imported
             self._place(task, 0)
             yield Event(found=1)
-        result = Result.from_dict({**answer.as_dict(), "key": self._key(task)})
-        self.journal.add(result.as_dict())
+        result = TaskOutcome.from_row({**answer.as_row(), "key": self._key(task)})
+        self.journal.add(result.as_row())
         yield self._kept(result)
 
     def _listed(
@@ -112,20 +112,20 @@ class Run:
         digest = sha256(words).hexdigest()[:16]
         return f"{task.doing} {task.source.digest}-{digest}"
 
-    def _done(self, task: Task) -> Result | None:
+    def _done(self, task: Task) -> TaskOutcome | None:
         """The verdict of an earlier run. What could not run is tried again."""
-        done = self.journal.get(self._key(task), Result.from_dict)
+        done = self.journal.get(self._key(task), TaskOutcome.from_row)
         return None if done is None or done.status is Status.FAILED else done
 
     def _place(self, task: Task, i: int) -> None:
         self._places[self._key(task)] = (self.sources.index(task.source), i)
 
-    def _kept(self, result: Result) -> Event:
+    def _kept(self, result: TaskOutcome) -> Event:
         self._results.append(result)
         return Event(result=result)
 
     @property
-    def results(self) -> list[Result]:
+    def results(self) -> list[TaskOutcome]:
         return sorted(self._results, key=lambda r: self._places[r.key])
 
 

@@ -9,6 +9,7 @@ from ..core.arrays import FRAMEWORKS, title_of
 from ..core.errors import GradientContractError, GradsmithError
 from ..operations.examples import examples_of
 from ..operations.info import of_operation
+from ..report.result import BAD, OPEN, Document
 from ..report.terminal import clean
 from ..tools._inputs import framework_of_native
 from ..tools.check import check
@@ -19,7 +20,7 @@ from ..tools.workers.worker import Tell
 from .discovery import operations_in
 from .guess import Guess, NoGuessError, guess
 from .loading import load, named, own_traceback
-from .results import Result, Status, plain
+from .results import Status, TaskOutcome
 from .sources import Source
 from .traces import places_in
 
@@ -40,11 +41,11 @@ class Task:
         label = self.source.label
         return f"{label}:{self.name}" if self.name else label
 
-    def failed(self, message: str, **more: Any) -> Result:
+    def failed(self, message: str, **more: Any) -> TaskOutcome:
         known = self.framework in FRAMEWORKS
         where = title_of(self.framework) if known else ""
         label = self.source.label
-        return Result(label, self.name, where, Status.FAILED, message, **more)
+        return TaskOutcome(label, self.name, where, Status.FAILED, message, **more)
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ def near(task: Task) -> tuple[str, str]:
     return task.source.root, task.source.file
 
 
-def outcome(answer: Answer) -> Listing | Result:
+def outcome(answer: Answer) -> Listing | TaskOutcome:
     """What came of a task, also if its worker is lost."""
     task: Task = answer.item
     if answer.error is not None:
@@ -85,7 +86,12 @@ def outcome(answer: Answer) -> Listing | Result:
     elif answer.partial is not None:
         lost = f"{answer.phase} {answer.lost}".strip()
         partial = answer.partial
-        result = replace(partial, more={**(partial.more or {}), "lost": lost})
+        words = f"Not all of it could be computed: {lost}"
+        result = replace(
+            partial,
+            more={**(partial.more or {}), "lost": lost},
+            said=(*partial.said, Document(words, tone=OPEN)),
+        )
     else:
         importing = answer.phase in ("", "imported")
         words = ", while the file was imported" if importing else ""
@@ -94,7 +100,7 @@ def outcome(answer: Answer) -> Listing | Result:
     return replace(result, output=answer.output, seconds=answer.seconds)
 
 
-def perform(task: Task, tell: Tell) -> Listing | Result:
+def perform(task: Task, tell: Tell) -> Listing | TaskOutcome:
     """Do what a task asks for, and say what is going on."""
     tell("imported")
     try:
@@ -111,7 +117,8 @@ def perform(task: Task, tell: Tell) -> Listing | Result:
         details = own_traceback(error.first, task.source.root)
         return task.failed(str(error), details=details)
     except GradientContractError as error:
-        return replace(task.failed(""), status=Status.WRONG, text=str(error))
+        said = (Document(str(error), tone=BAD),)
+        return replace(task.failed(""), status=Status.WRONG, said=said)
     except GradsmithError as error:
         message, _, details = str(error).partition("\n")
         return task.failed(message, details=details)
@@ -119,7 +126,7 @@ def perform(task: Task, tell: Tell) -> Listing | Result:
         return _raised(task, "raised ", error)
 
 
-def _raised(task: Task, what: str, error: BaseException) -> Result:
+def _raised(task: Task, what: str, error: BaseException) -> TaskOutcome:
     words = str(error).partition("\n")[0]
     message = f"{what}{type(error).__name__}: {words}".rstrip(": ")
     return task.failed(message, details=own_traceback(error, task.source.root))
@@ -142,7 +149,7 @@ def _framework(op: Any) -> str:
     return "" if of_operation(op) else framework_of_native(op) or ""
 
 
-def _checked(task: Task, module: Any) -> Result:
+def _checked(task: Task, module: Any) -> TaskOutcome:
     op = named(module, task.name)
     options: Any = {
         "framework": task.framework or None,
@@ -167,7 +174,7 @@ def _guessed(task: Task, module: Any) -> Guess:
     )
 
 
-def _closely(task: Task, module: Any, checked: Result, tell: Tell) -> Result:
+def _closely(task: Task, module: Any, checked: TaskOutcome, tell: Tell) -> TaskOutcome:
     """A result with more to it, on the inputs of the check (its first example)."""
     from .details.parts import details
 
@@ -180,20 +187,19 @@ def _closely(task: Task, module: Any, checked: Result, tell: Tell) -> Result:
         seed=task.seed,
         thorough=task.thorough,
     )
-    more: dict[str, Any] = {}
     for name, detail in todo.items():
-        tell(Partial(replace(checked, more=dict(more))))
+        tell(Partial(checked))
         tell(name)
-        more[name] = plain(detail())
-    return replace(checked, more=more)
+        checked = checked.having(name, detail())
+    return checked
 
 
-def _result(task: Task, report: CheckReport) -> Result:
-    return Result(
+def _result(task: Task, report: CheckReport) -> TaskOutcome:
+    return TaskOutcome(
         task.source.label,
         task.name,
         report.framework,
         Status(report.verdict.value),
-        text=str(report),
-        report=plain(report.as_dict()),
+        report=report.as_dict(),
+        said=(report.document(),),
     )

@@ -1,18 +1,26 @@
 """The one model of a result: a verdict, what there is to say, and the data behind it.
 
 Each tool's result derives from `Result` and says, by `document()`, what it has to say:
-a headline with its tone, then blocks. The renderers (`terminal`, `notebook`) know the
-blocks and none of the tools.
+a headline with its tone, then blocks. The renderers (`terminal`, `html`, `page`) know
+the blocks and none of the tools.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
-GOOD, BAD, OPEN = "good", "bad", "open"  # tones; "" is none of them
+GOOD, BAD, OPEN, FAILED = "good", "bad", "open", "failed"  # tones; "" is none of them
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something to know, with its label."""
+
+    label: str
+    text: str
 
 
 @dataclass(frozen=True)
@@ -24,15 +32,7 @@ class Item:
 
     mark: str
     text: str
-    lines: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Fact:
-    """Something to know, with its label."""
-
-    label: str
-    text: str
+    lines: tuple[str | Fact, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Table:
     right: tuple[int, ...] = ()
     width: int | None = None
     titled: bool = True  # whether the header is shown as text
+    caption: str = ""  # where it stands among other things
+    tones: tuple[str, ...] = ()  # of each row
 
 
 @dataclass(frozen=True)
@@ -64,21 +66,83 @@ class Line:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture, as the text of an SVG file, for renderers that show pictures."""
+    """A picture for renderers that show pictures: a name in `plots`, and its data."""
 
-    svg: str
+    plot: str
+    data: dict[str, Any]
+    caption: str = ""
 
 
-Block = Item | Fact | Code | Table | Line | Figure
+@dataclass(frozen=True)
+class More:
+    """What is shown on demand, and left out where nothing can be folded."""
+
+    title: str
+    blocks: tuple[Block, ...]
+
+
+Block = Item | Fact | Code | Table | Line | Figure | More
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What stands in a table of several results, and by what it is sorted there."""
+
+    column: str
+    text: str
+    by: float | str = ""
+    tone: str = ""
+    meaning: str = ""  # of a column of figures
 
 
 @dataclass(frozen=True)
 class Document:
-    """What a result says."""
+    """What a result says: by itself, and in a line among others."""
 
     headline: str
     blocks: tuple[Block, ...] = ()
     tone: str = ""
+    title: str = ""  # what it is a result of: "Accuracy"
+    subject: str = ""  # the operation
+    framework: str = ""
+    verdict: str = ""  # in a word
+    remark: str = ""  # the most important thing
+    repair: str = ""
+    cells: tuple[Cell, ...] = ()
+
+    @property
+    def has_figures(self) -> bool:
+        return any(isinstance(block, Figure) for block in self.blocks)
+
+    def as_dict(self) -> dict[str, Any]:
+        """The document for JSON; `from_dict` is the way back."""
+        return _packed(self)
+
+    @staticmethod
+    def from_dict(packed: dict[str, Any]) -> Document:
+        return _unpacked(packed)
+
+
+_PARTS = {
+    each.__name__: each
+    for each in (Item, Fact, Code, Table, Line, Figure, More, Cell, Document)
+}
+
+
+def _packed(tree: Any) -> Any:
+    if not is_dataclass(tree):
+        return [*map(_packed, tree)] if isinstance(tree, tuple) else plain(tree)
+    named = {each.name: _packed(getattr(tree, each.name)) for each in fields(tree)}
+    return {"part": type(tree).__name__, **named}
+
+
+def _unpacked(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return tuple(map(_unpacked, tree))
+    if not isinstance(tree, dict) or "part" not in tree:
+        return tree
+    named = {name: _unpacked(value) for name, value in tree.items() if name != "part"}
+    return _PARTS[tree["part"]](**named)
 
 
 class Result:
@@ -92,6 +156,10 @@ class Result:
     def document(self) -> Document:
         """What the result says, for every renderer."""
         raise NotImplementedError
+
+    def documents(self) -> tuple[Document, ...]:
+        """All that a page says: the result itself, then what stands beside it."""
+        return (self.document(),)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
@@ -114,9 +182,9 @@ class Result:
         return text(self.document())
 
     def _repr_html_(self) -> str:
-        from .notebook import html
+        from .html import notebook
 
-        return html(self.document())
+        return notebook(self.document())
 
 
 def plain(tree: Any) -> Any:

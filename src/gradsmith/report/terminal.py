@@ -7,11 +7,23 @@ import sys
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from .result import BAD, GOOD, OPEN, Block, Code, Document, Fact, Figure, Item
+from .result import (
+    BAD,
+    FAILED,
+    GOOD,
+    OPEN,
+    Block,
+    Code,
+    Document,
+    Fact,
+    Figure,
+    Item,
+    More,
+)
 from .result import Table as Cells
 
 WIDTH = 88
-STYLES = {GOOD: "green", BAD: "bold red", OPEN: "yellow", "": ""}
+STYLES = {GOOD: "green", BAD: "bold red", OPEN: "yellow", FAILED: "magenta", "": ""}
 
 
 # What moves the cursor, colours, turns the direction of writing or is no text
@@ -42,9 +54,9 @@ def lines_of(block: Block) -> list[str]:
     """A block as lines of text."""
     if isinstance(block, Item):
         own = wrapped(f"{block.mark} {block.text}", 2)
-        return own + [line for each in block.lines for line in wrapped(each, 4)]
+        return own + [line for each in block.lines for line in wrapped(said(each), 4)]
     if isinstance(block, Fact):
-        return wrapped(f"{block.label}: {block.text}", 2)
+        return wrapped(said(block), 2)
     if isinstance(block, Code):
         return [
             f"  {block.place}",
@@ -53,9 +65,13 @@ def lines_of(block: Block) -> list[str]:
     if isinstance(block, Cells):
         rows = [block.header, *block.rows] if block.titled else [*block.rows]
         return [cut("  " + line, block.width) for line in aligned(rows, block.right)]
-    if isinstance(block, Figure):
+    if isinstance(block, Figure | More):
         return []
     return wrapped(block.text, block.indent) if block.indent else [block.text]
+
+
+def said(line: str | Fact) -> str:
+    return line if isinstance(line, str) else f"{line.label}: {line.text}"
 
 
 def wrapped(line: str, indent: int) -> list[str]:

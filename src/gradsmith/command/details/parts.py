@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from math import inf
 from typing import Any
 
 from ...core.errors import GradsmithError
+from ...report.result import Document, Result
 from ...tools.check.inputs import CheckInputs
 from ...tools.check.problem import Problem, is_perturbed, problem_for
 from .samples import is_elementwise, samples
 from .timing import timing
 
-Detail = Callable[[], dict[str, Any]]
+Detail = Callable[[], Result]
+_TITLES = {
+    "audit": "The audit",
+    "samples": "The comparison with differences",
+    "timing": "Timing",
+    "survival": "Survival",
+}
+
+
+@dataclass(frozen=True)
+class LeftOut(Result):
+    """A part that could not be had, and why."""
+
+    title: str
+    skipped: str
+
+    @property
+    def ok(self) -> bool:
+        return True
+
+    def document(self) -> Document:
+        return Document(f"{self.title} was left out: {self.skipped}")
 
 
 def details(
@@ -20,8 +43,8 @@ def details(
 ) -> dict[str, Detail]:
     """The parts of the page beside the check, by name.
 
-    A part that can't be had gives `{"skipped": reason}`: none stands in the way of
-    another, and the verdict of the check stands in any case.
+    A part that can't be had gives `LeftOut`: none stands in the way of another, and
+    the verdict of the check stands in any case.
     """
 
     def problem() -> Problem:
@@ -34,29 +57,29 @@ def details(
     }
     if thorough:
         found["survival"] = lambda: survived(op, given, framework)
-    return {name: _guarded(detail) for name, detail in found.items()}
+    return {name: _guarded(_TITLES[name], detail) for name, detail in found.items()}
 
 
-def _guarded(detail: Detail) -> Detail:
-    def guarded() -> dict[str, Any]:
+def _guarded(title: str, detail: Detail) -> Detail:
+    def guarded() -> Result:
         try:
             return detail()
         except GradsmithError as error:
-            return {"skipped": str(error).partition("\n")[0]}
+            return LeftOut(title, str(error).partition("\n")[0])
         except Exception as error:
             words = str(error).strip().partition("\n")[0]
-            return {"skipped": f"{type(error).__name__}: {words}".rstrip(": ")}
+            return LeftOut(title, f"{type(error).__name__}: {words}".rstrip(": "))
 
     return guarded
 
 
-def survived(op: Any, given: CheckInputs, framework: str | None) -> dict[str, Any]:
+def survived(op: Any, given: CheckInputs, framework: str | None) -> Result:
     from ...tools.survival import survives
 
-    return survives(op, *given.args, framework=framework, **given.kwargs).as_dict()
+    return survives(op, *given.args, framework=framework, **given.kwargs)
 
 
-def audited(op: Any, given: CheckInputs, problem: Problem, seed: int) -> dict[str, Any]:
+def audited(op: Any, given: CheckInputs, problem: Problem, seed: int) -> Result:
     """Over the whole domain: within the bounds of the example, or all numbers.
 
     An elementwise operation is one of numbers, whatever the shape of its example.
@@ -64,12 +87,14 @@ def audited(op: Any, given: CheckInputs, problem: Problem, seed: int) -> dict[st
     from ...tools.audit.api import audit
 
     if given.kwargs:
-        return {"skipped": "its inputs are given by name, which an audit does not take"}
+        raise GradsmithError(
+            "its inputs are given by name, which an audit does not take"
+        )
     numbers = is_elementwise(problem)
     inputs = tuple(0.5 if numbers and is_perturbed(x) else x for x in given.args)
     domain = _domain(problem)
     options: Any = {"framework": problem.framework.name, "seed": seed}
-    return audit(op, domain, inputs=inputs, **options).as_dict()
+    return audit(op, domain, inputs=inputs, **options)
 
 
 def _domain(problem: Problem) -> Any:

@@ -7,11 +7,14 @@ of the elements.
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from ...core.errors import GradsmithError
 from ...core.progress import without_warnings
+from ...report.result import Document, Figure, Line, Result
 from ...tools.check.differences import Slope
 from ...tools.check.flat import flatten
 from ...tools.check.point import MANY, Point
@@ -27,22 +30,77 @@ ELEMENTS = 48
 SIGMAS = 8.0  # how many of its errors a difference may be off
 
 
-def samples(given: Problem, seed: int) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Samples(Result):
     """Gradient and differences: `analytic` is to be between `low` and `high`.
 
     `gap` is how far it is outside, and `error` what the differences can't tell; both
-    are relative to `scale`.
+    are relative. A curve has an `x` for each, of which some were `given`; other
+    operations have elements, each with its `argument` and `place`.
     """
+
+    kind: str  # "curve" or "elements"
+    argument: str | list[str]
+    analytic: list[Any]
+    low: list[Any]
+    high: list[Any]
+    gap: list[Any]
+    error: list[Any]
+    beyond: int
+    x: list[Any] = field(default_factory=list)
+    given: list[bool] = field(default_factory=list)
+    place: list[str] = field(default_factory=list)
+    note: str = ""
+
+    @property
+    def ok(self) -> bool:
+        """Whether they agree everywhere."""
+        return not self.beyond
+
+    def document(self) -> Document:
+        n, many = self.beyond, len(self.gap)
+        words = f"off at {n} of {many}" if n else f"they agree at all {many}"
+        words = f"{words} points" + (f"; {self.note}" if self.note else "")
+        return Document(
+            words,
+            self._figures() if self.gap else (Line("there is nothing to compare"),),
+            title="Gradient against differences",
+            remark=words,
+        )
+
+    def _figures(self) -> tuple[Figure, ...]:
+        data = self.as_dict()
+        names = ", ".join(dict.fromkeys(self.argument))
+        caption = (
+            "The gradient by the rule (line) and by differences (dots); ticks at the "
+            "bottom mark the inputs that were checked"
+            if self.kind == "curve"
+            else "The gradient of a random sum of the outputs, by elements of "
+            f"{names}: right ones lie on the diagonal"
+        )
+        return (
+            Figure("gradient", data, caption),
+            Figure(
+                "deviation",
+                data,
+                "Their deviation, over what the differences can't tell (shaded); what "
+                "is exact lies at the bottom",
+            ),
+        )
+
+
+def samples(given: Problem, seed: int) -> Samples:
+    """The gradient beside differences, at points that a plot can show."""
     session = Session(given, seed)
     with without_warnings(), np.errstate(all="ignore"):
         problem = prepare(session)
         if problem is None:
-            return {"skipped": "; ".join(session.notes) or "there is no gradient"}
+            raise GradsmithError("; ".join(session.notes) or "there is no gradient")
         if sum(x.size for x in problem.xs) >= MANY:
             problem = truncated(problem) or problem
         random = session.random("samples")
         found = _curve if is_elementwise(problem) else _elements
-        return {**found(problem, random), "note": _note(problem)}
+        return Samples(**found(problem, random), note=_note(problem))
 
 
 def _note(problem: Problem) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import Any
 
@@ -11,6 +12,8 @@ import numpy as np
 
 from ...core import trees
 from ...core.progress import without_warnings
+from ...report.figures import times
+from ...report.result import Cell, Document, Figure, Result
 from ...tools.check.problem import NativeFunction, Problem, floating
 from ...tools.check.sizes import resized
 
@@ -21,20 +24,59 @@ LARGER = 8  # times as many elements are another size
 Run = Callable[[], list[Any]]
 
 
-def timing(problem: Problem) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Row:
+    """Seconds for one size of inputs."""
+
+    inputs: str
+    rule: float
+    autodiff: float | None
+    runs: int
+
+
+@dataclass(frozen=True)
+class Timing(Result):
+    """The rule beside autodiff of the body, or why there is no autodiff."""
+
+    rows: tuple[Row, ...]
+    how: str
+    without: str
+
+    @property
+    def ok(self) -> bool:
+        """True: being slow is not wrong."""
+        return True
+
+    def document(self) -> Document:
+        said = [
+            f"{times(row.rule, row.autodiff)} as autodiff of the body for {row.inputs}"
+            for row in self.rows
+            if row.autodiff is not None
+        ]
+        words = self.without or "; ".join(said)
+        figure = Figure("time", self.as_dict(), words)
+        last = self.rows[-1]
+        cells = () if last.autodiff is None else (
+            Cell("Beside autodiff", times(last.rule, last.autodiff),
+                 last.autodiff / last.rule, meaning="Value and gradient by the rule, "
+                 "beside autodiff of the body"),
+        )  # fmt: skip
+        return Document(self.how, (figure,), title="Time", remark=words, cells=cells)
+
+
+def timing(problem: Problem) -> Timing:
     """Seconds by the rule and by autodiff, for the given inputs and larger ones.
 
     Both run in turns, so that whatever else the machine does slows both.
     """
     with without_warnings(), np.errstate(all="ignore"):
         body, why = _body(problem)
-        rows = [_measured(each, body) for each in _sizes(problem)]
-    return {
-        "rows": rows,
-        "how": f"value and gradient, {_mode(problem)}; median of at least "
-        f"{min(row['runs'] for row in rows)} runs, in turns",
-        "without": why,
-    }
+        rows = tuple(_measured(each, body) for each in _sizes(problem))
+    how = (
+        f"value and gradient, {_mode(problem)}; median of at least "
+        f"{min(row.runs for row in rows)} runs, in turns"
+    )
+    return Timing(rows, how, why)
 
 
 def _body(problem: Problem) -> tuple[Any, str]:
@@ -73,33 +115,29 @@ def _runs(problem: Problem) -> bool:
     return True
 
 
-def _measured(problem: Problem, body: Any) -> dict[str, Any]:
+def _measured(problem: Problem, body: Any) -> Row:
     runs = [_run(problem, problem.info.call)]
     if body is not None:
         runs.append(_run(problem, body))
-    times = _in_turns(runs)
-    rule, *other = map(median, times)
-    return {
-        "inputs": _described(problem),
-        "rule": rule,
-        "autodiff": other[0] if other else None,
-        "runs": len(times[0]),
-    }
+    measured = _in_turns(runs)
+    rule, *other = map(median, measured)
+    autodiff = other[0] if other else None
+    return Row(_described(problem), rule, autodiff, len(measured[0]))
 
 
 def _in_turns(runs: Sequence[Run]) -> list[list[float]]:
     for run in (*runs, *runs):  # compilers, caches
         run()
-    times: list[list[float]] = [[] for _ in runs]
+    kept: list[list[float]] = [[] for _ in runs]
     start = time.perf_counter()
-    while len(times[0]) < LEAST or (
-        len(times[0]) < MOST and time.perf_counter() - start < BUDGET
+    while len(kept[0]) < LEAST or (
+        len(kept[0]) < MOST and time.perf_counter() - start < BUDGET
     ):
-        for run, kept in zip(runs, times, strict=True):
+        for run, seconds in zip(runs, kept, strict=True):
             begun = time.perf_counter()
             run()
-            kept.append(time.perf_counter() - begun)
-    return times
+            seconds.append(time.perf_counter() - begun)
+    return kept
 
 
 def _run(problem: Problem, call: Any) -> Run:

@@ -1,9 +1,8 @@
-"""The page: results of checks, survival and audits in one file, readable offline.
+"""The page: results of all kinds in one file, readable offline.
 
-write("report.html", page_of(results))            results of a run, as dicts
-write("report.html", page_of_audits(audits))      of audits alone
+write("report.html", page_of(results))
 """
 
-from .render import page_of, page_of_audits, render, write
+from .render import page_of, render, write
 
-__all__ = ["page_of", "page_of_audits", "render", "write"]
+__all__ = ["page_of", "render", "write"]

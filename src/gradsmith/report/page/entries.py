@@ -1,86 +1,68 @@
-"""What a page shows: one entry for each operation, gathered from plain dicts."""
+"""What a page shows: one entry for each operation, the worst first."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from .scales import number
+from ..figures import plural
+from ..result import BAD, FAILED, GOOD, OPEN, Cell, Document, Result
 
-# What is wrong comes first, then what is not known.
-STATUSES = (
-    *("wrong", "could not run", "inconclusive", "right"),
-    *("inaccurate", "accurate"),  # of audits alone
-)
-SYMBOLS = {
-    "honoured": "✓",
-    "dropped": "✗",
-    "refused": "-",
-    "unclear": "?",
-    "wrong": "✗",
-    "could not run": "!",
-    "inconclusive": "?",
-    "right": "✓",
-    "inaccurate": "✗",
-    "accurate": "✓",
-}
-SILENT = ("dropped", "wrong")  # what a transformation may do to a rule without a word
-LIMIT = 4.0  # ULP
+TONES = (BAD, FAILED, OPEN, "", GOOD)  # what is wrong comes first
+SYMBOLS = {BAD: "✗", FAILED: "!", OPEN: "?", GOOD: "✓", "": ""}
+FEW = 2  # problems that are shown beside those of gradients
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One operation, or a file that could not be imported.
+    """One result: what it says, all of it as data, and its place in the page."""
 
-    The parts are dicts as results give them (`as_dict`); one that was left out is
-    `{"skipped": reason}`, and one that was not asked for is None.
-    """
+    documents: tuple[Document, ...]
+    data: Mapping[str, Any]
+    anchor: str
 
-    label: str
-    status: str
-    anchor: str = ""
-    framework: str = ""
-    message: str = ""
-    details: str = ""
-    output: str = ""
-    seconds: float = 0.0
-    check: Mapping[str, Any] | None = None
-    survival: Mapping[str, Any] | None = None
-    audit: Mapping[str, Any] | None = None
-    samples: Mapping[str, Any] | None = None
-    timing: Mapping[str, Any] | None = None
-    lost: str = ""  # why parts are missing that were asked for
+    @property
+    def main(self) -> Document:
+        """The result itself; the other documents stand beside it."""
+        return self.documents[0]
 
     @property
     def name(self) -> str:
         """The operation without its file."""
-        return self.label.rpartition(":")[2]
+        return self.main.subject.rpartition(":")[2]
 
     @property
     def file(self) -> str:
-        return self.label.rpartition(":")[0]
+        return self.main.subject.rpartition(":")[0]
+
+    @property
+    def symbol(self) -> str:
+        return SYMBOLS[self.main.tone]
 
     @property
     def rank(self) -> int:
-        return STATUSES.index(self.status)
-
-    def part(self, name: str) -> Mapping[str, Any] | None:
-        """A part that is there."""
-        found = getattr(self, name)
-        return None if found is None or "skipped" in found else found
-
-    def skipped(self, name: str) -> str:
-        """Why a part is not there."""
-        return (getattr(self, name) or {}).get("skipped", "")
+        return TONES.index(self.main.tone)
 
     @property
-    def silent(self) -> list[str]:
-        """The transformations that drop the rule, or get it wrong, without a word."""
-        outcomes = (self.part("survival") or {}).get("outcomes", [])
-        return [o["transformation"] for o in outcomes if o["verdict"] in SILENT]
+    def cells(self) -> dict[str, Cell]:
+        """What stands in the overview, by column."""
+        main = self.main
+        first = Cell(main.title, main.remark, main.remark)
+        cells = [cell for each in self.documents for cell in each.cells]
+        return {cell.column: cell for cell in (first, *cells) if cell.column}
+
+    @property
+    def problems(self) -> list[Document]:
+        """What to look at; beside a wrong gradient nothing else matters."""
+        if self.main.tone == BAD:
+            return [self.main]
+        return [each for each in self.documents if each.tone in (BAD, FAILED, OPEN)]
+
+
+Problem = tuple[Entry, Document]
 
 
 @dataclass(frozen=True)
@@ -89,85 +71,80 @@ class Page:
 
     title: str
     entries: tuple[Entry, ...]
-    command: str = ""
     version: str = ""
     made: str = ""  # when
-    seconds: float = 0.0
     facts: Mapping[str, Any] = field(default_factory=dict)
 
     @property
-    def counts(self) -> dict[str, int]:
-        found = Counter(entry.status for entry in self.entries)
-        return {status: found[status] for status in STATUSES if found[status]}
+    def counts(self) -> dict[tuple[str, str, str], int]:
+        """How many have a verdict, with its tone and symbol."""
+        named = [each for each in self.entries if each.main.verdict]
+        return Counter((e.main.verdict, e.main.tone, e.symbol) for e in named)
 
-    def has(self, part: str) -> bool:
-        """Whether any operation has a part, or should have had it."""
-        return any(getattr(entry, part) is not None for entry in self.entries)
+    @property
+    def columns(self) -> list[Cell]:
+        """The columns of the overview, each as one of its cells."""
+        found: dict[str, Cell] = {}
+        for cell in (cell for entry in self.entries for cell in entry.cells.values()):
+            found.setdefault(cell.column, cell)
+        return [*found.values()]
 
+    @property
+    def problems(self) -> tuple[list[Problem], list[Problem]]:
+        """What is said at once, and what is folded so as not to hide the table."""
+        found = [(entry, each) for entry in self.entries for each in entry.problems]
+        first = [(entry, each) for entry, each in found if each is entry.main]
+        rest = [(entry, each) for entry, each in found if each is not entry.main]
+        return (first, rest) if first and len(rest) > FEW else (first + rest, [])
 
-def entries_of(results: Iterable[Mapping[str, Any]]) -> tuple[Entry, ...]:
-    """Entries from the results of a run of the command line, as dicts."""
-    return arranged(_entry(result) for result in results)
+    @property
+    def headline(self) -> str:
+        """The verdict on all of it in a sentence.
 
+        >>> Page("", ()).headline
+        'No operation was found'
+        """
+        n, noun = len(self.entries), self._noun
+        if not n:
+            return "No operation was found"
+        verdicts = [(e.main.tone, e.main.verdict) for e in self.entries]
+        bad = [verdict for tone, verdict in verdicts if tone == BAD]
+        good = [verdict for tone, verdict in verdicts if tone == GOOD]
+        if bad:
+            word = bad[0] if len(set(bad)) == 1 else "not in order"
+            return f"{plural(len(bad), f'{noun} is', f'{noun}s are')} {word}"
+        if len(good) == n:
+            word = good[0] if len(set(good)) == 1 else "in order"
+            return f"The {noun} is {word}" if n == 1 else f"All {n} {noun}s are {word}"
+        if not any(tone for tone, _ in verdicts):
+            return plural(n, noun)
+        return f"No {noun} is wrong, but {n - len(good)} of {n} are open"
 
-def _entry(result: Mapping[str, Any]) -> Entry:
-    more = result.get("more") or {}
-    file, name = result["file"], result["name"]
-    report = result["report"]
-    is_contract = report is None and result["status"] == "wrong"
-    version = f" {report['version']}" if report else ""
-    return Entry(
-        label=f"{file}:{name}" if name else file,
-        status=result["status"],
-        framework=f"{result['framework']}{version}",
-        message=result["text"] if is_contract else result["message"],
-        details=result["details"],
-        output=result["output"],
-        seconds=result["seconds"],
-        check=report,
-        **more,
-    )
-
-
-def entries_of_audits(audits: Iterable[Any]) -> tuple[Entry, ...]:
-    """Entries of audits alone: `Audit`s, or what their `as_dict` gives."""
-    dicts = [a if isinstance(a, Mapping) else a.as_dict() for a in audits]
-    return arranged(
-        Entry(
-            label=audit["operation"],
-            status="accurate" if is_accurate(audit) else "inaccurate",
-            framework=f"{audit['framework']} {audit['version']}",
-            seconds=audit["seconds"],
-            audit=audit,
-        )
-        for audit in dicts
-    )
-
-
-def is_accurate(audit: Mapping[str, Any]) -> bool:
-    """Whether all that was judged is within 4 ULP, and something was."""
-    judged = [audit[what] for what in ("value", "gradient") if audit[what]["judged"]]
-    return bool(judged) and not any(map(is_off, judged))
+    @property
+    def _noun(self) -> str:
+        checked = {e.main.title for e in self.entries} <= {"Gradient check"}
+        return "gradient" if checked else "operation"
 
 
-def is_off(accuracy: Mapping[str, Any]) -> bool:
-    return bool(accuracy["wrong"]) or number(accuracy["max_ulp"]) > LIMIT
+def arranged(results: Iterable[Result]) -> tuple[Entry, ...]:
+    """An entry for each, the worst first, each with an anchor of its own."""
+    taken: Counter[str] = Counter()
+    entries = []
+    for result in results:
+        documents = result.documents()
+        name = _anchor(documents[0])
+        taken[name] += 1
+        anchor = name if taken[name] == 1 else f"{name}-{taken[name]}"
+        entries.append(Entry(documents, result.as_dict(), anchor))
+    return tuple(sorted(entries, key=lambda e: (e.rank, not _has_losses(e))))
 
 
-def arranged(entries: Iterable[Entry]) -> tuple[Entry, ...]:
-    """The worst first, each with an anchor of its own."""
-    taken: set[str] = set()
-    named = [replace(entry, anchor=_anchor(entry, taken)) for entry in entries]
-    return tuple(sorted(named, key=lambda entry: (entry.rank, not entry.silent)))
+def _has_losses(entry: Entry) -> bool:
+    return any(each.tone == BAD for each in entry.documents)
 
 
-def _anchor(entry: Entry, taken: set[str]) -> str:
+def _anchor(document: Document) -> str:
     """Made of letters that a link needs not escape: the operation and its place."""
-    framework = entry.framework.partition(" ")[0]
-    plain = re.sub(r"[^A-Za-z0-9_.]+", "-", f"{entry.label}-{framework}").strip("-.")
-    name, i = f"op-{plain}", 1
-    while name in taken:
-        i += 1
-        name = f"op-{plain}-{i}"
-    taken.add(name)
-    return name
+    framework = document.framework.partition(" ")[0]
+    words = f"{document.subject}-{framework}"
+    return "op-" + re.sub(r"[^A-Za-z0-9_.]+", "-", words).strip("-.")

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ...report.result import BAD, GOOD, Document, Item, Table
+from ...report.figures import ulps
+from ...report.result import BAD, GOOD, Block, Cell, Document, Figure, Item, More, Table
 
 if TYPE_CHECKING:
     from .model import Accuracy, Audit
@@ -15,11 +17,88 @@ COLUMNS = ("", "max ULP", "mean ULP", "mean bits", "> 4 ULP", "worst input")
 
 def document(report: Audit) -> Document:
     """A headline, a row each for the value and the gradients, and what fails where."""
-    header, *rows = table(report)
-    numbers = tuple(range(1, len(COLUMNS) - 1))
-    items = [Item(mark, line) for mark, line in findings(report)]
-    blocks = (Table(header, tuple(rows), numbers), *items)
-    return Document(headline(report), blocks, GOOD if report.ok else BAD)
+    several = len(report.gradients) > 1
+    rows = [("value", report.value)]
+    for name, one in report.gradients.items():
+        rows.append((f"gradient of {name}" if several else "gradient", one))
+    caption = f"Errors of {report.operation} in units in the last place (ULP)"
+    tones = tuple((GOOD if one.ok else BAD) if one.judged else "" for _, one in rows)
+    table = Table(
+        COLUMNS, tuple((name, *figures(one)) for name, one in rows), (1, 2, 3, 4),
+        caption=caption, tones=tones,
+    )  # fmt: skip
+    inputs = Table(
+        ("", "judged", "worst inputs"),
+        tuple((name, f"{one.judged:,}", _worst(one)) for name, one in rows),
+        (1,),
+        caption=f"The worst inputs of {report.operation}",
+    )
+    blocks: list[Block] = [table, *plots(report)]
+    blocks += [Item(mark, line) for mark, line in findings(report)]
+    return Document(
+        headline(report),
+        (*blocks, More("Worst inputs", (inputs,))),
+        GOOD if report.ok else BAD,
+        title="Accuracy",
+        subject=report.operation,
+        framework=f"{report.framework} {report.version}",
+        verdict="accurate" if report.ok else "inaccurate",
+        remark=remark(report),
+        cells=(cell("Value", report.value), cell("Gradient", report.gradient)),
+    )
+
+
+def _worst(one: Accuracy) -> str:
+    return ", ".join(f"`{x}`" for x in one.worst_inputs[:3])
+
+
+def cell(what: str, one: Accuracy) -> Cell:
+    """The largest error, for a table of several audits."""
+    column, meaning = f"{what}, ULP", f"The largest error of the {what.lower()} in ULP"
+    if not one.judged:
+        return Cell(column, "not compared", meaning=meaning)
+    if one.wrong:
+        return Cell(column, "wrong", 1e300, BAD, meaning)
+    by = min(one.max_ulp, 1e300)
+    return Cell(column, ulps(one.max_ulp), by, GOOD if one.ok else BAD, meaning)
+
+
+def remark(report: Audit) -> str:
+    """Where it fails most, or by how much it is off."""
+    parts = [("value", report.value), ("gradient", report.gradient)]
+    judged = [(what, one) for what, one in parts if one.judged]
+    off = [_loss(what, one) for what, one in judged if not one.ok]
+    fine = ", ".join(f"{what} {ulps(one.max_ulp)} ULP" for what, one in judged)
+    return "; ".join(off) or f"{fine} at most"
+
+
+def _loss(what: str, one: Accuracy) -> str:
+    if one.regions:
+        return max(one.regions, key=lambda region: region.share).text
+    at = f" at {one.worst_inputs[0]}" if one.worst_inputs else ""
+    return f"{what} is up to {ulps(one.max_ulp)} ULP off{at}"
+
+
+def plots(report: Audit) -> list[Figure]:
+    """The error against the input, of the value and of the gradient."""
+    parts = [("value", report.value), ("gradient", report.gradient)]
+    curves = {what: one.curve for what, one in parts if one.curve and one.curve.x}
+    inputs = [x for curve in curves.values() for x in curve.x]
+    return [
+        Figure(
+            "ulp",
+            {
+                "what": what,
+                "accuracy": asdict(one),
+                "inputs": inputs,
+                "dtype": report.dtype,
+            },
+            f"Error of the {what} against the input: the largest (line) and the mean "
+            "(dashed) of each group of neighbouring inputs",
+        )
+        for what, one in parts
+        if what in curves
+    ]
 
 
 def headline(report: Audit) -> str:
@@ -39,38 +118,18 @@ def _within(report: Audit) -> str:
     return f" in [{domain[0]:g}, {domain[1]:g}]"
 
 
-def table(report: Audit) -> list[tuple[str, ...]]:
-    """The figures in rows, with their heads."""
-    several = len(report.gradients) > 1
-    rows = [("value", report.value)]
-    for name, one in report.gradients.items():
-        rows.append((f"gradient of {name}" if several else "gradient", one))
-    return [COLUMNS, *[(name, *figures(one)) for name, one in rows]]
-
-
 def figures(one: Accuracy) -> tuple[str, ...]:
     if not one.judged:
         return ("-", "-", "-", "-", "not compared")
     worst = one.worst_inputs[0] if one.worst_inputs and one.max_ulp > 0 else ""
     worst = worst if len(worst) <= LONG else worst[: LONG - 1] + "…"
     return (
-        number(one.max_ulp),
-        number(one.mean_ulp),
+        ulps(one.max_ulp),
+        ulps(one.mean_ulp),
         f"{one.mean_bits:.2f}",
         f"{float(f'{100 * one.beyond:.2g}'):g} %",
         worst,
     )
-
-
-def number(x: float) -> str:
-    """An error in ULP, with as many digits as it is worth.
-
-    >>> number(0.5012), number(1025.3), number(8388608.0), number(float("inf"))
-    ('0.50', '1,025', '8.4e+06', 'inf')
-    """
-    if x < 100 or x != x:
-        return f"{x:.2f}"
-    return f"{x:,.0f}" if x < 1e5 else f"{x:.1e}" if x < float("inf") else "inf"
 
 
 def findings(report: Audit) -> list[tuple[str, str]]:

@@ -7,7 +7,19 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
-from ...report.result import BAD, GOOD, OPEN, Block, Document, Fact, Item, Result
+from ...report.result import (
+    BAD,
+    GOOD,
+    OPEN,
+    Block,
+    Document,
+    Fact,
+    Item,
+    More,
+    Result,
+    Table,
+)
+from ...report.terminal import said
 
 
 class Verdict(StrEnum):
@@ -59,18 +71,18 @@ class Finding:
         return f"{self.what}{':' if self.argument else ''} {where}"
 
     @property
-    def lines(self) -> tuple[str, ...]:
+    def lines(self) -> tuple[str | Fact, ...]:
         """How it is wrong, where, by how much, and what to do."""
-        lines = self.message.splitlines()
+        lines: list[str | Fact] = [*self.message.splitlines()]
         if self.elements:
-            lines.append(f"where: {self.elements}")
+            lines.append(Fact("where", self.elements))
         if self.error is not None and self.noise is not None:
             lines.append(
                 f"off by {self.error:.2g} of its size along random directions; "
                 f"rounding would explain {self.noise:.1g}"
             )
         if self.repair:
-            lines.append(f"repair: {self.repair}")
+            lines.append(Fact("repair", self.repair))
         return tuple(lines)
 
 
@@ -126,7 +138,49 @@ class CheckReport(Result):
         blocks: list[Block] = [Item("✗", f.title, f.lines) for f in self.findings]
         blocks += [Item("-", note) for note in self.notes]
         blocks.append(Fact("checks run", f"{self._checks_run()}; seed {self.seed}"))
-        return Document(self.headline, tuple(blocks), self.verdict.tone)
+        blocks.append(More(f"All checks: {len(self.checks)}", (self._table(),)))
+        return Document(
+            self.headline,
+            tuple(blocks),
+            self.verdict.tone,
+            title="Gradient check",
+            subject=self.operation,
+            framework=f"{self.framework} {self.version}",
+            verdict=self.verdict.value,
+            remark=self.remark,
+            repair=next((f.repair or "" for f in self.findings), ""),
+        )
+
+    @property
+    def remark(self) -> str:
+        """The most important thing in a line."""
+        if self.findings:
+            first = self.findings[0]
+            where = f"{first.argument}: " if first.argument else ""
+            return where + first.message.partition("\n")[0]
+        notes = [note.removeprefix("without an example; ") for note in self.notes]
+        if self.verdict is Verdict.INCONCLUSIVE:
+            return next(iter(notes), "")
+        if self.resolution is not None:
+            notes = [note for note in notes if "guessed" in note]
+            notes.insert(0, f"an error of {self.resolution:.0e} would show")
+        return "; ".join(notes)
+
+    def _table(self) -> Table:
+        rows = [
+            (
+                check.what,
+                f"{check.verdict.symbol} {check.verdict}",
+                ", ".join(filter(None, (check.scenario, check.detail))) or "-",
+                "-" if check.resolution is None else f"{check.resolution:.0e}",
+            )
+            for check in self.checks
+        ]
+        return Table(
+            ("check", "verdict", "inputs", "would show"), tuple(rows), right=(3,),
+            caption=f"Checks of {self.operation}",
+            tones=tuple(check.verdict.tone for check in self.checks),
+        )  # fmt: skip
 
     def _checks_run(self) -> str:
         """What was checked, each with the number of inputs."""
@@ -143,7 +197,7 @@ class CheckReport(Result):
         """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
         found = super().as_dict()
         for finding, each in zip(self.findings, found["findings"], strict=True):
-            each |= {"title": finding.title, "lines": list(finding.lines)}
+            each |= {"title": finding.title, "lines": [*map(said, finding.lines)]}
         return found
 
 

@@ -11,8 +11,7 @@ from html import escape
 from ...core.arrays import title_of
 from ...core.places import Place
 from ...frameworks._residuals import Residual
-from ...report.notebook import html
-from ...report.result import Block, Document, Figure, Line, Result, Table
+from ...report.result import Block, Cell, Document, Figure, Line, Result, Table
 from ..checkpoint.budget import words as size
 
 _MOST = 20  # lines that are shown
@@ -63,13 +62,28 @@ class MemoryReport(Result):
     def document(self) -> Document:
         blocks: list[Block] = []
         if self.rows:
-            blocks.append(
-                Table(_HEADER, tuple(map(self._cells, self.rows[:_MOST])), (0, 1, 2))
-            )
+            rows = tuple(map(self._cells, self.rows[:_MOST]))
+            blocks.append(Table(_HEADER, rows, (0, 1, 2), caption="What is kept"))
+            blocks.append(Figure("svg", {"svg": self.svg()}))
         hidden = len(self.rows) - _MOST
         blocks += [Line(f"... and {hidden} more lines")] if hidden > 0 else []
         blocks += [Line(line, indent=0) for line in self._advice()]
-        return Document(self._headline(), tuple(blocks))
+        return Document(
+            self._headline(),
+            tuple(blocks),
+            title="Memory",
+            subject=self.function,
+            framework=title_of(self.framework),
+            remark=f"keeps {size(self.total)} alive",
+            cells=(
+                Cell(
+                    "Kept",
+                    size(self.total),
+                    self.total,
+                    meaning="What the gradient keeps alive",
+                ),
+            ),
+        )
 
     def _headline(self) -> str:
         where = title_of(self.framework)
@@ -101,12 +115,6 @@ class MemoryReport(Result):
             told = ", ".join(f"{name} {size(n)}" for name, n in [*parts.items()][:5])
             lines.append(f"by function: {told}")
         return [*lines, *self.notes]
-
-    def _repr_html_(self) -> str:
-        document = self.document()
-        lines = [block for block in document.blocks if isinstance(block, Line)]
-        picture = Figure(self.svg())
-        return html(Document(document.headline, (picture, *lines)))
 
     def svg(self) -> str:
         """A plot of the lines that keep most, as the text of an SVG file."""

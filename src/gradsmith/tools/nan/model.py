@@ -60,11 +60,19 @@ class NanReport(Result):
             blocks.append(Code(f"{self.where}{within}", self.where.source))
         blocks += [Fact(label, text) for label, text in self._facts() if text]
         blocks += [Item("-", note) for note in self.notes]
-        start = f"{self.function} in {self.framework} {self.version}:"
-        if self.ok:
-            fine = f"✓ {start} the value and the gradients are finite"
-            return Document(fine, tuple(blocks), GOOD)
-        return Document(f"✗ {start} {self._birth()}", tuple(blocks), BAD)
+        framework = f"{self.framework} {self.version}"
+        remark = "the value and the gradients are finite" if self.ok else self._birth()
+        return Document(
+            f"{'✓' if self.ok else '✗'} {self.function} in {framework}: {remark}",
+            tuple(blocks),
+            GOOD if self.ok else BAD,
+            title="NaN and inf",
+            subject=self.function,
+            framework=framework,
+            verdict="finite" if self.ok else "not finite",
+            remark=remark,
+            repair=self.repair,
+        )
 
     def _birth(self) -> str:
         """What was born where, in a few words."""

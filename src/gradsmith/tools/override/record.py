@@ -75,7 +75,9 @@ class OverrideRecord(Result):
         n = self.count()
         lines = [*map(str, self.changes), *self.notes]
         title = f"{n} call{'s' * (n != 1)} changed"
-        return Document(title, tuple(map(Code, lines)), GOOD if self.ok else BAD)
+        tone = GOOD if self.ok else BAD
+        blocks = tuple(map(Code, lines))
+        return Document(title, blocks, tone, "Override", "override", remark=title)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in dicts, lists, strings and numbers."""

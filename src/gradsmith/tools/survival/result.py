@@ -7,7 +7,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from ...report.result import BAD, GOOD, Block, Document, Fact, Line, Result, Table
+from ...report.result import (
+    BAD,
+    GOOD,
+    OPEN,
+    Block,
+    Cell,
+    Document,
+    Fact,
+    Line,
+    Result,
+    Table,
+)
 from ...report.terminal import aligned, text
 
 
@@ -31,6 +42,13 @@ _SYMBOLS = {
     Verdict.WRONG: "!",
     Verdict.REFUSED: "-",
     Verdict.UNCLEAR: "?",
+}
+_TONES = {
+    Verdict.HONOURED: GOOD,
+    Verdict.DROPPED: BAD,
+    Verdict.WRONG: BAD,
+    Verdict.REFUSED: "",
+    Verdict.UNCLEAR: OPEN,
 }
 SILENT = (Verdict.DROPPED, Verdict.WRONG)
 
@@ -86,13 +104,37 @@ class Survival(Result):
         header = ("transformation", "verdict", "detail")
         blocks: list[Block] = []
         if rows:
-            blocks.append(Table(header, tuple(rows), width=width, titled=False))
+            caption = f"Where the rule of {self.operation} survives"
+            tones = tuple(_TONES[outcome.verdict] for outcome in self.outcomes)
+            blocks.append(Table(header, tuple(rows), (), width, False, caption, tones))
         blocks += [Fact("note", self.note)] if self.note else []
         counts = Counter(outcome.verdict for outcome in self.outcomes)
-        words = [f"{n} {verdict}" for verdict, n in counts.items()]
-        blocks.append(Line(", ".join(words) or "nothing run"))
-        title = f"{self.operation} in {self.framework} {self.version}"
-        return Document(title, tuple(blocks), GOOD if self.ok else BAD)
+        words = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
+        blocks.append(Line(words or "nothing run"))
+        framework = f"{self.framework} {self.version}"
+        return Document(
+            f"{self.operation} in {framework}",
+            tuple(blocks),
+            GOOD if self.ok else BAD,
+            title="Survival",
+            subject=self.operation,
+            framework=framework,
+            verdict="not dropped" if self.ok else "dropped",
+            remark=self._losses or words,
+            cells=(self._cell(),),
+        )
+
+    @property
+    def _losses(self) -> str:
+        lost = ", ".join(o.transformation for o in self.outcomes if not o.ok)
+        return f"the rule is dropped in silence, or wrong, under {lost}" if lost else ""
+
+    def _cell(self) -> Cell:
+        kept, lost = self.count(Verdict.HONOURED), sum(not o.ok for o in self.outcomes)
+        words = f"{kept} of {len(self.outcomes)}" + (f", {lost} lost" if lost else "")
+        tone = BAD if lost else GOOD if kept else ""
+        meaning = "How many transformations honour the rule"
+        return Cell("Survival", words, kept - 1000 * lost, tone, meaning)
 
     def table(self, *, width: int = 100) -> str:
         """The outcomes as aligned text; details are cut to the width."""
@@ -120,7 +162,9 @@ class SurvivalTable(Result):
         return [(name, [column.get(name) for column in found]) for name in names]
 
     def document(self) -> Document:
-        return Document("", (Table(*self._cells()),), GOOD if self.ok else BAD)
+        labels = ", ".join(label for label, _ in self.columns)
+        tone = GOOD if self.ok else BAD
+        return Document("", (Table(*self._cells()),), tone, "Survival", labels)
 
     def __str__(self) -> str:
         header, rows = self._cells()

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from .scales import number
+from ..figures import number
 
 WIDTH, HEIGHT = 440, 244  # units of the drawing; text of 11 is legible at 328 px
 LEFT, RIGHT, TOP, BOTTOM = 50, 10, 24, 38
@@ -33,18 +33,16 @@ def _value(x: Any) -> str:
     return f"{x:.1f}".removesuffix(".0") if isinstance(x, float) else str(x)
 
 
-def image(
-    name: str, title: str, description: str, *inside: str, height: int = HEIGHT
-) -> str:
-    """A drawing with its words for those who don't see it; `name` is unique."""
+def image(title: str, description: str, *inside: str, height: int = HEIGHT) -> str:
+    """A drawing with its words for those who don't see it."""
     return tag(
         "svg",
-        tag("title", words(title), id=f"{name}-title"),
-        tag("desc", words(description), id=f"{name}-desc"),
+        tag("title", words(title)),
         *inside,
         role="img",
         viewBox=f"0 0 {WIDTH} {height}",
-        aria_labelledby=f"{name}-title {name}-desc",
+        aria_label=f"{title}. {description}",
+        class_="plot",
     )
 
 

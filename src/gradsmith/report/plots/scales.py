@@ -7,19 +7,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..figures import number
+
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 ROOM = 0.1  # of an axis, that the words at zero need
 MINUS = "\N{MINUS SIGN}"
 GAP = 0.08  # of an axis: around zero between two logarithms, and below infinity
-
-
-def number(x: Any) -> float:
-    """A number that may have been through JSON, where NaN and inf are words.
-
-    >>> number("inf"), number(None), number(0.5)
-    (inf, nan, 0.5)
-    """
-    return math.nan if x is None else float(x)
 
 
 def finite(xs: Iterable[Any]) -> list[float]:

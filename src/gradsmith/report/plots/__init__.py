@@ -1,13 +1,15 @@
-"""The plots of an operation, as SVG; each has its words beside it in the page."""
+"""The plots of results, as SVG: each from data that may have been through JSON."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from textwrap import shorten
 from typing import Any
 
-from .figures import seconds, ulps
-from .scales import linear_for, log_for, number, symlog_for
+from ..figures import number, seconds, ulps
+from ..result import Figure
+from .scales import linear_for, log_for, symlog_for
 from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, image, tag, words
 
 LIMIT = 4.0  # ULP
@@ -15,14 +17,12 @@ ROOM = 50  # letters beside which there is no room in a drawing
 MARKS = 4  # arguments that have colours of their own
 
 
-def ulp_plot(name: str, what: str, audit: dict[str, Any]) -> str:
+def ulp_plot(data: dict[str, Any]) -> str:
     """Error in ULP against the input, logarithmic on both sides of zero.
 
-    `what` is "value" or "gradient"; both have the same axis, to be compared.
+    `what` is "value" or "gradient"; the axis is that of all `inputs`, to be compared.
     """
-    accuracy = audit[what]
-    curves = [audit[each]["curve"] for each in ("value", "gradient")]
-    inputs = [x for curve in curves if curve for x in curve["x"]]
+    what, accuracy, inputs = data["what"], data["accuracy"], data["inputs"]
     xs, most, mean = _torn(accuracy["curve"])
     up = log_for([*most, 10.0], low=-1, high=1, floor=-1)
     frame = Frame(symlog_for(inputs), up)
@@ -32,9 +32,8 @@ def ulp_plot(name: str, what: str, audit: dict[str, Any]) -> str:
     label = tag("text", "4 ULP", x=WIDTH - RIGHT, y=y - 4, text_anchor="end",
                 class_="limit-word")  # fmt: skip
     return image(
-        name,
         f"Error of the {what} in ULP against the input",
-        f"{audit['dtype']}; largest error {ulps(accuracy['max_ulp'])}, mean "
+        f"{data['dtype']}; largest error {ulps(accuracy['max_ulp'])}, mean "
         f"{ulps(accuracy['mean_ulp'])}. Logarithmic axes, the input on both sides of "
         f"zero. {len(beyond)} of {len(xs) - 1} groups of inputs are beyond 4 ULP.",
         *[_band(frame, region) for region in accuracy.get("regions") or []],
@@ -68,11 +67,11 @@ def _band(frame: Frame, region: dict[str, Any]) -> str:
 # --- gradient against differences
 
 
-def gradient_plot(name: str, samples: dict[str, Any]) -> str:
+def gradient_plot(samples: dict[str, Any]) -> str:
     """The gradient by the rule and by differences."""
     if samples["kind"] == "curve":
-        return _curve(name, samples)
-    return _scatter(name, samples)
+        return _curve(samples)
+    return _scatter(samples)
 
 
 def _middle(samples: dict[str, Any]) -> list[float]:
@@ -80,12 +79,11 @@ def _middle(samples: dict[str, Any]) -> list[float]:
     return [(number(a) + number(b)) / 2 for a, b in pairs]
 
 
-def _curve(name: str, samples: dict[str, Any]) -> str:
+def _curve(samples: dict[str, Any]) -> str:
     xs, analytic, slopes = samples["x"], samples["analytic"], _middle(samples)
     frame = Frame(linear_for(xs), linear_for([*analytic, *slopes]))
     given = [x for x, own in zip(xs, samples["given"], strict=True) if own]
     return image(
-        name,
         "Gradient by the rule and by differences, against the input",
         f"{_beyond(samples)}. {len(given)} of the {len(xs)} inputs are those that were "
         "checked, the others lie between them.",
@@ -101,7 +99,7 @@ def _rug(frame: Frame, x: Any) -> str:
     return tag("path", d=path, class_="rug")
 
 
-def _scatter(name: str, samples: dict[str, Any]) -> str:
+def _scatter(samples: dict[str, Any]) -> str:
     slopes, analytic = _middle(samples), samples["analytic"]
     scale = linear_for([*slopes, *analytic])
     frame = Frame(scale, scale)
@@ -109,7 +107,6 @@ def _scatter(name: str, samples: dict[str, Any]) -> str:
     names = list(dict.fromkeys(samples["argument"]))
     rows = list(zip(samples["argument"], slopes, analytic, strict=True))
     return image(
-        name,
         "Gradient by the rule against differences, one dot for each element",
         f"{_beyond(samples)}. Right ones lie on the diagonal.",
         frame.axes("by differences", "by the rule"),
@@ -121,7 +118,7 @@ def _scatter(name: str, samples: dict[str, Any]) -> str:
     )
 
 
-def deviation_plot(name: str, samples: dict[str, Any]) -> str:
+def deviation_plot(samples: dict[str, Any]) -> str:
     """How far they are apart, over what the differences can't tell."""
     gap, error = samples["gap"], samples["error"]
     is_curve = samples["kind"] == "curve"
@@ -130,7 +127,6 @@ def deviation_plot(name: str, samples: dict[str, Any]) -> str:
     across_is = samples["argument"] if is_curve else "element"
     frame = Frame(linear_for(xs), log_for([*gap, *error], low=-16, high=0, floor=-17))
     return image(
-        name,
         "Deviation of the rule from differences",
         f"{_beyond(samples)}. Relative, logarithmic; the shaded area is what the "
         "differences can't tell.",
@@ -158,7 +154,7 @@ def _beyond(samples: dict[str, Any]) -> str:
 # --- time
 
 
-def time_plot(name: str, timing: dict[str, Any]) -> str:
+def time_plot(timing: dict[str, Any]) -> str:
     """Two bars for each size: the rule, and autodiff of the body."""
     bars = [
         (kind, row[key], row["inputs"])
@@ -190,4 +186,20 @@ def time_plot(name: str, timing: dict[str, Any]) -> str:
         )
         y += 20
     spoken = "; ".join(f"{k} {seconds(v)} for {i}" for k, v, i in bars)
-    return image(name, "Time of value and gradient", spoken, *parts, height=y + 6)
+    return image("Time of value and gradient", spoken, *parts, height=y + 6)
+
+
+# --- all of them
+
+_PLOTS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "ulp": ulp_plot,
+    "gradient": gradient_plot,
+    "deviation": deviation_plot,
+    "time": time_plot,
+    "svg": lambda data: data["svg"],
+}
+
+
+def draw(figure: Figure) -> str:
+    """A figure as SVG."""
+    return _PLOTS[figure.plot](figure.data)
