@@ -31,10 +31,13 @@ if TYPE_CHECKING:
     from ..operations.parameters import Bound
     from ._intercept import Context, Target
     from ._observe import Observer, Operand
+    from ._protocol import Residual
     from ._recompute import ScanPlan
     from ._recording import Recorder, Seen
-    from ._residuals import Residual
     from ._transformations import Row
+from typing import NamedTuple
+
+from ..core.places import Place
 
 
 class Arrays(Protocol):
@@ -747,3 +750,14 @@ class Framework:
             return False
         version = sys.modules[self.module].__version__.partition("+")[0]
         return tuple(map(int, version.split(".")[:2])) < self.oldest
+
+
+# --- what a gradient keeps alive between the passes, as each framework finds it
+
+
+class Residual(NamedTuple):
+    """An array that an operation keeps for its gradient."""
+
+    operation: str
+    place: Place | None  # the line of the operation
+    nbytes: int

@@ -8,7 +8,7 @@ import pytest
 import gradsmith.numpy as gnp
 from gradsmith.tools.check.diagnosis import explain
 from gradsmith.tools.check.diagnosis.border import simplest
-from gradsmith.tools.check.diagnosis.elements import describe_elements
+from gradsmith.tools.check.diagnosis.locate import describe_elements
 from gradsmith.tools.check.flat import Part
 
 from .wrong_gradients import (

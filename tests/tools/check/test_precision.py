@@ -3,8 +3,8 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith.tools.check.numerics import precision_of
 from gradsmith.tools.check.precision import check_precision
-from gradsmith.tools.check.rounding import precision_of
 
 from .helpers import FRAMEWORKS, X, checked, native, ours, right
 

@@ -49,7 +49,7 @@ def test_html_is_escaped():
     page = report._repr_html_()
     assert "&lt;lambda&gt;" in page
     assert "<lambda>" not in page
-    assert "<th scope='row'>went in</th>" in page
+    assert "<dt>went in</dt>" in page
 
 
 def test_a_few_elements_alone_are_shown():

@@ -104,7 +104,7 @@ def test_side_by_side():
         "| backward | ✓ honoured | ✓ honoured |",
     ]
     assert json.loads(both.to_json())["ours"]["ok"] is True
-    assert "<th>theirs</th>" in both._repr_html_()
+    assert '<th scope="col">theirs</th>' in both._repr_html_()
 
 
 def test_columns_are_called_by_their_operations():

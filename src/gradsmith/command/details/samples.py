@@ -16,13 +16,12 @@ from ...core.errors import GradsmithError
 from ...core.progress import without_warnings
 from ...report.result import Document, Figure, Line, Result
 from ...tools.check.differences import Slope
-from ...tools.check.flat import flatten
+from ...tools.check.flat import flatten, symmetrized
 from ...tools.check.point import MANY, Point
 from ...tools.check.preparation import prepare
 from ...tools.check.problem import Problem
 from ...tools.check.session import Session
 from ...tools.check.sizes import truncated
-from ...tools.check.symmetry import symmetrized
 
 CURVE = 72  # points of a curve beside the inputs themselves
 OWN = 48  # inputs that are shown at most

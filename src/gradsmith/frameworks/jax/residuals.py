@@ -10,7 +10,7 @@ from jax.extend.core import Literal
 
 from ...core import trees
 from ...core.arrays import framework_of
-from .._residuals import Residual
+from .._protocol import Residual
 from .observe.equations import evaluated, name_of, place_of, run_of
 from .private import from_line
 

@@ -9,7 +9,7 @@ from typing import Any
 import mlx.core as mx
 
 from ...core.errors import UnsupportedOperationError
-from .._cells import with_captured
+from .._captured import with_captured
 from ..numpy import compiled as engine
 from .call.captured import DEPTH, captured_by, is_known
 

@@ -17,7 +17,7 @@ from ...core import hooks, trees
 from ...core.arrays import framework_of
 from ...core.errors import UnsupportedOperationError
 from ...core.reach import reached
-from .._cells import with_captured
+from .._captured import with_captured
 from .._randomness import Streams
 from .._recompute import FlatCall, ScanPlan, name_of, require_same
 from . import calculus

@@ -15,7 +15,7 @@ import mlx.core as mx
 from ...core import hooks, trees
 from ...operations.info import is_floating
 from .._observe import Event, Operand
-from .._residuals import Residual
+from .._protocol import Residual
 from .call.captured import captured_by
 from .observe import Entry, Walk, observed
 

@@ -14,7 +14,7 @@ from ...core.places import Place, place_here
 from ...core.reach import arrays_kept
 from ...core.tape import Node, Traced
 from ...core.tensor import Tensor
-from .._residuals import Residual
+from .._protocol import Residual
 from .observe import name_of
 
 NOTES: tuple[str, ...] = ()

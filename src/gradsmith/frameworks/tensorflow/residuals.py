@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from ...core import trees
 from ...core.places import Place, place_here
-from .._residuals import Residual
+from .._protocol import Residual
 from .call.specs import is_floating
 from .private import after_operations, functions_run_eagerly
 

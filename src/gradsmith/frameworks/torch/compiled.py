@@ -18,12 +18,8 @@ _numbers = count()
 
 
 def jit(fn: Any) -> Any:
-    """Compiled whole, or else in pieces; without generating code, which takes long.
-
-    Compiled code is kept with a function's code, so each gets its own; resetting the
-    compiler would take away what the caller compiled.
-    """
-    whole, pieces = (_compile(fn, fullgraph=each) for each in (True, False))
+    """Compiled whole, or else in pieces."""
+    whole, pieces = (traced(fn, fullgraph=each) for each in (True, False))
 
     def call(*lists: Any) -> Any:
         try:
@@ -34,7 +30,13 @@ def jit(fn: Any) -> Any:
     return call
 
 
-def _compile(fn: Any, *, fullgraph: bool) -> Any:
+def traced(fn: Any, *, fullgraph: bool) -> Any:
+    """Compile with all that traces and differentiates, and without generating code.
+
+    Compiled code is kept with a function's code, so each gets its own; resetting the
+    compiler would take away what the caller compiled.
+    """
+
     def call(*lists: Any) -> Any:
         return fn(*lists)
 

@@ -10,7 +10,7 @@ from torch.overrides import TorchFunctionMode
 
 from ...core import trees
 from ...core.places import Place, place_here
-from .._residuals import Residual
+from .._protocol import Residual
 from .recompute import current
 from .recompute.buffers import modules_in
 

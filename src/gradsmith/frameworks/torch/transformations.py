@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import count
-from types import FunctionType
 from typing import Any
 
 import torch
@@ -12,6 +10,7 @@ from torch.func import grad, hessian, jacfwd, jacrev, jvp, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 
 from .._transformations import BATCH, GRADIENT, SECOND, TANGENT, Noted, Row
+from .compiled import traced
 
 
 def _backward(phi: Any, t: Any) -> Any:
@@ -51,30 +50,13 @@ def _tangent(phi: Any, s: Any) -> Any:
 
 # --- compiled, exported --------------------------------------------------------------
 
-_numbers = count()
-
 
 def _compiled(fn: Any, use: Any) -> Any:
     """The result of using a compiled function, whole or else in pieces."""
     try:
-        return use(_compile(fn, fullgraph=True))
+        return use(traced(fn, fullgraph=True))
     except Exception:
-        return Noted(use(_compile(fn, fullgraph=False)), "with a graph break")
-
-
-def _compile(fn: Any, *, fullgraph: bool) -> Any:
-    """Compile with all that traces and differentiates, and without generating code.
-
-    Compiled code is kept with a function's code, so each gets its own; resetting the
-    compiler would take away what the caller compiled.
-    """
-
-    def call(t: Any) -> Any:
-        return fn(t)
-
-    code = call.__code__.replace(co_name=f"transformed_{next(_numbers)}")
-    fresh = FunctionType(code, globals(), closure=call.__closure__)
-    return torch.compile(fresh, backend="aot_eager", fullgraph=fullgraph)
+        return Noted(use(traced(fn, fullgraph=False)), "with a graph break")
 
 
 def _exported(s: Any) -> Any:

@@ -7,8 +7,9 @@ the plain product of vectors, also for complex arrays.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -155,3 +156,50 @@ def flatten(problem: Problem, xs: Sequence[np.ndarray] | None = None) -> FlatPro
 
 def _output_names(ys: Sequence[np.ndarray]) -> list[str]:
     return ["output"] if len(ys) == 1 else [f"output {i}" for i in range(len(ys))]
+
+
+# --- symmetric matrices of which an operation reads one half
+#
+# `cholesky` and `eigh` read one triangle only. Their gradients are meant for changes
+# that keep the matrix symmetric: the gradient of an element may stand at its mirror
+# image, or half at each. So such arguments are perturbed in symmetric directions.
+
+
+def half_read(problem: Problem) -> frozenset[str]:
+    """The names of the arguments of which one triangle is read."""
+    xs = problem.xs
+    return frozenset(
+        name
+        for i, (name, x) in enumerate(zip(problem.perturbed, xs, strict=True))
+        if _is_symmetric(x) and _reads_a_half(problem, xs, i)
+    )
+
+
+def symmetrized(v: np.ndarray, flat: Any) -> np.ndarray:
+    """A direction of all arguments, symmetric where it has to be."""
+    v = v.copy()
+    for part in flat.arguments.parts:
+        if part.name in flat.symmetric:
+            lower = np.tril(part.array(v))
+            v[part.slice] = np.ravel(lower + np.swapaxes(np.tril(lower, -1), -1, -2))
+    return v
+
+
+def _is_symmetric(x: np.ndarray) -> bool:
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2:
+        return False
+    return np.array_equal(x, np.conj(np.swapaxes(x, -1, -2)))
+
+
+def _reads_a_half(problem: Problem, xs: Arrays, i: int) -> bool:
+    ys = problem.value(xs)
+    for changed in _changed_halves(xs[i]):
+        others = problem.value([changed if k == i else x for k, x in enumerate(xs)])
+        if all(map(np.array_equal, ys, others)):
+            return True
+    return False
+
+
+def _changed_halves(x: np.ndarray) -> Iterator[np.ndarray]:
+    for half in (np.triu(np.ones(x.shape), 1), np.tril(np.ones(x.shape), -1)):
+        yield x + half * (0.01 * np.abs(x) + 0.01)

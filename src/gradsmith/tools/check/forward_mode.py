@@ -10,13 +10,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .flat import FlatProblem, Part, flatten
+from .flat import FlatProblem, Part, flatten, symmetrized
 from .model import Finding, Verdict
 from .native import reason
 from .numerics import jittered, norm, power_of_two, random_signed
 from .problem import Problem
 from .session import Session
-from .symmetry import symmetrized
 
 FORWARD_MODE = "forward mode"
 ROUNDINGS = 64.0

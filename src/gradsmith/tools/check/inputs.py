@@ -20,7 +20,7 @@ from ...core.errors import GradsmithError, annotate
 from ...operations.examples import Example, examples_of
 from ...operations.info import is_floating, name_of
 from .._inputs import require_operation
-from .bounds import Bounds
+from .numerics import Bounds
 
 EDGE = 1 / 8  # how far from a bound values stay, so that differences stay inside
 INTEGERS = 3  # without bounds 0, 1 or 2, which are places on any axis of open length

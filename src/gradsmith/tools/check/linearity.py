@@ -20,9 +20,8 @@ import numpy as np
 from .diagnosis.model import Diagnosis
 from .flat import EPS, FlatLinearization, FlatProblem, flatten
 from .model import Finding, Verdict
-from .numerics import largest, random_signed
+from .numerics import largest, precision_of, random_signed
 from .problem import Problem
-from .rounding import precision_of
 from .session import Session
 
 LINEARITY = "linearity"

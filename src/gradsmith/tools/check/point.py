@@ -20,11 +20,10 @@ import numpy as np
 
 from .comparison import Comparison, weighted_slope
 from .differences import STEPS, Slope, slope
-from .flat import FlatLinearization, FlatProblem, Part
+from .flat import FlatLinearization, FlatProblem, Part, symmetrized
 from .noise import MANY, noise_of
 from .numerics import norm, on_grid, power_of_two, sampled_median
 from .subset import Subset, is_elementwise, subset_along
-from .symmetry import symmetrized
 
 SIGMAS = 8.0  # how many of its errors a sum may be off
 SHARP = 1e4  # an output this much less certain than the median is omitted

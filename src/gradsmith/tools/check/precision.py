@@ -16,9 +16,16 @@ from ...core.arrays import NUMPY
 from .flat import EPS, VectorLayout, vector_layout
 from .model import Finding, Verdict
 from .native import reason
-from .numerics import jittered, norm, random_signed
+from .numerics import (
+    LARGEST,
+    TINY,
+    jittered,
+    norm,
+    precision_of,
+    random_signed,
+    rounded,
+)
 from .problem import Arrays, Problem
-from .rounding import LARGEST, TINY, precision_of, rounded
 from .session import Session
 
 PRECISION = "precision"

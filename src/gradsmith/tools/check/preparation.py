@@ -11,10 +11,10 @@ import numpy as np
 
 from ...core.errors import GradientContractError, NotDifferentiableError, annotate
 from .contract import check_contract
+from .flat import half_read
 from .model import Finding
 from .problem import Arrays, Problem
 from .session import GIVEN, Session
-from .symmetry import half_read
 
 
 def prepare(session: Session) -> Problem | None:

@@ -21,8 +21,8 @@ from ...core.arrays import FRAMEWORKS, is_array
 from ...frameworks._protocol import Framework
 from ...operations.info import OperationInfo, is_floating, positional
 from .._inputs import framework_for, info_of, prepared
-from .bounds import Bounds, into_bounds
 from .inputs import CheckInputs
+from .numerics import Bounds, into_bounds
 
 Arrays = list[np.ndarray]
 Gradients = list[np.ndarray | None]

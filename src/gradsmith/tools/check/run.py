@@ -7,7 +7,6 @@ from contextlib import AbstractContextManager, nullcontext
 import numpy as np
 
 from ...core.progress import Progress, without_warnings
-from .constants import constants_of
 from .contract import check_contract
 from .first_order import check_first_order
 from .forward_mode import check_forward_mode
@@ -20,7 +19,7 @@ from .precision import check_precision
 from .preparation import prepare
 from .problem import Problem
 from .purity import check_purity
-from .scenarios import scenarios
+from .scenarios import constants_of, scenarios
 from .second_order import check_second_order
 from .session import GIVEN, PART, Session
 from .sizes import emptied, truncated

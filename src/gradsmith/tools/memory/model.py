@@ -10,7 +10,7 @@ from html import escape
 
 from ...core.arrays import title_of
 from ...core.places import Place
-from ...frameworks._residuals import Residual
+from ...frameworks._protocol import Residual
 from ...report.result import Block, Cell, Document, Figure, Line, Result, Table
 from ..checkpoint.budget import words as size
 

@@ -16,8 +16,7 @@ from ...frameworks._intercept import (
     end,
     open_scopes,
 )
-from .errors import require_calls
-from .record import Change, OverrideRecord
+from .record import Change, OverrideRecord, require_calls
 from .replacements import replacement_of
 from .targets import model_of, operations, target_of
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from ....core.errors import UnsupportedOperationError
 from ....core.reach import names_in, reached
-from ..._cells import with_captured
+from ..._captured import with_captured
 
 
 def arrays_in(*fns: Any) -> list[Any]:

@@ -14,7 +14,7 @@ from ....core.errors import UnsupportedOperationError
 from ....operations import contract
 from ....operations.application import Application, OutputSpecs, run_body
 from ....operations.parameters import Bound
-from ..._cells import with_captured
+from ..._captured import with_captured
 from ..._outputs import flattened, rebuilt
 from .captured import (
     DEPTH,

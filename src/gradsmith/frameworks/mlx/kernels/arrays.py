@@ -12,6 +12,9 @@ import numpy as np
 
 from ... import _dtypes
 from ..._dtypes import finfo as finfo
+from ..._kernels import degrees_of_freedom as degrees_of_freedom
+from ..._kernels import evaluated as evaluated
+from ..._kernels import floats
 from ..arrays import native_dtype
 from ..call.captured import is_known
 
@@ -24,23 +27,11 @@ loop, result_type, fits = _dtypes.loop, _dtypes.result_type, _dtypes.fits
 dtype_of = native_dtype
 
 
-def evaluated(fn: Any, *args: Any) -> Any:
-    return fn(*args)
-
-
 def is_float(x: Any) -> bool:
     return isinstance(x, mx.array) and x.dtype in FLOATS
 
 
-def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
-    """Operands of one floating dtype as a kernel takes them; None for others."""
-    if type(x2) is float or type(x2) is int:
-        return (x1, mx.array(x2, x1.dtype)) if is_float(x1) else None
-    if type(x1) is float or type(x1) is int:
-        return (mx.array(x1, x2.dtype), x2) if is_float(x2) else None
-    if is_float(x1) and is_float(x2) and x1.dtype == x2.dtype:
-        return x1, x2
-    return None
+as_floats = floats(is_float, lambda x, like: mx.array(x, like.dtype))
 
 
 def kind(x: Any) -> str:
@@ -95,13 +86,6 @@ def is_bool(x: Any) -> bool:
 
 def is_empty(x: Any) -> bool:
     return x.size == 0
-
-
-def degrees_of_freedom(x: Any, axes: Any, ddof: float) -> float:
-    n = 1
-    for i in axes:
-        n = n * x.shape[i]
-    return max(n - ddof, 0)
 
 
 def arange(start: Any, stop: Any, step: Any, name: str, like: Any) -> Any:

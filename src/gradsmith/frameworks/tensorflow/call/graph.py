@@ -16,7 +16,7 @@ from ....core import trees
 from ....core.arity import arity_of
 from ....operations.application import run_body
 from ....operations.parameters import Bound
-from ..._cells import with_captured
+from ..._captured import with_captured
 from ..private import (
     SymbolicTensor,
     VariableWatcher,

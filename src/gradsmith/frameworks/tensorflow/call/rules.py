@@ -14,7 +14,7 @@ from ....core import trees
 from ....operations import contract
 from ....operations.application import Application
 from ....operations.parameters import Bound
-from ..._cells import with_captured
+from ..._captured import with_captured
 from ..private import EagerTensor, pass_on, tapes_see
 from .specs import TensorSpec, dense, has_gradient, is_known, specs_of
 

@@ -19,8 +19,8 @@ from ....core.patching import is_patched_function, patched
 from ..._intercept import ProcessWide, Target, not_interceptable
 from ..private import Function, autograph_conversion, op_def_registry
 from ..private import autographed as converted
+from .nodes import traced_functions
 from .operations import eager_operations, graph_operations
-from .traced import traced_functions
 
 __all__ = ["RECOMPILE", "TARGETS", "converted", "model_of", "target_of"]
 

@@ -28,7 +28,7 @@ from ..private import (
     operation_builder,
     pywrap_tfe,
 )
-from .traced import note_changed
+from .nodes import note_changed
 
 
 @ProcessWide

@@ -1,6 +1,6 @@
 """TensorFlow's kernels: native calls whose dtypes and axes are settled."""
 
 from ..._kernels import gathered
-from . import arrays, axes, elementwise, formulas, linalg, special
+from . import arrays, axes, elementwise, linalg
 
-globals().update(gathered(arrays, axes, elementwise, formulas, linalg, special))
+globals().update(gathered(arrays, axes, elementwise, linalg))

@@ -9,6 +9,8 @@ import tensorflow as tf
 
 from ... import _dtypes
 from ..._dtypes import finfo as finfo
+from ..._kernels import evaluated as evaluated
+from ..._kernels import floats
 
 _NAMES = (
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
@@ -19,24 +21,12 @@ _FLOATS = (tf.float32, tf.float64, tf.bfloat16, tf.float16)
 loop, result_type, fits = _dtypes.loop, _dtypes.result_type, _dtypes.fits
 
 
-def evaluated(fn: Any, *args: Any) -> Any:
-    return fn(*args)
-
-
 def is_float(x: Any) -> bool:
     dtype = getattr(x, "dtype", None)
     return isinstance(dtype, tf.DType) and dtype in _FLOATS  # NumPy's are equal to them
 
 
-def as_floats(name: str, x1: Any, x2: Any) -> tuple[Any, Any] | None:
-    """Operands of one floating dtype as a kernel takes them; None for others."""
-    if type(x2) is float or type(x2) is int:
-        return (x1, tf.constant(x2, x1.dtype)) if is_float(x1) else None
-    if type(x1) is float or type(x1) is int:
-        return (tf.constant(x1, x2.dtype), x2) if is_float(x2) else None
-    if is_float(x1) and is_float(x2) and x1.dtype == x2.dtype:
-        return x1, x2
-    return None
+as_floats = floats(is_float, lambda x, like: tf.constant(x, like.dtype))
 
 
 def kind(x: Any) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import tensorflow as tf
 
 from ....core.reach import reached
-from ..._cells import with_captured
+from ..._captured import with_captured
 from ..._randomness import Replay, Streams
 from ..._recompute import FlatCall
 from ..call.captured import Uses

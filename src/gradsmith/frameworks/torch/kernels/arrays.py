@@ -11,6 +11,7 @@ from torch import Tensor
 from ....core.import_hooks import once_imported
 from ... import _dtypes
 from ..._dtypes import finfo as finfo
+from ..._kernels import degrees_of_freedom as degrees_of_freedom
 from ..private import is_transformed
 
 _NAMES = (
@@ -149,13 +150,6 @@ def is_empty(x: Tensor) -> bool:
 
 def broadcast_shape(shapes: Any) -> tuple[int, ...]:
     return torch.broadcast_shapes(*shapes)
-
-
-def degrees_of_freedom(x: Tensor, axes: Any, ddof: float) -> float:
-    n = 1
-    for i in axes:
-        n = n * x.shape[i]
-    return max(n - ddof, 0)
 
 
 zeros_like = torch.zeros_like

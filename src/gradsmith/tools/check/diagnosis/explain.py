@@ -12,14 +12,15 @@ from ..session import Session
 from .arrangement import conjugated, shifted, swapped, transposed
 from .axes import missing_sum, wrong_axis, wrong_axis_inside
 from .case import Case
-from .elements import describe_elements
+from .evidence import Evidence
 from .jacobian import jacobian_blocks
 from .large import Diagnose, diagnose_large
+from .locate import describe_elements
 from .model import Diagnosis
-from .precision import lower_precision
 from .regions import name_region, region, wrong_at_kink
 from .simple import (
     factor,
+    lower_precision,
     not_deterministic,
     not_finite,
     not_zero,
@@ -27,8 +28,8 @@ from .simple import (
     zero,
 )
 from .terms import missing_term, unused_output
-from .upstream import changed_upstream, is_linear
 
+LARGE = 2.0**20
 SMALL = 1e-4  # a relative error below this needs sharper differences
 
 
@@ -92,10 +93,21 @@ def diagnose(case: Case) -> Diagnosis | None:
             return special
         if nothing := zero(case):
             return nothing
-        if not is_linear(case.evidence, case.random):
-            return changed_upstream(case) or lower_precision(case)
+        if not _is_linear(case.evidence, case.random):
+            return lower_precision(case)  # what else is not linear was found before
         every = (*FIRST, lower_precision, *THEN, _regional, *LAST)
         return next(filter(None, (mistake(case) for mistake in every)), None)
+
+
+def _is_linear(found: Evidence, random: np.random.Generator) -> bool:
+    """Whether the rule's gradient is linear in the upstream one."""
+    u, w = found.upstream(random), found.upstream(random)
+    parts = (found.rule(u), found.rule(w), found.rule(LARGE * (u - w)) / LARGE)
+    size = max(float(np.max(np.abs(g), initial=0.0)) for g in parts)
+    gaps = np.array([parts[0] - parts[1] - parts[2], parts[0] + found.rule(-u)])
+    if size <= 1e-10 * np.max(np.abs(found.expected(u)), initial=0.0):
+        return False  # rounding is all there is
+    return float(np.max(np.abs(gaps))) <= 2.0**20 * found.point.flat.eps * size
 
 
 def _regional(case: Case) -> Diagnosis | None:

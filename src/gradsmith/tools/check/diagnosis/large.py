@@ -15,9 +15,14 @@ from ..flat import flatten
 from ..point import Point
 from ..sizes import cropped, lengths_of
 from .case import Case
-from .elements import describe_elements
 from .evidence import Evidence, gather_evidence
-from .locate import GroupComparison, Location, elementwise_flags, locate
+from .locate import (
+    GroupComparison,
+    Location,
+    describe_elements,
+    elementwise_flags,
+    locate,
+)
 from .model import Diagnosis
 from .regions import KnownCase, one_element
 

@@ -28,23 +28,15 @@ class Diagnosis:
     pair: Pair | None = None  # None: verified already
 
 
-def verified(diagnosis: Diagnosis, case: Case, *, size: float = 1.0) -> bool:
+def verified(diagnosis: Diagnosis, case: Case) -> bool:
     """Whether it holds for fresh upstream gradients, here and at another point."""
-    return all(
-        _holds(diagnosis, each, case.random, size=size) for each in case.witnesses
-    )
+    return all(_holds(diagnosis, each, case.random) for each in case.witnesses)
 
 
-def _holds(
-    diagnosis: Diagnosis,
-    found: Evidence,
-    random: np.random.Generator,
-    *,
-    size: float = 1.0,
-) -> bool:
+def _holds(diagnosis: Diagnosis, found: Evidence, random: np.random.Generator) -> bool:
     assert diagnosis.pair is not None
     for _ in range(TRIES):
-        u = found.upstream(random, size=size)
+        u = found.upstream(random)
         with np.errstate(all="ignore"):
             a, b = diagnosis.pair(found, u)
             least = found.tolerance(u) + ROUNDING * found.point.flat.eps * np.abs(a)
@@ -56,11 +48,6 @@ def _holds(
 def right_once(how: Callable[[np.ndarray], np.ndarray]) -> Pair:
     """The pair of a rule that is right once its gradient is changed."""
     return lambda found, u: (how(found.rule(u)), found.expected(u))
-
-
-def right_for(how: Callable[[np.ndarray], np.ndarray]) -> Pair:
-    """The pair of a rule that is right for a changed upstream gradient."""
-    return lambda found, u: (found.rule(u), found.expected(how(u)))
 
 
 def format_factor(c: float) -> str:

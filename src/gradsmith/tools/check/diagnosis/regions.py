@@ -9,8 +9,8 @@ import numpy as np
 
 from .border import refine_border, wrong_beyond_zero
 from .case import Case
-from .elements import describe_elements, describe_pattern
 from .evidence import Evidence
+from .locate import describe_elements, describe_pattern
 from .model import Diagnosis
 from .simple import factor, sign, zero
 from .terms import missing_local_term
