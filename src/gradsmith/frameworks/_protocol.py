@@ -6,6 +6,8 @@ folder; it is imported when a tool first asks for it. A part that a framework ca
 offer is left out, and `Framework.cannot` says why; the tool that asks passes the words
 on. What a framework does not publish is touched in one file of its folder, `private`.
 
+A static method or a value below is what holds where a part does not say otherwise.
+
 Everywhere `fn` is a function from a list of the framework's arrays to another, `xs` are
 its arguments and `ys` its results, `dys` are cotangents of results, `dxs` gradients or
 tangents of arguments.
@@ -15,36 +17,36 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from importlib import import_module
 from importlib.util import find_spec
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Protocol
+from types import FunctionType, MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from ..core.cotangent import Spec
 from ..core.errors import GradsmithError, UnsupportedOperationError
+from ..core.places import Place
 
 if TYPE_CHECKING:
-    from ..core.cotangent import Spec
     from ..operations.info import OperationInfo
     from ..operations.parameters import Bound
     from ._intercept import Context, Target
     from ._observe import Observer, Operand
-    from ._protocol import Residual
     from ._recompute import ScanPlan
     from ._recording import Recorder, Seen
     from ._transformations import Row
-from typing import NamedTuple
-
-from ..core.places import Place
 
 
 class Arrays(Protocol):
     """`arrays`: making arrays, reading them, and where they are computed."""
 
     version: str  # of the framework
-    numbers_differentiable: bool  # a Python number among outputs may have a gradient
+    numbers_differentiable: bool = (
+        False  # a Python number among outputs may have a gradient
+    )
 
     def array(self, x: Any, dtype: str | None = None) -> Any:
         """A new array with the values of NumPy's, of one of its own, or of a number.
@@ -69,28 +71,32 @@ class Arrays(Protocol):
         """
         ...
 
-    def spec(self, x: Any) -> Spec:
+    @staticmethod
+    def spec(x: Any) -> Spec:
         """What the contract knows of an array: shape and dtype, also of a traced one.
 
         The shape is None where it is open, or has None for an open axis. A dtype is
         NumPy's, or an object with the `kind` that the contract is to take it for.
         """
-        ...
+        return Spec(tuple(x.shape), x.dtype)
 
-    def dtype_name(self, x: Any) -> str:
+    @staticmethod
+    def dtype_name(x: Any) -> str:
         """The NumPy name of the dtype of an array, or "bfloat16"."""
-        ...
+        return str(x.dtype)
 
-    def precision(self, dtype: str) -> AbstractContextManager[Any]:
+    @staticmethod
+    def precision(dtype: str) -> AbstractContextManager[Any]:
         """The context in which arrays of a dtype exist: JAX's 64 bits are an option."""
-        ...
+        return nullcontext()
 
-    def single_threaded(self) -> AbstractContextManager[Any]:
+    @staticmethod
+    def single_threaded() -> AbstractContextManager[Any]:
         """The context in which small arrays are computed without waiting for threads.
 
         Nothing changes where threads cost nothing.
         """
-        ...
+        return nullcontext()
 
     def stack(self, arrays: Sequence[Any]) -> Any:
         """Arrays of one shape along a new first axis."""
@@ -98,14 +104,15 @@ class Arrays(Protocol):
 
     # By name, functions that give the same values in another layout in memory. Empty
     # where a user can't choose one.
-    LAYOUTS: Mapping[str, Callable[[Any], Any]]
+    LAYOUTS: Mapping[str, Callable[[Any], Any]] = MappingProxyType({})
 
-    def repeated(self, x: Any) -> Any:
+    @staticmethod
+    def repeated(x: Any) -> Any:
         """The first element of x everywhere, with strides of 0 where there are any.
 
         Where there are no layouts, x.
         """
-        ...
+        return x
 
 
 class Calculus(Protocol):
@@ -121,11 +128,14 @@ class Calculus(Protocol):
     or kept, results can be differentiated again, and a gradient is never None.
     """
 
-    compiles: bool  # each new shape is compiled, also where operations run one by one
+    compiles: bool = (
+        False  # each new shape is compiled, also where operations run one by one
+    )
 
-    def value(self, fn: Any, xs: Sequence[Any]) -> list[Any]:
+    @staticmethod
+    def value(fn: Any, xs: Sequence[Any]) -> list[Any]:
         """fn(xs), for its values alone. Never nested."""
-        ...
+        return fn(xs)
 
     def vjp(
         self, fn: Any, xs: Sequence[Any], *, nested: bool = False, eager: bool = False
@@ -153,19 +163,21 @@ class Calculus(Protocol):
         """
         ...
 
-    def abstract(self, fn: Any, xs: Sequence[Any]) -> bool:
+    @staticmethod
+    def abstract(fn: Any, xs: Sequence[Any]) -> bool:
         """Run any function of xs on shapes and dtypes alone, where that is quicker.
 
         False, with nothing run, where a framework can't, or has no use for it.
         """
-        ...
+        return False
 
-    def in_bounds(self, fn: Any, xs: Sequence[Any]) -> bool:
+    @staticmethod
+    def in_bounds(fn: Any, xs: Sequence[Any]) -> bool:
         """Whether no index in fn is out of bounds.
 
         True where the framework raises by itself, and where it can't tell.
         """
-        ...
+        return True
 
 
 class Compiled(Protocol):
@@ -195,21 +207,23 @@ class Compiled(Protocol):
         """
         ...
 
-    def unrecorded(self) -> AbstractContextManager[Any]:
+    @staticmethod
+    def unrecorded() -> AbstractContextManager[Any]:
         """The context in which nothing is recorded that nobody asks for.
 
         Nothing changes where recording is up to the caller. Derivatives within it work.
         """
-        ...
+        return nullcontext()
 
+    @staticmethod
     def converted(
-        self, fn: Callable[..., Any], x: Any, arrays: list[Any]
+        fn: Callable[..., Any], x: Any, arrays: list[Any]
     ) -> tuple[Callable[..., Any], list[Any]]:
         """fn(x, arrays), with the arrays that it captures among `arrays`.
 
         Only where nothing else would differentiate by them; else both as they are.
         """
-        ...
+        return fn, arrays
 
     def columns(self, push: Callable[[Any], Any], like: Any) -> Any:
         """The matrix of a linear map of vectors like `like`."""
@@ -226,27 +240,30 @@ class Compiled(Protocol):
 class Natives(Protocol):
     """`natives`: the framework's own functions and custom gradients."""
 
-    axis: str  # how its functions call NumPy's `axis`
+    axis: str = "axis"  # how its functions call NumPy's `axis`
     # By name, the options of its functions that are not what they usually are.
-    defaults: Mapping[str, Mapping[str, Any]]
-    functions: tuple[str, ...]  # attributes with the functions that they are made of
-    sums_gradients: bool  # it sums a gradient that was not summed where x was broadcast
+    defaults: Mapping[str, Mapping[str, Any]] = MappingProxyType({})
+    functions: tuple[str, ...] = ()  # attributes with functions that they are made of
+    # Whether it sums a gradient that was not summed where x was broadcast.
+    sums_gradients: bool = False
 
-    def info_of(self, op: Any) -> OperationInfo | None:
+    @staticmethod
+    def info_of(op: Any) -> OperationInfo | None:
         """What is known of a custom gradient of its own; None for anything else.
 
         Also of a callable object that holds parameters: as a function of these, too.
         """
-        ...
+        return None
 
+    @staticmethod
     def gradients_in(
-        self, info: OperationInfo, args: Any, kwargs: Any, returned: Any
+        info: OperationInfo, args: Any, kwargs: Any, returned: Any
     ) -> Iterable[tuple[str, Any]]:
         """Each gradient in what a rule returned, by the name of its argument.
 
         Raises `_natives.StructureError` if there are too many or too few.
         """
-        ...
+        return ()
 
 
 class Calls(Protocol):
@@ -555,16 +572,18 @@ class Intercept(Protocol):
         """
         ...
 
-    def model_of(self, model: Any) -> Target | None:
+    @staticmethod
+    def model_of(model: Any) -> Target | None:
         """What tells when a model, a layer or module, is called; None for others."""
-        ...
+        return None
 
-    def converted(self, fn: Callable[..., Any]) -> Callable[..., Any]:
+    @staticmethod
+    def converted(fn: Callable[..., Any]) -> Callable[..., Any]:
         """A user's function that we call, as the framework would run it here.
 
         For one that rewrites Python and does not look into our code; else `fn`.
         """
-        ...
+        return fn
 
 
 class Recording(Protocol):
@@ -572,9 +591,10 @@ class Recording(Protocol):
 
     # How the modules begin whose custom gradients only run those of others, which are
     # recorded themselves.
-    MACHINERY: tuple[str, ...]
+    MACHINERY: tuple[str, ...] = ()
 
-    def recorded(self, recorder: Recorder) -> AbstractContextManager[None]:
+    @staticmethod
+    def recorded(recorder: Recorder) -> AbstractContextManager[None]:
         """The context in which the recorder is told of its own custom gradients.
 
         Of those that users defined before, too, and in each transformation; under a
@@ -582,7 +602,7 @@ class Recording(Protocol):
         observes the framework's operations sees the recorder. A compiler that traces
         Python code also tells of operations of ours, and leaves out `recorder.see`.
         """
-        ...
+        return nullcontext()
 
     def read(self, x: Any) -> Seen | None:
         """What is seen of an array, also of NumPy's where it takes these; else None.
@@ -593,10 +613,18 @@ class Recording(Protocol):
         ...
 
 
+class Residual(NamedTuple):
+    """An array that an operation keeps for its gradient."""
+
+    operation: str
+    place: Place | None  # the line of the operation
+    nbytes: int
+
+
 class Residuals(Protocol):
     """`residuals`: what a gradient keeps alive between the passes."""
 
-    NOTES: tuple[str, ...]  # what is to be known of the numbers, in words
+    NOTES: tuple[str, ...] = ()  # what is to be known of the numbers, in words
 
     def residuals(
         self, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
@@ -723,7 +751,7 @@ class Framework:
         self._require_recent()
         name = f"{self.package}.{part}"
         try:
-            return import_module(name)
+            return self._completed(part, import_module(name))
         except ModuleNotFoundError as error:
             if error.name == name:
                 words = f": {self.cannot[part]}" if part in self.cannot else ""
@@ -735,6 +763,16 @@ class Framework:
             raise GradsmithError(
                 f"{self.title} is not installed: pip install {self.install}"
             ) from None
+
+    def _completed(self, part: str, module: Any) -> Any:
+        """A part, with the protocol's defaults for what it does not say."""
+        protocol = globals().get(Framework.__annotations__.get(part, ""))
+        for name, default in vars(protocol).items() if protocol else ():
+            is_required = isinstance(default, FunctionType) or name.startswith("_")
+            if not is_required and not hasattr(module, name):
+                plain = isinstance(default, staticmethod)
+                setattr(module, name, default.__func__ if plain else default)
+        return module
 
     def _require_recent(self) -> None:
         if self.is_too_old():
@@ -750,14 +788,3 @@ class Framework:
             return False
         version = sys.modules[self.module].__version__.partition("+")[0]
         return tuple(map(int, version.split(".")[:2])) < self.oldest
-
-
-# --- what a gradient keeps alive between the passes, as each framework finds it
-
-
-class Residual(NamedTuple):
-    """An array that an operation keeps for its gradient."""
-
-    operation: str
-    place: Place | None  # the line of the operation
-    nbytes: int

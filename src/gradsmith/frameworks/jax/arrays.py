@@ -14,8 +14,6 @@ from ...operations.info import is_floating
 from .call.specs import describe
 
 version = jax.__version__
-numbers_differentiable = False
-single_threaded = nullcontext
 spec = describe
 
 
@@ -54,10 +52,3 @@ def precision(dtype: str) -> AbstractContextManager[Any]:
 
 def stack(arrays: Sequence[Any]) -> Any:
     return jnp.stack(arrays)
-
-
-LAYOUTS: dict[str, Any] = {}
-
-
-def repeated(x: Any) -> Any:
-    return x

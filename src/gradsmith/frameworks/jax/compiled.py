@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import jax
@@ -12,7 +11,6 @@ from jax.core import Tracer as _Tracer
 from ..numpy import compiled as engine
 
 JIT, VMAP = "jax.jit", "jax.vmap"
-unrecorded = nullcontext
 
 
 def jit(fn: Any) -> Any:

@@ -56,14 +56,6 @@ def target_of(given: Any) -> Target | None:
     return found if compiled else None
 
 
-def model_of(model: Any) -> None:
-    return None
-
-
-def converted(fn: Any) -> Any:
-    return fn
-
-
 def _key(target: Any) -> Any:
     return ("jax", id(target))
 

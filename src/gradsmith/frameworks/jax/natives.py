@@ -12,9 +12,7 @@ import jax
 from ...operations.info import Around, OperationInfo, name_of, signature_of
 from .._natives import Arguments, by_tree, miscounted, named_arguments
 
-axis = "axis"
 defaults = {"gelu": {"approximate": True}}
-sums_gradients = False
 functions = ("fun", "fwd", "bwd", "jvp")
 
 

@@ -18,8 +18,6 @@ from .call.captured import tracers_in
 from .natives import function_of
 from .private import peeled
 
-MACHINERY = ()
-
 
 @contextmanager
 def recorded(recorder: Recorder) -> Iterator[None]:

@@ -13,8 +13,6 @@ from .._dtypes import name_of
 from .call.specs import ArraySpec
 
 version: str = getattr(mx, "__version__")  # noqa: B009  (its types lack it)
-numbers_differentiable = False
-single_threaded = nullcontext
 spec = ArraySpec
 
 
@@ -60,10 +58,3 @@ def precision(dtype: str) -> AbstractContextManager[Any]:
 
 def stack(arrays: Sequence[Any]) -> Any:
     return mx.stack(list(arrays))
-
-
-LAYOUTS: dict[str, Any] = {}
-
-
-def repeated(x: Any) -> Any:
-    return x

@@ -8,9 +8,6 @@ import mlx.core as mx
 
 from .call.specs import has_gradient
 
-compiles = False
-
-
 # Functions are made of functions and lists, and of no objects: so what they captured
 # can be found, and exchanged, where an operation is given one of them.
 
@@ -81,11 +78,3 @@ def second(fn: Any, xs: Any, dys: Any, vs: Any) -> Any:
 
     found = vjp(slope, [*xs, *dys])[1]([1])
     return found[:n], found[n:]
-
-
-def abstract(fn: Any, xs: Any) -> bool:
-    return False
-
-
-def in_bounds(fn: Any, xs: Any) -> bool:
-    return True  # MLX reads whatever is there

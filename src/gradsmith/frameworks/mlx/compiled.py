@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import Any
 
 import mlx.core as mx
@@ -14,7 +13,6 @@ from ..numpy import compiled as engine
 from .call.captured import DEPTH, captured_by, is_known
 
 JIT, VMAP = "mx.compile", "mx.vmap"
-unrecorded = nullcontext
 
 
 def jit(fn: Any) -> Any:

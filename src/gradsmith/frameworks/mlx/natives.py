@@ -10,11 +10,6 @@ import mlx.core as mx
 from ...operations.info import OperationInfo
 from .._natives import Arguments, by_tree, miscounted, named_arguments
 
-axis = "axis"
-defaults: dict[str, dict[str, Any]] = {}
-sums_gradients = False
-functions = ()
-
 
 def info_of(op: Any) -> OperationInfo | None:
     """What is known of `mx.custom_function`, which shows neither function nor rules."""

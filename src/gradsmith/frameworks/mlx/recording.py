@@ -6,22 +6,15 @@ could find it in the source, or check it after the test.
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import Any
 
 import mlx.core as mx
 import numpy as np
 
-from .._recording import Recorder, Seen
+from .._recording import Seen
 from .arrays import dtype_name, numpy
 from .call.captured import is_known
-
-MACHINERY = ()
-
-
-def recorded(recorder: Recorder) -> AbstractContextManager[None]:
-    return nullcontext()
 
 
 def read(x: Any) -> Seen | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from ...core.tensor import unwrap
 
 version = np.__version__
 numbers_differentiable = True
-single_threaded = nullcontext
 
 
 def array(x: Any, dtype: str | None = None) -> np.ndarray:
@@ -43,10 +41,6 @@ def spec(x: Any) -> Spec:
 
 def dtype_name(x: Any) -> str:
     return str(getattr(x, "dtype", "float64"))
-
-
-def precision(dtype: str) -> AbstractContextManager[Any]:
-    return nullcontext()
 
 
 def stack(arrays: Sequence[Any]) -> Any:

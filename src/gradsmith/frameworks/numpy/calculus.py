@@ -8,12 +8,6 @@ import numpy as np
 
 from ...core import transforms
 
-compiles = False
-
-
-def value(fn: Any, xs: Any) -> list[Any]:
-    return fn(xs)
-
 
 def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
     ys, pull = transforms.vjp(lambda *xs: tuple(fn([*xs])), *xs)
@@ -36,11 +30,3 @@ def second(fn: Any, xs: Any, dys: Any, vs: Any) -> Any:
     y, pull = transforms.vjp(slope, *xs, *dys)
     found = [*pull(np.ones_like(y))]
     return found[:n], found[n:]
-
-
-def abstract(fn: Any, xs: Any) -> bool:
-    return False
-
-
-def in_bounds(fn: Any, xs: Any) -> bool:
-    return True

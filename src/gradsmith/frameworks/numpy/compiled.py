@@ -35,10 +35,6 @@ def unrecorded() -> Any:
     return only(())
 
 
-def converted(fn: Any, x: Any, arrays: list[Any]) -> tuple[Any, list[Any]]:
-    return fn, arrays
-
-
 def columns(push: Callable[[Any], Any], like: Any) -> Any:
     found = [push(e) for e in np.eye(len(like), dtype=like.dtype)]
     return np.stack(found, axis=-1) if found else np.zeros((0, 0), like.dtype)

@@ -26,14 +26,6 @@ def target_of(given: Any) -> Target | None:
     return Target(_key(given), name_of(given), (_functions,), given)
 
 
-def model_of(model: Any) -> None:
-    return None
-
-
-def converted(fn: Any) -> Any:
-    return fn
-
-
 def _key(fn: Any) -> Hashable:
     return ("numpy", id(fn))
 

@@ -17,8 +17,6 @@ from ...core.tensor import Tensor
 from .._protocol import Residual
 from .observe import name_of
 
-NOTES: tuple[str, ...] = ()
-
 
 class _Tape(GradientTape):
     """A tape that knows which line made each node; the nodes die as they would."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,6 @@ from ...operations.info import is_floating
 from .call.specs import describe
 
 version = tf.__version__
-numbers_differentiable = False
-single_threaded = nullcontext
 spec = describe
 
 
@@ -45,16 +42,5 @@ def dtype_name(x: Any) -> str:
     return x.dtype.name
 
 
-def precision(dtype: str) -> AbstractContextManager[Any]:
-    return nullcontext()
-
-
 def stack(arrays: Sequence[Any]) -> Any:
     return tf.stack(arrays)
-
-
-LAYOUTS: dict[str, Any] = {}
-
-
-def repeated(x: Any) -> Any:
-    return x

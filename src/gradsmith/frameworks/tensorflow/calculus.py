@@ -6,12 +6,6 @@ from typing import Any
 
 import tensorflow as tf
 
-compiles = False
-
-
-def value(fn: Any, xs: Any) -> list[Any]:
-    return fn(xs)
-
 
 def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
     xs = list(xs)
@@ -49,11 +43,3 @@ def _slope(gradients: list[Any], vs: Any) -> Any:
         if g is not None
     ]
     return tf.add_n(parts) if parts else None
-
-
-def abstract(fn: Any, xs: Any) -> bool:
-    return False
-
-
-def in_bounds(fn: Any, xs: Any) -> bool:
-    return True

@@ -14,7 +14,6 @@ from ..numpy import compiled as engine
 
 JIT, VMAP = "tf.function", "tf.vectorized_map"
 unrecorded = nullcontext  # stop_recording would also stop the tapes within
-converted = engine.converted
 
 
 def jit(fn: Any) -> Any:

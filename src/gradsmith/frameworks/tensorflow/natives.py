@@ -18,10 +18,7 @@ from ...operations.info import (
 )
 from .._natives import leaf_names, miscounted, named_arguments
 
-axis = "axis"
 defaults = {"leaky_relu": {"alpha": 0.2}}
-sums_gradients = False
-functions = ()  # but `__wrapped__`
 
 
 def info_of(op: Any) -> OperationInfo | None:

@@ -13,7 +13,6 @@ import tensorflow as tf
 from .._recording import Decorated, Recorder, Seen
 from .private import before_custom_gradients
 
-MACHINERY = ()
 _HANDLES = (tf.resource, tf.variant)  # of things that are no arrays
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,6 @@ import torch
 from .call.specs import TensorSpec
 
 version = torch.__version__.partition("+")[0]
-numbers_differentiable = False
 spec = TensorSpec
 
 
@@ -50,10 +49,6 @@ def floats(x: Any) -> np.ndarray | None:
 
 def dtype_name(x: Any) -> str:
     return str(x.dtype).removeprefix("torch.")
-
-
-def precision(dtype: str) -> AbstractContextManager[Any]:
-    return nullcontext()
 
 
 @contextmanager

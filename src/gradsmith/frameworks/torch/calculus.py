@@ -7,8 +7,6 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
-compiles = False
-
 
 def value(fn: Any, xs: Any) -> list[Any]:
     with torch.no_grad():
@@ -92,11 +90,3 @@ def _gradients(
             allow_unused=True,
         )
     )
-
-
-def abstract(fn: Any, xs: Any) -> bool:
-    return False
-
-
-def in_bounds(fn: Any, xs: Any) -> bool:
-    return True

@@ -13,7 +13,6 @@ from ..numpy import compiled as engine
 
 JIT, VMAP = "torch.compile", "torch.func.vmap"
 unrecorded = torch.no_grad
-converted = engine.converted
 _numbers = count()
 
 

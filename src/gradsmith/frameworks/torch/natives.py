@@ -25,7 +25,6 @@ from .private import (
 )
 
 axis = "dim"
-defaults: dict[str, dict[str, Any]] = {}
 sums_gradients = True
 functions = ("forward", "backward", "jvp", "setup_context", *CUSTOM_OP_FUNCTIONS)
 

@@ -14,8 +14,6 @@ from .._protocol import Residual
 from .recompute import current
 from .recompute.buffers import modules_in
 
-NOTES: tuple[str, ...] = ()
-
 
 class _Saved:
     """A tensor that the graph keeps; it dies with that."""

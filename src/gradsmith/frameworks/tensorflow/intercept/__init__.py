@@ -22,7 +22,7 @@ from ..private import autographed as converted
 from .nodes import traced_functions
 from .operations import eager_operations, graph_operations
 
-__all__ = ["RECOMPILE", "TARGETS", "converted", "model_of", "target_of"]
+__all__ = ["RECOMPILE", "TARGETS", "converted", "target_of"]
 
 TARGETS = "a function of TensorFlow's, or the name of an operation ('Relu')"
 
@@ -39,10 +39,6 @@ def target_of(given: Any) -> Target | None:
         raise not_interceptable(given, why)
     contexts = (eager_operations, graph_operations, traced_functions, *RECOMPILE)
     return Target(("tensorflow", kind), kind, contexts, given)
-
-
-def model_of(model: Any) -> None:
-    return None
 
 
 def _operation_of(fn: Any) -> str | None:

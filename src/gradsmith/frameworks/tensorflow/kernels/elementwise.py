@@ -13,9 +13,6 @@ Tensor = Any
 # --- elementwise functions that TensorFlow lacks, written with what it has
 
 
-Tensor = Any
-
-
 def sign(x: Tensor) -> Tensor:
     if not x.dtype.is_floating:
         return tf.sign(x)
@@ -200,9 +197,6 @@ ELEMENTWISE: dict[str, Any] = {
 
 
 # --- special functions, and complex numbers
-
-
-Tensor = Any
 
 
 def _erf(x: Tensor) -> Tensor:

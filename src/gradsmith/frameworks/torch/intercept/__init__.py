@@ -55,10 +55,6 @@ def model_of(model: Any) -> Target | None:
     return Target(_module_key(model), type(model).__name__, (_modules,), model)
 
 
-def converted(fn: Any) -> Any:
-    return fn
-
-
 def _module_key(module: Any) -> Hashable:
     return ("module", id(module))
 
