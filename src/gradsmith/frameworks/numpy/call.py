@@ -23,8 +23,7 @@ from ...operations.application import Application, OutputSpecs, run_body
 from ...operations.buffers import own
 from ...operations.engine_rule import EngineRule
 from ...operations.parameters import Bound
-from .._captured import Captures
-from .._cells import with_captured
+from .._captured import Captures, with_captured
 
 
 def call(operation: Any, bound: Bound) -> Any:
