@@ -4,7 +4,7 @@ PYTHON ?= python3
 ENVS := .venvs
 JOBS ?= 2
 
-.PHONY: demo test lint format bench docs browser screenshot clean
+.PHONY: demo test test-oldest lint format bench docs browser screenshot clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -13,6 +13,12 @@ demo: $(ENVS)/demo/made
 
 test: $(ENVS)/test/made
 	$(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+# The engine's own tests, on the oldest NumPy and SciPy that it supports.
+ENGINE := tests/core tests/rules tests/operations tests/optimizers
+
+test-oldest: $(ENVS)/oldest/made
+	$(ENVS)/oldest/bin/python -m pytest -q -n $(JOBS) --dist loadfile $(ENGINE) $(ARGS)
 
 lint: $(ENVS)/lint/made
 	$(ENVS)/lint/bin/ruff format --check .

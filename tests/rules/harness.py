@@ -15,6 +15,8 @@ import numpy as np
 
 import gradsmith as gs
 
+NUMPY = tuple(map(int, np.__version__.split(".")[:2]))
+
 
 @dataclass(frozen=True)
 class Case:

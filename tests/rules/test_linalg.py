@@ -11,6 +11,8 @@ import gradsmith as gs
 from gradsmith.rules.decompositions import eigvals_vjp
 from gradsmith.rules.linalg import cofactors, inverse
 
+from .harness import NUMPY
+
 la = np.linalg
 RNG = np.random.default_rng(0)
 
@@ -271,6 +273,8 @@ def test_matrix_norms_at_zero(p, dtype):
 @pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0)])
 def test_norms_of_nothing(shape):
     for p in (None, inf) if len(shape) == 1 else (None, "fro", 1, 2, "nuc", inf):
+        if p not in (None, "fro") and NUMPY < (2, 3):
+            continue  # which raises there
         dx = gradient(lambda x, p=p: la.norm(x, p), np.ones(shape))
         assert dx.shape == shape
     assert gradient(lambda x: la.norm(x, axis=0), np.ones(shape)).shape == shape
