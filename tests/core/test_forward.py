@@ -16,7 +16,7 @@ from gradsmith.core.tape import state
 @pytest.fixture(autouse=True)
 def no_recorder_stays():
     yield
-    assert state.recorders == ()
+    assert state().recorders == ()
 
 
 def f(x):
@@ -223,13 +223,13 @@ def test_an_exception_in_a_jvp_closes_everything():
     x = gs.Tensor(1.0)
     with pytest.raises(KeyError, match="mine"):
         reverse(lambda x: forward(op, x), x)
-    assert state.recorders == ()
+    assert state().recorders == ()
 
 
 def test_an_exception_in_the_function_closes_everything():
     with pytest.raises(KeyError, match="mine"):
         forward(lambda x: forward(lambda x: fail(), x), gs.Tensor(1.0))
-    assert state.recorders == ()
+    assert state().recorders == ()
 
 
 def test_a_long_loop():

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import sys
 import threading
 import tracemalloc
 import weakref
 from collections import namedtuple
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +23,7 @@ from gradsmith.core.tape import state
 def no_recorder_stays():
     """Whatever a test does, it leaves no recorder active."""
     yield
-    assert state.recorders == ()
+    assert state().recorders == ()
 
 
 @contextmanager
@@ -338,7 +339,7 @@ def test_asking_inside_the_context_ends_the_recording():
     with gs.GradientTape() as tape:
         tape.watch(x)
         assert tape.gradient(x * x, x) == 4.0
-        assert state.recorders == ()
+        assert state().recorders == ()
 
 
 def test_a_persistent_tape_gives_as_many_as_wanted():
@@ -618,7 +619,7 @@ def test_an_exception_closes_every_tape():
 
     with pytest.raises(KeyError):
         run()
-    assert state.recorders == ()
+    assert state().recorders == ()
 
 
 def test_an_exception_in_a_pause_leaves_the_tape_recording():
@@ -646,7 +647,7 @@ def test_an_exception_in_a_rule_closes_everything():
 
     with pytest.raises(KeyError):
         run(gs.Tensor(2.0))
-    assert state.recorders == ()
+    assert state().recorders == ()
 
 
 def test_a_tape_belongs_to_its_thread():
@@ -671,7 +672,7 @@ def test_two_threads_with_a_tape_each():
             for _ in range(power):
                 barrier.wait()
                 y = y * w
-            assert state.recorders == (tape,)
+            assert state().recorders == (tape,)
         found[power] = float(tape.gradient(y, w))
         for _ in range(3 - power):
             barrier.wait()
@@ -919,3 +920,116 @@ def test_a_gradient_does_not_share_memory_with_output_gradients():
     dx = tape.gradient(y, x, output_gradients=seed)
     seed[:] = 7
     np.testing.assert_array_equal(dx.numpy(), np.ones(3))
+
+
+# Whose operations a tape sees
+
+
+def test_a_tape_in_an_asyncio_task_is_that_tasks_alone():
+    w = gs.Variable(2.0)
+    seen = []
+
+    async def records(turn):
+        with gs.GradientTape() as tape:
+            y = w * w
+            turn.set()
+            await asyncio.sleep(0.001)
+            y = y * w
+        seen.append((len(tape.watched_variables()), float(tape.gradient(y, w))))
+
+    async def plain(turn):
+        await turn.wait()
+        assert state().recorders == ()
+        assert type(gs.grad(lambda x: x * x)(3.0)) is np.float64
+        other = gs.Variable(1.0)
+        return float(other * 2.0)
+
+    async def main():
+        turns = [asyncio.Event() for _ in range(3)]
+        await asyncio.gather(*map(records, turns), *map(plain, turns))
+
+    asyncio.run(main())
+    assert seen == [(1, 12.0)] * 3
+
+
+def test_tasks_that_are_started_within_a_tape_belong_to_it():
+    x = gs.Tensor(3.0)
+
+    async def square(x):
+        await asyncio.sleep(0)
+        return x * x
+
+    async def main():
+        with gs.GradientTape() as tape:
+            tape.watch(x)
+            a, b = await asyncio.gather(square(x), square(x * 2.0))
+            y = a + b
+        return float(tape.gradient(y, x))
+
+    assert asyncio.run(main()) == 30.0
+
+
+def test_stopped_recording_in_one_task_leaves_the_others_alone():
+    x = gs.Tensor(3.0)
+
+    async def main(turn, back):
+        async def stops():
+            with gs.GradientTape() as tape:
+                tape.watch(x)
+                y = x * x
+                with tape.stop_recording():
+                    turn.set()
+                    await back.wait()
+            return float(tape.gradient(y, x))
+
+        async def records():
+            await turn.wait()
+            with gs.GradientTape() as tape:
+                tape.watch(x)
+                back.set()
+                await asyncio.sleep(0.001)
+                y = x * x * x
+            return float(tape.gradient(y, x))
+
+        return await asyncio.gather(stops(), records())
+
+    async def run():
+        return await main(asyncio.Event(), asyncio.Event())
+
+    assert asyncio.run(run()) == [6.0, 27.0]
+
+
+@pytest.mark.parametrize("stop", [False, True])
+def test_a_suspended_generator_closes_its_own_tape_alone(stop):
+    x = gs.Tensor(3.0)
+
+    def steps():
+        with gs.GradientTape() as tape:
+            tape.watch(x)
+            y = x * x
+            with tape.stop_recording() if stop else nullcontext():
+                yield None
+            y = y * x
+        yield float(tape.gradient(y, x))
+
+    generator = steps()
+    next(generator)
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        y = x * 5.0
+        assert next(generator) == 27.0
+        y = y * x
+        assert state().recorders == (tape,)
+    assert float(tape.gradient(y, x)) == 30.0
+    assert state().recorders == ()
+
+
+def test_a_generator_that_is_dropped_closes_its_tape():
+    def steps():
+        with gs.GradientTape():
+            yield
+
+    generator = steps()
+    next(generator)
+    del generator
+    assert state().recorders == ()

@@ -21,7 +21,7 @@ X = np.array([0.3, -1.2, 2.0])
 @pytest.fixture(autouse=True)
 def no_recorder_stays():
     yield
-    assert state.recorders == ()
+    assert state().recorders == ()
 
 
 def is_plain(tree):
@@ -180,7 +180,7 @@ def test_numbers_for_the_log_may_leave_the_tape():
 def test_an_exception_of_the_function_passes_through():
     with pytest.raises(ZeroDivisionError):
         gs.grad(lambda x: gs.grad(lambda y: 1 / 0)(x))(2.0)
-    assert state.recorders == ()
+    assert state().recorders == ()
 
 
 # --- what comes in and what comes out ------------------------------------------------

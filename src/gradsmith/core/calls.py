@@ -30,7 +30,7 @@ from .rule import (
     name_of,
     reduction_of,
 )
-from .tape import Traced, state
+from .tape import INSIDE, Traced, state
 from .tensor import Tensor, unwrap, wrap
 
 
@@ -88,12 +88,12 @@ def _call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
     """Run a definition; what is lost in it is lost in the function that it defines."""
-    outer = state.inside
-    state.inside = outer or rule.name
+    outer = INSIDE.get()
+    INSIDE.set(outer or rule.name)
     try:
         return rule.definition(*args, **kwargs)
     finally:
-        state.inside = outer
+        INSIDE.set(outer)
 
 
 def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -107,7 +107,7 @@ def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) 
         raise UnsupportedOperationError(_WRITES.format(rule.name))
     plain = unwrap(tuple(args)), unwrap(kwargs)
     y = _wrap_all(rule.fn(*plain[0], **plain[1]))
-    if state.recorders:
+    if state().recorders:
         inputs = rule.inputs(args)
         if not any(output.dtype.kind in "fcO" for output in traced_in(y)):
             tell_lost([*traced_in(inputs)], rule.name, _WHOLE)
@@ -128,7 +128,7 @@ def _call_of_one(rule: Function, x: Traced, options: dict[str, Any]) -> Any:
     """`_call_function` of one tensor and options that hide none: 5 us less."""
     value = rule.fn(x.value, **options)
     y = wrap(value) if isinstance(value, (np.ndarray, np.generic)) else _wrap_all(value)
-    if state.recorders:
+    if state().recorders:
         if not any(part.dtype.kind in "fcO" for part in traced_in(y)):
             tell_lost([x], rule.name, _WHOLE)
         else:

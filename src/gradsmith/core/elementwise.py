@@ -27,7 +27,7 @@ def call_elementwise(rule: Elementwise, inputs: Sequence[Any]) -> Tensor:
         return call_binary(rule, *inputs)
     values = unwrap(tuple(inputs))
     y = wrap(rule.fn(*values))
-    if state.recorders:
+    if state().recorders:
         tell(rule, inputs, inputs, values, y)
     return y
 
@@ -44,13 +44,13 @@ def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
     y = _new(Tensor)
     y.value = rule.fn(value)
     y.marks = None
-    tape = state.sole
+    tape = state().sole
     if tape is not None:
         marks = x.marks
         node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
             tape.record_one(rule, 0, node, (value,), y, True)
-    elif state.recorders:
+    elif state().recorders:
         tell(rule, (x,), (x,), (value,), y)
     return y
 
@@ -66,13 +66,13 @@ def call_with_number(
     y = _new(Tensor)
     y.value = rule.fn(*values)
     y.marks = None
-    tape = state.sole
+    tape = state().sole
     if tape is not None:
         marks = x.marks
         node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
             tape.record_one(rule, i, node, values, y, True)
-    elif state.recorders:
+    elif state().recorders:
         tell(rule, inputs, inputs, values, y)
     return y
 
@@ -88,7 +88,7 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
     y = _new(Tensor)
     y.value = rule.fn(*values)
     y.marks = None
-    tape = state.sole
+    tape = state().sole
     if tape is not None:
         node1 = tape.mark_of(x1) if traced1 else None
         node2 = tape.mark_of(x2) if traced2 else None
@@ -98,7 +98,7 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
             tape.record_one(rule, 0, node1, values, y, False)
         elif node2 is not None:
             tape.record_one(rule, 1, node2, values, y, False)
-    elif state.recorders:
+    elif state().recorders:
         tell(rule, (x1, x2), (x1, x2), values, y)
     return y
 
@@ -106,9 +106,9 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
 def _call_large(rule: Elementwise, inputs: Sequence[Any], values: Any) -> Tensor:
     """Put a large result into reused memory, which matters more than the path here."""
     y = wrap(computed(rule.fn, *values))
-    tape = state.sole
+    tape = state().sole
     if tape is None:
-        if state.recorders:
+        if state().recorders:
             tell(rule, inputs, inputs, values, y)
         return y
     nodes: list[Any] = [
@@ -166,8 +166,8 @@ def tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> No
 
     If only one recorder can ever look at what the rule saves, it saves plain arrays.
     """
-    recorder = state.recorders[0]
-    alone = len(state.recorders) == 1
+    recorder = state().recorders[0]
+    alone = len(state().recorders) == 1
     if alone and not recorder.lifts:
         recorder.record(rule, inputs, plain, unwrap(y), y)
     elif alone and isinstance(y, Traced):
@@ -177,5 +177,5 @@ def tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> No
             kept.key, kept.node = recorder.key, ref(y.marks[recorder.key])
     else:
         saved = frozen(call)
-        for recorder in state.recorders:
+        for recorder in state().recorders:
             recorder.record(rule, inputs, saved, y, y)

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .errors import UnsupportedOperationError
-from .tape import Traced, state
+from .tape import INSIDE, Traced, state
 
 LEFT = "the value became a plain array or number, which no tape follows"
 
 
 def tell_lost(xs: Sequence[Traced], where: str, why: str) -> None:
-    for recorder in state.recorders:
-        recorder.lost(xs, state.inside or where, why)
+    for recorder in state().recorders:
+        recorder.lost(xs, INSIDE.get() or where, why)
 
 
 def traced_in(x: Any) -> Iterator[Traced]:
@@ -27,7 +27,7 @@ def traced_in(x: Any) -> Iterator[Traced]:
 
 
 def is_followed(x: Traced) -> bool:
-    return any(recorder.mark_of(x) is not None for recorder in state.recorders)
+    return any(recorder.mark_of(x) is not None for recorder in state().recorders)
 
 
 def refuse_scipy(x: Traced, frame: Any) -> None:

@@ -90,7 +90,7 @@ class ForwardAccumulator(Scope):
 
     def outside(self) -> tuple[Any, ...]:
         """The recorders that may differentiate what this one computes."""
-        return state.recorders[: state.recorders.index(self)]
+        return state().recorders[: state().recorders.index(self)]
 
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
@@ -162,7 +162,7 @@ def transpose(
     tape = _Transposing(lifts=False, watch_variables=False)
     xs = [wrap(x) for x in point]
     nodes = [tape.follow(x) for x in xs]
-    outer = state.recorders
+    outer = state().recorders
     with only((*outer, tape)):
         ys = fn(xs)
     seeds: dict[Any, Any] = {}

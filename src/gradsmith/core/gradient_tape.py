@@ -14,7 +14,7 @@ from . import trees
 from .cotangent import cast
 from .errors import GradsmithError, TapeError
 from .explain import Stop, Stops, explain
-from .tape import Key, Node, Scope, Tape, Traced, only, state, walk_back
+from .tape import Key, Node, Scope, Tape, Traced, activate, only, state, walk_back
 from .tensor import Tensor, Variable, unwrap, wrap
 from .unconnected import UnconnectedGradients, wants_zero
 
@@ -38,6 +38,10 @@ class GradientTape(Scope, Tape):
     -----
     A plain array that an operation reads is saved without a copy: change it only after
     the gradient is taken, or pass `gs.Tensor(array)`, which has its own.
+
+    A tape is that of its thread or asyncio task, and of the tasks started within the
+    block. A generator has no context of its own: a block in which it is suspended stays
+    open, as one of `np.errstate` does, and whoever runs meanwhile is recorded too.
     """
 
     noun = "tape"
@@ -77,13 +81,16 @@ class GradientTape(Scope, Tape):
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
         """Leave out what is done within."""
-        if self not in state.recorders:
+        if self not in state().recorders:
             raise TapeError("stop_recording: this tape is not recording")
         # A tape that follows nothing stands in for this one, so that others save
         # tensors: their gradients may be asked for when this one records again.
         blind = Tape(lifts=False, watch_variables=False)
-        with only(tuple(blind if r is self else r for r in state.recorders)):
+        activate(tuple(blind if r is self else r for r in state().recorders))
+        try:
             yield
+        finally:  # whatever others, in a generator, have opened or closed meanwhile
+            activate(tuple(self if r is blind else r for r in state().recorders))
 
     def reset(self) -> None:
         """Forget all that was recorded and watched; keep recording."""
@@ -242,7 +249,7 @@ class GradientTape(Scope, Tape):
         self, targets: Sequence[Any], seeds: Sequence[Any], sources: Any, *, keep: bool
     ) -> list[Any]:
         cotangents: dict[Node, Any] = {}
-        recording = bool(state.recorders)
+        recording = bool(state().recorders)
         for y, dy in zip(targets, seeds, strict=True):
             node = self.mark_of(y, reading=False) if isinstance(y, Traced) else None
             if node is None:

@@ -12,8 +12,8 @@ No dispatch and no rules here; a rule is anything with `pullback` and `push`, an
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterable, MutableMapping, Sequence
+from contextvars import ContextVar
 from heapq import heapify, heappop, heappush
 from itertools import count
 from typing import Any, Protocol, Self
@@ -147,22 +147,29 @@ class Recorder(Protocol):
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None: ...
 
 
-class _State(threading.local):
-    """What is going on in this thread."""
+class State:
+    """Who records, in this thread or asyncio task. It is replaced, never changed."""
 
-    recorders: tuple[Recorder, ...] = ()  # outermost first
-    sole: Tape | None = None  # the only one, if it has the shortcut `record_one`
-    inside = ""  # the name of the function that is run by its definition in others
+    __slots__ = ("recorders", "sole")
+
+    def __init__(self, recorders: tuple[Recorder, ...]) -> None:
+        alone: Any = recorders[0] if len(recorders) == 1 else None
+        self.recorders = recorders  # outermost first
+        # The only one, if it has the shortcut `record_one`
+        self.sole = alone if alone is not None and alone.records_one else None
 
 
-state = _State()
+# Variables of the context, as a task has one of its own; they are also read in a third
+# of the time of a thread's.
+_state: ContextVar[State] = ContextVar("recorders", default=State(()))  # noqa: B039
+state = _state.get
+# The name of the function that is run by its definition in others
+INSIDE: ContextVar[str] = ContextVar("inside", default="")
 
 
 def activate(recorders: tuple[Recorder, ...]) -> None:
     """Let exactly these recorders see what follows."""
-    state.recorders = recorders
-    alone: Any = recorders[0] if len(recorders) == 1 else None
-    state.sole = alone if alone is not None and alone.records_one else None
+    _state.set(State(recorders))
 
 
 class only:  # noqa: N801 (reads as a statement)
@@ -174,7 +181,7 @@ class only:  # noqa: N801 (reads as a statement)
         self.recorders = recorders
 
     def __enter__(self) -> None:
-        self.before = state.recorders
+        self.before = state().recorders
         activate(self.recorders)
 
     def __exit__(self, *_: object) -> None:
@@ -188,14 +195,14 @@ class Scope:
 
     def __enter__(self) -> Self:
         me: Any = self  # its subclasses are recorders
-        if me in state.recorders:
+        if me in state().recorders:
             raise TapeError(f"this {self.noun} is recording already")
-        activate((*state.recorders, me))
+        activate((*state().recorders, me))
         return self
 
     def __exit__(self, *_: object) -> None:
         me: Any = self
-        activate(tuple(r for r in state.recorders if r is not me))
+        activate(tuple(r for r in state().recorders if r is not me))
 
 
 class Parts(dict[int, Any]):
@@ -298,7 +305,7 @@ class Tape:
 def marks_of(x: Traced) -> dict[Key, Any]:
     """The marks with which another value stands for x to the active recorders."""
     own, found = x.marks or {}, {}
-    for recorder in state.recorders:
+    for recorder in state().recorders:
         # A mark may say that the value is not followed; `mark_of` does not tell.
         mark = own.get(recorder.key)
         if mark is None:

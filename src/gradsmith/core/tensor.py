@@ -29,7 +29,7 @@ class Tensor(Traced):
     __array_priority__ = 1000
 
     def __init__(self, data: Any, dtype: Any = None) -> None:
-        if state.recorders:
+        if state().recorders:
             tell_lost([*traced_in(data)], f"gs.{type(self).__name__}()", LEFT)
         super().__init__(np.array(unwrap(data), dtype=dtype))
 
@@ -157,7 +157,7 @@ class Variable(Tensor):
 
     def assign(self, value: Any) -> Variable:
         """Replace the value by another of the same shape; the dtype stays."""
-        if state.recorders:
+        if state().recorders:
             tell_lost([*traced_in(value)], "Variable.assign()", _ASSIGNED)
         value = np.asarray(unwrap(value))
         fits = np.can_cast(value.dtype, self.dtype, "same_kind")

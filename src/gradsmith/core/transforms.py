@@ -243,7 +243,7 @@ def _name(fun: Any) -> str:
 def _is_plain(tree: Any) -> bool:
     """Whether results go back to somebody who works with plain arrays."""
     traced = any(isinstance(leaf, Traced) for leaf in trees.leaves(tree))
-    return not traced and not state.recorders
+    return not traced and not state().recorders
 
 
 def _lift(tree: Any, name: str, copy: bool = False) -> Any:

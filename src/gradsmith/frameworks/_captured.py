@@ -149,7 +149,7 @@ class _Tangents(_StandIn, ForwardAccumulator):
         self.outer = outer
 
     def outside(self) -> tuple[Any, ...]:
-        return self.outer.outside() if self.outer in state.recorders else ()
+        return self.outer.outside() if self.outer in state().recorders else ()
 
 
 class _CapturedTangents(_Tangents):

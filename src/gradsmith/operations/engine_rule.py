@@ -75,7 +75,7 @@ class EngineRule:
 
     def _refuse_higher_order(self) -> None:
         """What the gradient captured of a body that we can't see into is a constant."""
-        if any(recorder.key in self.followers for recorder in state.recorders):
+        if any(recorder.key in self.followers for recorder in state().recorders):
             raise UnsupportedOperationError(
                 f"the gradient of {self.name} is being differentiated, and what it "
                 "captured in the body can't be traced: the arguments became plain "
@@ -96,7 +96,7 @@ class EngineRule:
             raise contract.no_gradient(self.operation.name, name, gradient.why)
         elif gradient is contract.zero:
             return call.specs()[i].zeros()
-        return gradient if state.recorders else unwrap(gradient)
+        return gradient if state().recorders else unwrap(gradient)
 
     # Forward
 
@@ -121,7 +121,7 @@ class EngineRule:
         flat = [
             None if dy is contract.zero else own(dy, beside=dxs, held=2) for dy in flat
         ]
-        return flat if state.recorders else [unwrap(dy) for dy in flat]
+        return flat if state().recorders else [unwrap(dy) for dy in flat]
 
     # One rule is the transpose of the other
 

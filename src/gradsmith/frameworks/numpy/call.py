@@ -28,7 +28,7 @@ from .._captured import Captures, with_captured
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation and tell the active recorders of it."""
-    recorders = state.recorders
+    recorders = state().recorders
     if recorders:
         return _call_recorded(operation, bound, recorders)
     inner = bound.with_leaves([_plain(x) for x in bound.leaves])
@@ -99,7 +99,7 @@ class _RecordedCall:
     def __init__(
         self, operation: Any, bound: Bound, *, higher: bool, on_tensors: bool
     ) -> None:
-        captures = Captures(state.recorders, beside=higher)
+        captures = Captures(state().recorders, beside=higher)
         self.operation = operation
         self.higher = higher
         self.bound = _for_body(bound, captures, on_tensors)

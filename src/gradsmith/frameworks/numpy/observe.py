@@ -9,7 +9,7 @@ from ...core import trees
 from ...core.gradient_tape import GradientTape
 from ...core.places import place_here
 from ...core.rule import Elementwise
-from ...core.tape import Node, Traced, state
+from ...core.tape import INSIDE, Node, Traced
 from ...core.tensor import Tensor
 from ...operations.info import is_floating
 from .._observe import (
@@ -64,7 +64,7 @@ def _backward(tape: ObservedTape, targets: Any, sources: Any) -> list[Operand] |
 
 def name_of(rule: Any) -> str:
     """How a message names what a tape records: of an operation, and inside of which."""
-    return rule.name + f" (in {state.inside})" * bool(state.inside)
+    return rule.name + f" (in {INSIDE.get()})" * bool(INSIDE.get())
 
 
 class ObservedTape(GradientTape):

@@ -26,7 +26,7 @@ def checkpoint(
     def block() -> Any:
         return fn(*args, **kwargs)
 
-    if not state.recorders:
+    if not state().recorders:
         return block()
     name = name_of(fn)
     streams = Streams(fn, args, kwargs)

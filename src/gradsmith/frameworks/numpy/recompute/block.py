@@ -27,7 +27,7 @@ Block = Callable[[], Any]
 
 def checkpointed(block: Block, name: str, streams: Streams | None = None) -> Any:
     """The result of `block()`, of which recorders keep how to rerun it, no more."""
-    outer = state.recorders
+    outer = state().recorders
     if all(isinstance(recorder, ForwardAccumulator) for recorder in outer):
         return block()  # forward mode keeps nothing
     finder = InputFinder(outer)
@@ -173,14 +173,14 @@ class RecomputeRule:
 
 def _maybe_recorded(block: Block, name: str) -> Any:
     """A rerun may be differentiated too: it keeps as little alive."""
-    return checkpointed(block, name) if state.recorders else block()
+    return checkpointed(block, name) if state().recorders else block()
 
 
 def _gradients(rerun: Rerun, wanted: Sequence[int], dys: Sequence[Any]) -> list[Any]:
     """The gradients of the wanted inputs, None where there is none."""
     tape = Tape(lifts=False, watch_variables=False)
     nodes = [tape.follow(rerun.inputs[i]) for i in wanted]
-    with only((*state.recorders, tape)):
+    with only((*state().recorders, tape)):
         ys = rerun()
     seeds = seeds_of(nodes_of(tape, ys), dys)
     del ys  # the walk needs what the rules saved, and nothing else

@@ -35,13 +35,13 @@ Take = Callable[[list[Any], int], list[Any]]  # a step on the leaves of a state
 
 def scan(plan: ScanPlan) -> list[Any]:
     """The leaves of the last state; recorders keep what the schedule stores."""
-    if not state.recorders:
+    if not state().recorders:
         return plan.in_turn()
     streams = Streams(plan.step, plan.start)
     nested = lambda: _nested(plan, streams)
-    if state.sole is None:  # higher orders: each block is differentiated in turn
+    if state().sole is None:  # higher orders: each block is differentiated in turn
         return nested()
-    outer, finder = state.recorders, InputFinder(state.recorders)
+    outer, finder = state().recorders, InputFinder(state().recorders)
     for x in plan.start:
         if isinstance(x, Traced):
             finder.mark_of(x)
@@ -203,7 +203,7 @@ class ScanRule(RecomputeRule):
         general = super().pullback(tracked, rerun, y)
 
         def pull(dy: Any, needs: Any) -> list[Any]:
-            if state.recorders:
+            if state().recorders:
                 return general(dy, needs)
             numbers = {number: i for i, number in enumerate(rerun.numbers)}
             flat = range(len(self.sweep.start))

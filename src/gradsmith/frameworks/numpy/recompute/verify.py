@@ -24,7 +24,7 @@ def require_equal(
     block: Block, name: str, streams: Streams, names: dict[int, str]
 ) -> None:
     """Raise if the recomputed block differs from the plain one."""
-    outer = state.recorders
+    outer = state().recorders
     is_source = lambda x: any(r.mark_of(x) is not None for r in outer)
 
     def first() -> str:
