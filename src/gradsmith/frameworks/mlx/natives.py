@@ -1,4 +1,4 @@
-"""MLX's own custom gradients."""
+"""MLX's own custom gradients, and modules."""
 
 from __future__ import annotations
 
@@ -6,13 +6,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import mlx.core as mx
+import mlx.nn as nn
+from mlx.utils import tree_flatten, tree_unflatten
 
-from ...operations.info import OperationInfo
+from ...operations.info import OperationInfo, signature_of
 from .._natives import Arguments, by_tree, miscounted, named_arguments
 
 
 def info_of(op: Any) -> OperationInfo | None:
-    """What is known of `mx.custom_function`, which shows neither function nor rules."""
+    """What is known of a module, or of `mx.custom_function`, which hides its rules."""
+    if isinstance(op, nn.Module):
+        return _of_module(op)
     if not isinstance(op, mx.custom_function):
         return None
     return OperationInfo(
@@ -24,6 +28,48 @@ def info_of(op: Any) -> OperationInfo | None:
         "marked; its results are compared with the plain gradient and with differences",
         module=mx.custom_function.__module__,
     )
+
+
+def _of_module(module: nn.Module) -> OperationInfo:
+    call = WithParameters(module)
+    return OperationInfo(
+        type(module).__name__,
+        call,
+        signature_of(type(module).__call__.__get__(module)),
+        None,
+        "its rules are those of the operations inside of it, which can't be silenced",
+        module=type(module).__module__,
+        captured=call.parameters,
+    )
+
+
+class WithParameters:
+    """A module as a function of its arguments and, by name, of its parameters.
+
+    What is frozen takes the precision of the rest. A module in training changes it: it
+    is put back after the call.
+    """
+
+    def __init__(self, module: nn.Module) -> None:
+        self.module = module
+        self.parameters = dict(tree_flatten(module.trainable_parameters()))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = {n: kwargs.pop(n) for n in self.parameters if n in kwargs}
+        if not given:
+            return self.module(*args, **kwargs)
+        before = self.module.parameters()
+        dtype = next(iter(given.values())).dtype
+        frozen = {n: _cast(x, dtype) for n, x in tree_flatten(before)}
+        try:
+            self.module.update(tree_unflatten([*{**frozen, **given}.items()]))
+            return self.module(*args, **kwargs)
+        finally:
+            self.module.update(before)
+
+
+def _cast(x: mx.array, dtype: mx.Dtype) -> mx.array:
+    return x.astype(dtype) if mx.issubdtype(x.dtype, mx.floating) else x
 
 
 def gradients_in(
