@@ -18,8 +18,7 @@ from gradsmith.command.results import Status, TaskOutcome
 from gradsmith.tools.audit.model import Accuracy, Audit, Curve, Region
 from gradsmith.tools.check.inputs import inputs_for
 from gradsmith.tools.check.model import CheckReport, CheckRun, Finding, Verdict
-from gradsmith.tools.survival.result import Outcome, Survival
-from gradsmith.tools.survival.result import Verdict as Lost
+from gradsmith.tools.survival.result import Fate, Outcome, Survival
 
 EVIL = (
     "</script><script>hacked=1</script><img src=x onerror=hacked=1>"
@@ -107,7 +106,7 @@ def evil() -> TaskOutcome:
     )
     words = dict.fromkeys(("message", "details", "output"), EVIL)
     found = outcome(report, EVIL, file=f"{EVIL}.py", **words)
-    lost = Survival(EVIL, EVIL, EVIL, (Outcome(EVIL, Lost.DROPPED, EVIL),), EVIL)
+    lost = Survival(EVIL, EVIL, EVIL, (Outcome(EVIL, Fate.DROPPED, EVIL),), EVIL)
     points = {
         name: [1.0, "nan"] for name in ("analytic", "low", "high", "gap", "error")
     }

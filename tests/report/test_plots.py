@@ -11,9 +11,9 @@ import pytest
 from gradsmith.report.plots import deviation_plot, gradient_plot, time_plot, ulp_plot
 from gradsmith.report.plots.scales import (
     MINUS,
-    Linear,
-    Log,
-    Symlog,
+    LinearScale,
+    LogScale,
+    SymlogScale,
     log_for,
     symlog_for,
 )
@@ -26,7 +26,7 @@ from tests.report.sample import accuracy, curve
 def test_a_symmetric_logarithm_is_in_order_and_fills_its_axis(negative, positive):
     if not (negative or positive):
         return
-    scale = Symlog(-10, 10, negative, positive)
+    scale = SymlogScale(-10, 10, negative, positive)
     sizes = 10.0 ** np.arange(-10, 11)
     xs = [*(-sizes[::-1] if negative else []), 0.0, *(sizes if positive else [])]
     places = [scale(x) for x in xs]
@@ -38,7 +38,7 @@ def test_a_symmetric_logarithm_is_in_order_and_fills_its_axis(negative, positive
 
 
 def test_a_symmetric_logarithm_mirrors():
-    scale = Symlog(-40, 40)
+    scale = SymlogScale(-40, 40)
     for x in (1e-30, 1.0, 1e30, math.inf):
         assert scale(x) + scale(-x) == pytest.approx(1.0)
     assert scale(0.0) == 0.5
@@ -51,11 +51,15 @@ def test_infinity_is_above_all_numbers():
     assert scale(math.inf) == 1.0
     assert scale(1e4) < 0.95
     assert scale.ticks[-1] == (math.inf, "∞")
-    assert Log(-1, 4)(0.0) == 0.0
+    assert LogScale(-1, 4)(0.0) == 0.0
 
 
 def test_linear_ticks_are_round():
-    assert [label for _, label in Linear(-1.3, 1.3).ticks] == [f"{MINUS}1", "0", "1"]
+    assert [label for _, label in LinearScale(-1.3, 1.3).ticks] == [
+        f"{MINUS}1",
+        "0",
+        "1",
+    ]
 
 
 def test_one_sided_inputs_have_one_side():

@@ -53,9 +53,9 @@ def test_the_curve_is_in_order_and_holds_the_maximum():
 
 def test_tallies_merge_in_any_order():
     from gradsmith.tools.audit.runner import Runner
-    from gradsmith.tools.audit.task import Points, Task
+    from gradsmith.tools.audit.task import AuditTask, Points
 
-    task = Task(Runner(np.tanh), np.tanh, "float32", (-(2**30), 2**30))
+    task = AuditTask(Runner(np.tanh), np.tanh, "float32", (-(2**30), 2**30))
     x = np.linspace(-2, 2, 600).astype(np.float32)
     parts = [*map(task, Points([x]).chunks(100))]
     one, two = (merged([p[0] for p in parts[::step]]) for step in (1, -1))

@@ -12,11 +12,11 @@ from gradsmith.tools.audit import exhaustive
 from gradsmith.tools.audit.exhaustive import key_of, spans_of, sweep
 from gradsmith.tools.audit.formats import FORMATS
 from gradsmith.tools.audit.runner import Runner
-from gradsmith.tools.audit.task import Task
+from gradsmith.tools.audit.task import AuditTask
 from gradsmith.tools.workers import map_unordered
 
 ENDS = (0x3C00 - 6000, 0x3C00 + 6000)
-TASK = Task(Runner(np.tanh, "numpy", "tanh"), np.tanh, "float16", ENDS)
+TASK = AuditTask(Runner(np.tanh, "numpy", "tanh"), np.tanh, "float16", ENDS)
 
 
 def same(a, b):

@@ -114,12 +114,12 @@ def test_units_of_sums_are_those_of_their_terms():
     # With an upstream gradient of ones the true gradient is 0, and terms cancel
     x = np.random.default_rng(0).normal(size=(6, 4)).astype(np.float32)
     from gradsmith.tools.audit.runner import Runner
-    from gradsmith.tools.audit.task import Points, Task
+    from gradsmith.tools.audit.task import AuditTask, Points
 
     def last(x):
         return special.softmax(x, axis=-1)
 
-    task = Task(Runner(last, elementwise=False), last, "float32")
+    task = AuditTask(Runner(last, elementwise=False), last, "float32")
     _, dx = task.errors(Points([x], np.ones((6, 4), np.float32)))
     assert dx.ulp.max() < 4
 

@@ -17,7 +17,7 @@ from gradsmith.tools.audit.sweep.measure import Scratch, truths
 from gradsmith.tools.audit.sweep.pieces import pieces_of
 from gradsmith.tools.audit.sweep.spans import _numbers, swept
 from gradsmith.tools.audit.tally import merged
-from gradsmith.tools.audit.task import Points, Task
+from gradsmith.tools.audit.task import AuditTask, Points
 
 FLOAT32 = FORMATS["float32"]
 BINADE = 1 << 23
@@ -138,7 +138,9 @@ def test_a_remainder_that_is_left_out_is_seen(monkeypatch):
 
 
 def task_of(fn, form, domain=None):
-    return Task(Runner(fn, "numpy", fn.__name__), fn, form, ends(domain, FORMATS[form]))
+    return AuditTask(
+        Runner(fn, "numpy", fn.__name__), fn, form, ends(domain, FORMATS[form])
+    )
 
 
 def same(swept, plain):
@@ -188,7 +190,7 @@ def test_subnormal_numbers_are_left_out_where_they_are_flushed():
     jnp = pytest.importorskip("jax.numpy")
     first = int(FLOAT32.codes(np.float32(-87.35)))
     run = Runner(jnp.exp, "jax", "exp", flushes=True)
-    task = Task(run, np.exp, "float32", (first, first + 20_000))
+    task = AuditTask(run, np.exp, "float32", (first, first + 20_000))
     for found, plain in zip(
         swept(task, *task.ends),
         task(Points([_numbers(*task.ends, FLOAT32)])),

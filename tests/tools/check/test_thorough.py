@@ -4,8 +4,7 @@ import pytest
 import gradsmith.numpy as gnp
 from gradsmith.core.arrays import FRAMEWORKS as REGISTRY
 from gradsmith.tools.check.thorough import check_thoroughly
-from gradsmith.tools.survival import Outcome, Survival
-from gradsmith.tools.survival import Verdict as Survived
+from gradsmith.tools.survival import Fate, Outcome, Survival
 
 from .helpers import FRAMEWORKS, X, checked, kinds, native, ours, right
 
@@ -87,9 +86,9 @@ def test_bodies_of_one_framework_are_noted():
 
 
 LOST = (
-    Outcome("jvp", Survived.DROPPED, "the result is the same without the rule"),
-    Outcome("vmap", Survived.REFUSED, "TypeError"),
-    Outcome("grad", Survived.HONOURED),
+    Outcome("jvp", Fate.DROPPED, "the result is the same without the rule"),
+    Outcome("vmap", Fate.REFUSED, "TypeError"),
+    Outcome("grad", Fate.HONOURED),
 )
 
 

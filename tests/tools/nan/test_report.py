@@ -20,12 +20,12 @@ def found():
 def test_text():
     lines = str(found()).splitlines()
     assert lines[0].startswith("✗ entropy in NumPy")
-    assert lines[0].endswith("inf is born in np.log")
+    assert lines[0].endswith("inf first appears in np.log")
     assert lines[1].startswith(f"  {__file__}:")
     assert lines[1].endswith(", in entropy")
     assert lines[2] == "      return -np.sum(p * np.log(p))"
-    assert "  went in: x[1] = 0.0" in lines
-    assert "  came out: y[1] = -inf" in lines
+    assert "  inputs: x[1] = 0.0" in lines
+    assert "  outputs: y[1] = -inf" in lines
     assert "  it reaches: the value" in lines
     assert any(line.startswith("  repair: ") for line in lines)
 
@@ -49,7 +49,7 @@ def test_html_is_escaped():
     page = report._repr_html_()
     assert "&lt;lambda&gt;" in page
     assert "<lambda>" not in page
-    assert "<dt>went in</dt>" in page
+    assert "<dt>inputs</dt>" in page
 
 
 def test_a_few_elements_alone_are_shown():

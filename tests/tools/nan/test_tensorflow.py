@@ -76,7 +76,9 @@ def test_rule_of_ours():
 def test_what_the_value_survived():
     report = gs.find_nan(lambda x: 1 / (1 + tf.exp(x)), tf.constant([1000.0]))
     assert (report.operation, report.phase) == ("Exp", "backward")
-    assert "the inf that went in is the forward pass', from Exp" in report.explanation
+    assert (
+        "the inf among its inputs is from the forward pass: Exp" in report.explanation
+    )
 
 
 def test_variables():

@@ -95,7 +95,9 @@ def test_a_mask_elsewhere_is_not_to_blame():
 def test_what_the_value_survived():
     report = gs.find_nan(lambda x: 1 / (1 + torch.exp(x)), torch.tensor([1000.0]))
     assert (report.operation, report.phase) == ("exp", "backward")
-    assert "the inf that went in is the forward pass', from exp" in report.explanation
+    assert (
+        "the inf among its inputs is from the forward pass: exp" in report.explanation
+    )
 
 
 @pytest.mark.parametrize("call", [Double, Double.apply], ids=["class", "apply"])

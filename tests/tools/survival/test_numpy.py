@@ -12,7 +12,7 @@ import gradsmith as gs
 from gradsmith.frameworks._transformations import GRADIENT, Row
 from gradsmith.frameworks.numpy import transformations
 from gradsmith.frameworks.numpy.transformations import ROWS
-from gradsmith.tools.survival import Verdict
+from gradsmith.tools.survival import Fate
 
 X = np.array([0.5, 1.5, -2.0])
 
@@ -54,7 +54,7 @@ def verdicts(survival):
 def test_ours_is_honoured_everywhere(op):
     survival = gs.survives(op, X)
     assert survival.ok
-    assert verdicts(survival) == {Verdict.HONOURED}
+    assert verdicts(survival) == {Fate.HONOURED}
     names = [outcome.transformation for outcome in survival.outcomes]
     assert names == [row.name for row in ROWS][: len(names)]
     assert len(names) >= len(ROWS) - 1  # a ufunc can't be called by keyword
@@ -72,7 +72,7 @@ def test_a_dropped_rule_is_seen_even_if_it_is_right():
     np.testing.assert_allclose(gs.grad(lambda x: np.sum(op(x)))(X), 2 * X)
     survival = gs.survives(op, X, skip="keyword call")
     assert not survival.ok
-    assert verdicts(survival) == {Verdict.DROPPED}
+    assert verdicts(survival) == {Fate.DROPPED}
 
 
 class Half(gs.Operation):
@@ -84,7 +84,7 @@ class Half(gs.Operation):
 
 def test_a_rule_that_counts_in_part_is_wrong():
     survival = gs.survives(Half(square.fn, closure=True), X, only=["grad", "jvp"])
-    assert verdicts(survival) == {Verdict.WRONG}
+    assert verdicts(survival) == {Fate.WRONG}
     assert "a part of the result" in survival["grad"].detail
 
 
@@ -137,7 +137,7 @@ def test_a_drop_in_one_way_of_differentiating_alone_is_a_drop(monkeypatch):
 def test_a_rule_of_zero_shows_nothing():
     op = gs.custom_gradient(lambda x: (x * x, lambda dy: 0 * dy))
     survival = gs.survives(op, X, only=["grad", "hessian"])
-    assert verdicts(survival) == {Verdict.UNCLEAR}
+    assert verdicts(survival) == {Fate.UNCLEAR}
     assert survival.ok
     assert "shows nothing" in survival["grad"].detail
 
@@ -169,7 +169,7 @@ def test_a_rule_that_fails_is_refused_everywhere():
         return x * x, grad
 
     survival = gs.survives(failing, X)
-    assert verdicts(survival) == {Verdict.REFUSED}
+    assert verdicts(survival) == {Fate.REFUSED}
     assert survival["grad"].detail == "ValueError: mine"
 
 
@@ -232,12 +232,12 @@ def times(z, w):
 )
 def test_dtypes_and_shapes(z, w):
     survival = gs.survives(times, z, w)
-    assert verdicts(survival) == {Verdict.HONOURED}, str(survival)
+    assert verdicts(survival) == {Fate.HONOURED}, str(survival)
 
 
 def test_large_arrays_are_not_made_into_matrices():
     survival = gs.survives(square, np.linspace(1, 2, 20_000), only=["hessian", "grad"])
-    assert verdicts(survival) == {Verdict.HONOURED}
+    assert verdicts(survival) == {Fate.HONOURED}
 
 
 def test_a_surrogate_has_a_second_derivative_of_its_own():
@@ -245,7 +245,7 @@ def test_a_surrogate_has_a_second_derivative_of_its_own():
         np.round, lambda dy, y, x: dy * y, surrogate="straight-through"
     )
     survival = gs.survives(through, np.array([1.3, 2.2]))
-    assert verdicts(survival) == {Verdict.HONOURED}
+    assert verdicts(survival) == {Fate.HONOURED}
 
 
 def test_forward_and_reverse_rules_may_differ():
@@ -280,9 +280,9 @@ def test_a_plain_function_is_compared_with_differences():
 
     survival = gs.survives(wrapped, np.array([0.3, 1.7]), only=["grad", "jvp"])
     assert "can't be silenced" in survival.note
-    assert verdicts(survival) == {Verdict.HONOURED}  # the surrogate can be told apart
+    assert verdicts(survival) == {Fate.HONOURED}  # the surrogate can be told apart
     survival = gs.survives(lambda x: square(x), X, only=["grad", "jvp"])
-    assert verdicts(survival) == {Verdict.UNCLEAR}  # a right rule can't
+    assert verdicts(survival) == {Fate.UNCLEAR}  # a right rule can't
     assert "note: " in str(survival)
 
 
@@ -322,17 +322,17 @@ def test_arguments_without_a_gradient_are_left_alone():
         return np.sum((logits - labels) ** 2) / 2, grad
 
     survival = gs.survives(loss, np.array([1.0, 0.0]), np.array([0.7, 0.2]))
-    assert verdicts(survival) == {Verdict.HONOURED}, str(survival)
+    assert verdicts(survival) == {Fate.HONOURED}, str(survival)
 
 
 def test_none_for_the_first_argument():
     op = gs.custom_gradient(lambda a, x: (a * x, lambda dy: (None, dy * a)))
-    assert verdicts(gs.survives(op, X, X + 3)) == {Verdict.HONOURED}
+    assert verdicts(gs.survives(op, X, X + 3)) == {Fate.HONOURED}
 
 
 def test_nothing_is_differentiable():
     op = gs.custom_gradient(lambda x: (x, lambda dy: gs.not_differentiable("no")))
-    assert verdicts(gs.survives(op, X)) == {Verdict.REFUSED}
+    assert verdicts(gs.survives(op, X)) == {Fate.REFUSED}
 
 
 def test_methods():
@@ -346,4 +346,4 @@ def test_methods():
     survival = gs.survives(Scale().scaled, X)
     assert survival.operation == "scaled"
     assert not survival.note
-    assert verdicts(survival) == {Verdict.HONOURED}
+    assert verdicts(survival) == {Fate.HONOURED}

@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith.tools.survival import Outcome, Survival, Verdict
+from gradsmith.tools.survival import Fate, Outcome, Survival
 
 FOUND = Survival(
     "square",
     "PyTorch",
     "2.13.0",
     (
-        Outcome("backward", Verdict.HONOURED),
-        Outcome("compile(func.grad)", Verdict.DROPPED, "the result is the same"),
-        Outcome("func.jvp", Verdict.REFUSED, "NotImplementedError: <no> jvp"),
+        Outcome("backward", Fate.HONOURED),
+        Outcome("compile(func.grad)", Fate.DROPPED, "the result is the same"),
+        Outcome("func.jvp", Fate.REFUSED, "NotImplementedError: <no> jvp"),
     ),
 )
 FINE = Survival("other", "PyTorch", "2.13.0", FOUND.outcomes[::2])
@@ -28,7 +28,7 @@ def test_a_drop_is_not_ok_and_a_refusal_is():
     assert not FOUND.ok
     assert FINE.ok
     assert [o.ok for o in FOUND.outcomes] == [True, False, True]
-    wrong = dataclasses.replace(FINE, outcomes=(Outcome("a", Verdict.WRONG),))
+    wrong = dataclasses.replace(FINE, outcomes=(Outcome("a", Fate.WRONG),))
     assert not wrong.ok
 
 

@@ -34,7 +34,7 @@ def power(exponent: int, sign: int = 1) -> str:
 
 
 @dataclass(frozen=True)
-class Linear:
+class LinearScale:
     """From low to high, evenly."""
 
     low: float
@@ -52,7 +52,7 @@ class Linear:
 
 
 @dataclass(frozen=True)
-class Log:
+class LogScale:
     """Powers of ten, from 10**low to 10**high; less than that is at the bottom."""
 
     low: int
@@ -76,7 +76,7 @@ class Log:
 
 
 @dataclass(frozen=True)
-class Symlog:
+class SymlogScale:
     """Logarithms on both sides of zero: magnitudes from 10**low to 10**high.
 
     A side that nothing is on has no room.
@@ -116,29 +116,31 @@ class Symlog:
         return sorted([*far, (0.0, "0")])
 
 
-def linear_for(values: Iterable[Any]) -> Linear:
+def linear_for(values: Iterable[Any]) -> LinearScale:
     """An axis with a little room around the values."""
     xs = finite(values) or [0.0]
     low, high = min(xs), max(xs)
     room = 0.06 * (high - low) or 0.5 * max(1.0, abs(low))
-    return Linear(low - room, high + room)
+    return LinearScale(low - room, high + room)
 
 
-def log_for(values: Iterable[Any], *, low: int, high: int, floor: int = -20) -> Log:
+def log_for(
+    values: Iterable[Any], *, low: int, high: int, floor: int = -20
+) -> LogScale:
     """An axis over powers of ten, at least from low to high."""
     values = list(values)
     sizes = [math.log10(x) for x in finite(values) if x > 0]
     least = max(floor, math.floor(min(sizes, default=low)))
     most = max(high, math.ceil(max(sizes, default=high)))
     infinite = any(math.isinf(number(x)) for x in values)
-    return Log(min(low, least), most, infinite)
+    return LogScale(min(low, least), most, infinite)
 
 
-def symlog_for(values: Sequence[Any]) -> Symlog:
+def symlog_for(values: Sequence[Any]) -> SymlogScale:
     xs = finite(values)
     sizes = [math.log10(abs(x)) for x in xs if x]
     low, high = math.floor(min(sizes, default=-1)), math.ceil(max(sizes, default=1))
-    return Symlog(
+    return SymlogScale(
         low, max(high, low + 1), any(x < 0 for x in xs), any(x >= 0 for x in xs)
     )
 

@@ -1,8 +1,8 @@
 """Which operation is to blame: of the definition, or of the rule of the gradient.
 
 A definition or a rule runs on arrays in working precision that are shadowed by their
-true values. Operation by operation that tells how far off it is: where the error is
-born, and in which line.
+true values. Operation by operation that tells how far off it is: where the error
+arises, and in which line.
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def gradient_steps(
         forward = len(steps)
         dy = np.ones(y.shape) if dy is None else np.asarray(dy, np.float64)
         pull(Shadowed(dy.astype(y.dtype), Balls(balls_of(dy), y.dtype), steps))
-    # Where the error is born may be in the body, whose results the rule has kept
+    # Where the error arises may be in the body, whose results the rule has kept
     return [*steps[forward:], *steps[:forward]]
 
 

@@ -25,7 +25,7 @@ from .sweep.pieces import pieces_or_points
 from .sweep.spans import swept
 from .tally import Tally, merged
 from .targets import Target
-from .task import Points, Task
+from .task import AuditTask, Points
 
 PACE = 45e-9  # seconds for a number, on a core
 LONG = 600.0  # seconds beyond which a warning is due
@@ -34,7 +34,7 @@ PROBE = 1024  # adjacent numbers that tell of those around them
 
 
 def all_numbers(
-    task: Task, target: Target, points: int, seed: int, **how: Any
+    task: AuditTask, target: Target, points: int, seed: int, **how: Any
 ) -> tuple[int, list[Accuracy], list[str]]:
     """How many numbers there are, the accuracy at all of them, and notes.
 
@@ -69,12 +69,12 @@ def all_numbers(
     return n, found, notes
 
 
-def _domain(task: Task) -> tuple[float, float]:
+def _domain(task: AuditTask) -> tuple[float, float]:
     low, high = task.form.numbers(np.array(task.span)).astype(np.float64)
     return float(low), float(high)
 
 
-def forecast(task: Task, rate: float) -> float:
+def forecast(task: AuditTask, rate: float) -> float:
     """About how many seconds all numbers take on a core.
 
     `rate` is that of numbers one by one, as they are where a function goes up and down
@@ -87,7 +87,7 @@ def forecast(task: Task, rate: float) -> float:
     return float(size)
 
 
-def _has_polynomials(task: Task, first: int, last: int) -> bool:
+def _has_polynomials(task: AuditTask, first: int, last: int) -> bool:
     if first == 0:
         first = min(1, last)
     middle = (first + last) // 2
@@ -125,7 +125,7 @@ def duration(seconds: float) -> str:
 class Sweep:
     """The work: `sweep((first, last))` gives the tallies of value and gradient."""
 
-    task: Task
+    task: AuditTask
 
     def __call__(self, codes: tuple[int, int]) -> tuple[Tally, Tally]:
         return swept(self.task, *codes)
@@ -150,7 +150,7 @@ def spans_of(first: int, last: int, form: Format) -> list[tuple[int, int]]:
 
 
 def sweep(
-    task: Task,
+    task: AuditTask,
     *,
     executor: Executor | None = None,
     jobs: int | None = None,
@@ -196,7 +196,7 @@ def _key(key: str, span: tuple[int, int]) -> str:
     return f"{key} {span[0]}..{span[1]}"
 
 
-def key_of(task: Task) -> str:
+def key_of(task: AuditTask) -> str:
     """Changes if the operation, the true function, the format or the domain does."""
     parts = (
         __version__, np.__version__, task.runner.framework, source_of(task.runner.call),

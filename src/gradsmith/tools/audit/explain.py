@@ -20,7 +20,7 @@ from .model import Accuracy, Region
 from .phrases import percent
 from .regions import Found, by_features, on_a_line
 from .targets import Target
-from .task import Points, Task
+from .task import AuditTask, Points
 from .wrong import off_by_formula
 
 
@@ -28,7 +28,7 @@ from .wrong import off_by_formula
 class Sample:
     """The points of a task, and what is needed to explain their errors."""
 
-    task: Task
+    task: AuditTask
     target: Target
     points: Points
     constants: tuple[tuple[int, Any], ...] = ()  # arguments that are fixed

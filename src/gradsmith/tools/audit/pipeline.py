@@ -25,7 +25,7 @@ from .phrases import percent
 from .runner import Runner, flushes
 from .tally import NOTHING
 from .targets import Target, target_of
-from .task import Points, Task
+from .task import AuditTask, Points
 
 POINTS, VECTORS = 20_000, 5_000  # sampled by default
 ALONE = 500  # vectors that are given one by one
@@ -148,7 +148,7 @@ def _found(
 def _task(
     target: Target, call: Any, true: Any, options: Options, *, elementwise: bool,
     single: bool,
-) -> Task:  # fmt: skip
+) -> AuditTask:  # fmt: skip
     form = options.form
     runner = Runner(
         call, target.framework, target.name, elementwise=elementwise,
@@ -156,11 +156,11 @@ def _task(
     )  # fmt: skip
     domain = options.domain_of(target.arguments[0])
     ends = sampling.ends(domain, form) if single else None
-    return Task(runner, true, form.name, ends, target.arguments)
+    return AuditTask(runner, true, form.name, ends, target.arguments)
 
 
 def _points(
-    task: Task, arguments: Sequence[Argument], options: Options, n: int
+    task: AuditTask, arguments: Sequence[Argument], options: Options, n: int
 ) -> Points:
     form, seed = options.form, options.seed
     domains = {name: options.domain_of(name) for name in task.names}
@@ -173,7 +173,7 @@ def _points(
     return Points([sampling.sampled(domain, form, n, seed=seed)])
 
 
-def notes_of(task: Task, target: Target, errors: Sequence[Errors]) -> list[str]:
+def notes_of(task: AuditTask, target: Target, errors: Sequence[Errors]) -> list[str]:
     """What was not judged, and what was computed in another format."""
     form, found = task.form, list[str]()
     if target.surrogate:

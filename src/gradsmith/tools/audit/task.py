@@ -47,7 +47,7 @@ class Points:
 
 
 @dataclass(frozen=True)
-class Task:
+class AuditTask:
     """An operation, how it is run, and its true function.
 
     `task(points)` gives the tallies of the value and of the gradient by each argument,
@@ -153,7 +153,7 @@ class Task:
 
 @dataclass(frozen=True)
 class _Numbered:
-    task: Task
+    task: AuditTask
 
     def __call__(self, numbered: tuple[int, Points]) -> list[Errors]:
         return self.task.errors(numbered[1])

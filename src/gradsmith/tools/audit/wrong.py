@@ -20,7 +20,7 @@ from .certified.balls import Balls, gradients, noting, value_of, watched
 from .certified.certify import certify
 from .certified.truth import DECIDED
 from .formats import FORMATS
-from .task import Points, Task
+from .task import AuditTask, Points
 
 BITS = 512
 SHARE = 2.0**-12  # what a formula is off by at least, in double precision
@@ -28,7 +28,7 @@ SHRINKS = 2.0**-8  # how much smaller the error in double precision is, at most
 
 
 def off_by_formula(
-    task: Task, op: Fixed, reference: Fixed, points: Points, i: int
+    task: AuditTask, op: Fixed, reference: Fixed, points: Points, i: int
 ) -> Any:
     """By which share the formula of the i-th gradient is off at each point.
 
@@ -48,7 +48,7 @@ def off_by_formula(
 
 
 def _on_balls(
-    task: Task, op: Fixed, operation: Operation, reference: Fixed, points: Points,
+    task: AuditTask, op: Fixed, operation: Operation, reference: Fixed, points: Points,
     i: int,
 ) -> Any:  # fmt: skip
     def off(some: Points) -> tuple[Any, Any]:
@@ -87,7 +87,7 @@ def _share_of(off: Any, size: Any) -> float:
 _share = each(_share_of, 2)
 
 
-def _in_two_precisions(task: Task, points: Points, i: int) -> Any:
+def _in_two_precisions(task: AuditTask, points: Points, i: int) -> Any:
     form, double = task.form, FORMATS["float64"]
     low = FORMATS["float32"] if form.name == "float64" else form
     narrow = [x.astype(low.dtype) for x in points.xs]

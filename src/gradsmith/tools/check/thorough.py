@@ -18,8 +18,7 @@ from ...core.progress import without_warnings
 from ...frameworks._protocol import Framework
 from ...operations.info import of_operation
 from .._inputs import info_of
-from ..survival import Verdict as Survived
-from ..survival import survives
+from ..survival import Fate, survives
 from .flat import flatten
 from .model import Finding, Verdict
 from .native import reason
@@ -168,7 +167,7 @@ def _check_survival(session: Session, problem: Problem, scenario: str) -> None:
     args, kwargs = problem.inputs
     found = survives(problem.call, *args, framework=problem.framework.name, **kwargs)
     bad = [o for o in found.outcomes if not o.ok]
-    refused = [o for o in found.outcomes if o.verdict is Survived.REFUSED]
+    refused = [o for o in found.outcomes if o.verdict is Fate.REFUSED]
     if refused:
         names = ", ".join(o.transformation for o in refused)
         session.note(f"refused with an error, not silently: {names}")

@@ -1,4 +1,4 @@
-"""Where was this NaN or inf born?"""
+"""Where does this NaN or inf come from?"""
 
 from __future__ import annotations
 

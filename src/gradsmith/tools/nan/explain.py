@@ -48,17 +48,17 @@ _GROWS = re.compile(
 )
 
 
-def explained(birth: Step, chain: Sequence[Step], where: str) -> tuple[str, str]:
+def explained(origin: Step, chain: Sequence[Step], where: str) -> tuple[str, str]:
     """Why, and what to do; `where` is how the framework calls `where`."""
-    if birth.phase in ("argument", "constant"):
-        return _given(birth)
-    before = chain[: chain.index(birth)]
+    if origin.phase in ("argument", "constant"):
+        return _given(origin)
+    before = chain[: chain.index(origin)]
     given = bool(before) and before[0].phase in ("argument", "constant")
-    cause, repair = _of_inf(birth) if given else _cause(birth)
-    if birth.masked:
-        return _masked(birth, where)
+    cause, repair = _of_inf(origin) if given else _cause(origin)
+    if origin.masked:
+        return _masked(origin, where)
     parts = []
-    if birth.phase == "backward" and birth.zero_upstream and birth.kind == "nan":
+    if origin.phase == "backward" and origin.zero_upstream and origin.kind == "nan":
         parts.append(
             "the gradient that comes in is 0 there, the derivative is not finite, and "
             "0 * inf is NaN"
@@ -66,18 +66,18 @@ def explained(birth: Step, chain: Sequence[Step], where: str) -> tuple[str, str]
     if cause:
         parts.append(cause)
     parts += [_before(step) for step in before[:1]]
-    after = _after(birth, chain)
+    after = _after(origin, chain)
     if after is not None:
         parts.append(f"it becomes NaN in {_described(after)}")
         zero = any(x == 0 for value in after.inputs for x in value.elements)
-        if zero and birth.phase == "forward":
+        if zero and origin.phase == "forward":
             parts.append("a product with 0 does not take it away")
             repair = f"choose with {where} in place of the product, and {_safe(where)}"
     return "; ".join(parts), repair
 
 
-def _given(birth: Step) -> tuple[str, str]:
-    if birth.phase == "argument":
+def _given(origin: Step) -> tuple[str, str]:
+    if origin.phase == "argument":
         return "the function was called with it", "look where this argument comes from"
     return (
         "an array or a number that does not depend on the inputs holds it",
@@ -85,10 +85,10 @@ def _given(birth: Step) -> tuple[str, str]:
     )
 
 
-def _masked(birth: Step, where: str) -> tuple[str, str]:
-    at = f" ({birth.mask})" if birth.mask is not None else ""
-    chooses = re.search("where|select", birth.chooser.lower()) is not None
-    chooser = where if chooses else birth.chooser
+def _masked(origin: Step, where: str) -> tuple[str, str]:
+    at = f" ({origin.mask})" if origin.mask is not None else ""
+    chooses = re.search("where|select", origin.chooser.lower()) is not None
+    chooser = where if chooses else origin.chooser
     return (
         f"a masked branch is to blame: {chooser}{at} takes the other branch there, so "
         "the gradient that comes in is 0, but the derivative of the branch that is not "
@@ -108,44 +108,44 @@ def _before(step: Step) -> str:
     """What the forward pass had made, and the value survived."""
     kind = KINDS[step.kind]
     if step.phase == "argument":
-        return f"the {kind} that went in was given: {step.inputs[0]}"
+        return f"the {kind} among its inputs was given: {step.inputs[0]}"
     if step.phase == "constant":
-        return f"the {kind} that went in was a constant of {_described(step)}"
-    return f"the {kind} that went in is the forward pass', from {_described(step)}"
+        return f"the {kind} among its inputs was a constant of {_described(step)}"
+    return f"the {kind} among its inputs is from the forward pass: {_described(step)}"
 
 
 def _described(step: Step) -> str:
-    """An operation, where it is, and what went in."""
+    """An operation, where it is, and its inputs."""
     at = f" ({step.place})" if step.place is not None else ""
-    went_in = "; ".join(str(x) for x in step.inputs if x.indices)
-    return f"{step.operation}{at}" + f", of {went_in}" * bool(went_in)
+    given = "; ".join(str(x) for x in step.inputs if x.indices)
+    return f"{step.operation}{at}" + f", of {given}" * bool(given)
 
 
-def _after(birth: Step, chain: Sequence[Step]) -> Step | None:
+def _after(origin: Step, chain: Sequence[Step]) -> Step | None:
     """Where inf became NaN, if it did."""
-    if birth.kind == "nan":
+    if origin.kind == "nan":
         return None
-    later = chain[chain.index(birth) + 1 :]
+    later = chain[chain.index(origin) + 1 :]
     return next((step for step in later if step.kind == "nan"), None)
 
 
-def _of_inf(birth: Step) -> tuple[str, str]:
-    went_in = [x for value in birth.inputs for x in value.elements]
-    if birth.kind == "nan" and any(x - x != 0 for x in went_in):
+def _of_inf(origin: Step) -> tuple[str, str]:
+    given = [x for value in origin.inputs for x in value.elements]
+    if origin.kind == "nan" and any(x - x != 0 for x in given):
         return "inf - inf, inf / inf and 0 * inf are NaN, alone or inside of a sum", ""
     return "", ""
 
 
-def _cause(birth: Step) -> tuple[str, str]:
-    plain = birth.operation.partition(" ")[0].rpartition(".")[2].lower()
+def _cause(origin: Step) -> tuple[str, str]:
+    plain = origin.operation.partition(" ")[0].rpartition(".")[2].lower()
     name = plain.rstrip("_0123456789")
     for pattern, words in _CAUSES.items():
         if re.fullmatch(pattern, name) or re.fullmatch(pattern, plain):
             return words
-    if birth.kind == "inf" and (birth.operation == SUM or _GROWS.fullmatch(name)):
-        dtype = birth.outputs[0].dtype if birth.outputs else "its dtype"
+    if origin.kind == "inf" and (origin.operation == SUM or _GROWS.fullmatch(name)):
+        dtype = origin.outputs[0].dtype if origin.outputs else "its dtype"
         return (
             f"the result is larger than {dtype} can hold",
             "scale what goes in, or compute it in a wider dtype or by its logarithm",
         )
-    return _of_inf(birth)
+    return _of_inf(origin)

@@ -29,34 +29,34 @@ def judged(report: NanReport, origins: Origins, where: str) -> NanReport:
     step = known[0] if known else made[0]
     notes = () if known else ("the way from there to the result can't be followed",)
     chain = step.chain()
-    birth = _birth(chain)
-    why, repair = explained(birth, chain, where)
+    origin = _origin(chain)
+    why, repair = explained(origin, chain, where)
     return replace(
         report,
         found=True,
-        kind=birth.kind,
-        operation=birth.operation,
-        phase=birth.phase,
-        where=birth.place,
-        inputs=birth.inputs,
-        outputs=birth.outputs,
-        masked=birth.masked,
-        mask=birth.mask,
+        kind=origin.kind,
+        operation=origin.operation,
+        phase=origin.phase,
+        where=origin.place,
+        inputs=origin.inputs,
+        outputs=origin.outputs,
+        masked=origin.masked,
+        mask=origin.mask,
         explanation=why,
         repair=repair,
         trail=tuple(TrailStep(s.operation, s.phase, s.kind, s.place) for s in chain),
         reaches=reaches,
-        notes=(*report.notes, *notes, *_given(origins, birth)),
+        notes=(*report.notes, *notes, *_given(origins, origin)),
     )
 
 
-def _given(origins: Origins, birth: Step) -> list[str]:
+def _given(origins: Origins, origin: Step) -> list[str]:
     """The arguments that are not finite, beside the one that is to blame."""
-    steps = [s for s in origins.steps if s.phase == "argument" and s is not birth]
+    steps = [s for s in origins.steps if s.phase == "argument" and s is not origin]
     return [f"{step.inputs[0]} was given" for step in steps]
 
 
-def _birth(chain: Sequence[Step]) -> Step:
+def _origin(chain: Sequence[Step]) -> Step:
     """The step that is to blame.
 
     A gradient's is the first of the backward pass: what the forward pass had made until

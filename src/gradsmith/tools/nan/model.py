@@ -1,4 +1,4 @@
-"""What `find_nan` found: the operation, its line, what went in, and why."""
+"""What `find_nan` found: the operation, its line, its inputs, and why."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class TrailStep:
 class NanReport(Result):
     """The result of `find_nan`.
 
-    `phase` says in which pass the NaN or inf was born: "forward" or "backward"; it is
-    "argument" if it was among the inputs, "constant" if the function had it from
+    `phase` says in which pass the NaN or inf first appears: "forward" or "backward"; it
+    is "argument" if it was among the inputs, "constant" if the function had it from
     elsewhere. `where` is the line of the user's code, `inputs` and `outputs` are a few
-    elements of what went in and came out there. `masked` says that a `where` (at
-    `mask`) had taken the other branch. `trail` is the way to the result.
+    elements of what the operation was given and returned. `masked` says that a `where`
+    (at `mask`) had taken the other branch. `trail` is the way to the result.
     """
 
     function: str
@@ -61,7 +61,7 @@ class NanReport(Result):
         blocks += [Fact(label, text) for label, text in self._facts() if text]
         blocks += [Item("-", note) for note in self.notes]
         framework = f"{self.framework} {self.version}"
-        remark = "the value and the gradients are finite" if self.ok else self._birth()
+        remark = "the value and the gradients are finite" if self.ok else self._origin()
         return Document(
             f"{'✓' if self.ok else '✗'} {self.function} in {framework}: {remark}",
             tuple(blocks),
@@ -74,8 +74,8 @@ class NanReport(Result):
             repair=self.repair,
         )
 
-    def _birth(self) -> str:
-        """What was born where, in a few words."""
+    def _origin(self) -> str:
+        """What appears where, in a few words."""
         kind = KINDS[self.kind or "nan"]
         if self.phase == "argument":
             return f"{kind} was given, in {self.operation}"
@@ -87,15 +87,15 @@ class NanReport(Result):
         if self.phase == "backward":
             sums = self.operation.startswith("the sum")
             of = "in the backward pass, in" if sums else "in the backward pass of"
-        return f"{kind} is born {of} {self.operation}"
+        return f"{kind} first appears {of} {self.operation}"
 
     def _facts(self) -> list[tuple[str, str]]:
         """What there is to say, each with its label."""
         given = self.phase in ("argument", "constant")
         out = "; ".join(str(y) for y in self.outputs if y.indices)
         return [
-            ("went in", "; ".join(str(x) for x in self.inputs if x.indices)),
-            ("came out", "" if given else out),
+            ("inputs", "; ".join(str(x) for x in self.inputs if x.indices)),
+            ("outputs", "" if given else out),
             ("why", self.explanation),
             ("repair", self.repair),
             ("it reaches", ", ".join(self.reaches)),

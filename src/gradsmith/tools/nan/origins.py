@@ -2,7 +2,7 @@
 
 Of each observed operation whose results are not all finite a `Step` is kept, which
 knows from which earlier step its NaN or inf came; so the way from a result back to the
-birth is a chain of parents.
+origin is a chain of parents.
 """
 
 from __future__ import annotations

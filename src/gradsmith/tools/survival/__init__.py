@@ -11,15 +11,15 @@ from ...core.hooks import unrecorded
 from ...frameworks._transformations import Row
 from ...operations.info import names_of
 from .._inputs import framework_for, info_of, prepared
-from .result import Outcome, Survival, SurvivalTable, Verdict
+from .result import Fate, Outcome, Survival, SurvivalTable
 from .run import outcomes
 from .scalar import scalar_of
 
 __all__ = [
+    "Fate",
     "Outcome",
     "Survival",
     "SurvivalTable",
-    "Verdict",
     "survival_table",
     "survives",
 ]

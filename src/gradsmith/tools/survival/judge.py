@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .result import Verdict
+from .result import Fate
 
 
 @dataclass(frozen=True)
@@ -34,14 +34,14 @@ class Judge:
         reference: Reference,
         *,
         own_forward: bool,
-    ) -> tuple[Verdict, str]:
+    ) -> tuple[Fate, str]:
         """The verdict from a result, and from the one with the rule times zero."""
         if given is None and silenced is None:
             return self._absent("None", reference)
         shape = np.shape(silenced if given is None else given)
         given, silenced = _array(given, shape), _array(silenced, shape)
         if not np.all(np.isfinite(given)):
-            return Verdict.WRONG, f"the result is {_words(given)}"
+            return Fate.WRONG, f"the result is {_words(given)}"
         size = _size(given, reference.rule)
         uses_rule = self._close(silenced, 0.0, size)
         if uses_rule and self._close(given, 0.0, size):
@@ -49,44 +49,50 @@ class Judge:
         if uses_rule:
             return self._by_rule(given, reference, size, own_forward)
         if self._close(given, silenced, size):
-            return Verdict.DROPPED, "the result is the same without the rule"
-        return Verdict.WRONG, "a part of the result does not come from the rule"
+            return Fate.DROPPED, "the result is the same without the rule"
+        return Fate.WRONG, "a part of the result does not come from the rule"
 
-    def by_values(self, given: Any, reference: Reference) -> tuple[Verdict, str]:
+    def by_values(self, given: Any, reference: Reference) -> tuple[Fate, str]:
         """The verdict where the rule can't be silenced: only values can tell."""
         rule, body = reference.rule, reference.body
         if given is None:
             return self._absent("None", reference)
         given, size = np.asarray(given), _size(given, rule, body)
         if rule is None:
-            return Verdict.UNCLEAR, "there is nothing to compare it with"
+            return Fate.UNCLEAR, "there is nothing to compare it with"
         as_rule = self._close(given, rule, size)
         as_body = body is not None and self._close(given, body, size)
         if as_rule and body is not None and not as_body:
-            return Verdict.HONOURED, ""
+            return Fate.HONOURED, ""
         if as_rule:
             return (
-                Verdict.UNCLEAR,
+                Fate.UNCLEAR,
                 "as in eager mode, and as without any rule",
             )
         if as_body:
-            return Verdict.DROPPED, "the result is the derivative of the body"
-        return Verdict.WRONG, _unlike(given, rule)
+            return Fate.DROPPED, "the result is the derivative of the body"
+        return Fate.WRONG, _unlike(given, rule)
 
-    def _absent(self, what: str, reference: Reference) -> tuple[Verdict, str]:
+    def _absent(self, what: str, reference: Reference) -> tuple[Fate, str]:
         rule = reference.rule
         if rule is None or self._close(rule, 0.0, 1.0):
-            return Verdict.UNCLEAR, f"the result is {what}, which shows nothing"
-        return Verdict.DROPPED, f"the result is {what}; the rule gives {_words(rule)}"
+            return Fate.UNCLEAR, f"the result is {what}, which shows nothing"
+        return (
+            Fate.DROPPED,
+            f"the result is {what}; the rule gives {_words(rule)}",
+        )
 
     def _by_rule(
         self, given: Any, reference: Reference, size: float, own_forward: bool
-    ) -> tuple[Verdict, str]:
+    ) -> tuple[Fate, str]:
         if reference.rule is None or self._close(given, reference.rule, size):
-            return Verdict.HONOURED, ""
+            return Fate.HONOURED, ""
         if own_forward:
-            return Verdict.HONOURED, "the forward rule is no transpose of the reverse"
-        return Verdict.WRONG, _unlike(given, reference.rule)
+            return (
+                Fate.HONOURED,
+                "the forward rule is no transpose of the reverse",
+            )
+        return Fate.WRONG, _unlike(given, reference.rule)
 
     def _close(self, a: Any, b: Any, size: float) -> bool:
         # A NaN is close to nothing.

@@ -22,7 +22,7 @@ from ...report.result import (
 from ...report.terminal import aligned, text
 
 
-class Verdict(StrEnum):
+class Fate(StrEnum):
     """What became of a rule under a transformation."""
 
     HONOURED = "honoured"  # the result came from the rule
@@ -37,20 +37,20 @@ class Verdict(StrEnum):
 
 
 _SYMBOLS = {
-    Verdict.HONOURED: "✓",
-    Verdict.DROPPED: "✗",
-    Verdict.WRONG: "!",
-    Verdict.REFUSED: "-",
-    Verdict.UNCLEAR: "?",
+    Fate.HONOURED: "✓",
+    Fate.DROPPED: "✗",
+    Fate.WRONG: "!",
+    Fate.REFUSED: "-",
+    Fate.UNCLEAR: "?",
 }
 _TONES = {
-    Verdict.HONOURED: GOOD,
-    Verdict.DROPPED: BAD,
-    Verdict.WRONG: BAD,
-    Verdict.REFUSED: "",
-    Verdict.UNCLEAR: OPEN,
+    Fate.HONOURED: GOOD,
+    Fate.DROPPED: BAD,
+    Fate.WRONG: BAD,
+    Fate.REFUSED: "",
+    Fate.UNCLEAR: OPEN,
 }
-SILENT = (Verdict.DROPPED, Verdict.WRONG)
+SILENT = (Fate.DROPPED, Fate.WRONG)
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Outcome:
     """One transformation: what became of the rule, and what there is to say on it."""
 
     transformation: str
-    verdict: Verdict
+    verdict: Fate
     detail: str = ""
 
     @property
@@ -130,7 +130,10 @@ class Survival(Result):
         return f"the rule is dropped in silence, or wrong, under {lost}" if lost else ""
 
     def _cell(self) -> Cell:
-        kept, lost = self.count(Verdict.HONOURED), sum(not o.ok for o in self.outcomes)
+        kept, lost = (
+            self.count(Fate.HONOURED),
+            sum(not o.ok for o in self.outcomes),
+        )
         words = f"{kept} of {len(self.outcomes)}" + (f", {lost} lost" if lost else "")
         tone = BAD if lost else GOOD if kept else ""
         meaning = "How many transformations honour the rule"
@@ -152,7 +155,7 @@ class SurvivalTable(Result):
         """Whether all of them are."""
         return all(survival.ok for _, survival in self.columns)
 
-    def rows(self) -> list[tuple[str, list[Verdict | None]]]:
+    def rows(self) -> list[tuple[str, list[Fate | None]]]:
         """Each transformation with a verdict per column; None where it was not run."""
         found = [
             {o.transformation: o.verdict for o in survival.outcomes}

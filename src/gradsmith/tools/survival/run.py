@@ -31,7 +31,7 @@ from ...frameworks._transformations import (
 )
 from ...operations.info import OperationInfo, is_floating, names_of, signature_of
 from .judge import Judge, Reference
-from .result import Outcome, Verdict
+from .result import Fate, Outcome
 from .scalar import DIRECTION, POINTS, Scalar
 
 STEP = 1 / 64
@@ -40,11 +40,11 @@ FULL = 2**16  # elements of a matrix that is computed as a whole
 
 # Of two verdicts on a transformation the one that comes first counts.
 _WORST = (
-    Verdict.DROPPED,
-    Verdict.WRONG,
-    Verdict.REFUSED,
-    Verdict.HONOURED,
-    Verdict.UNCLEAR,
+    Fate.DROPPED,
+    Fate.WRONG,
+    Fate.REFUSED,
+    Fate.HONOURED,
+    Fate.UNCLEAR,
 )
 
 
@@ -74,7 +74,7 @@ def worse(inside: Outcome, itself: Outcome) -> Outcome:
         found, when = inside, "inside of a larger function"
     else:
         found, when = itself, "where its own argument is differentiated by"
-    if found.verdict is Verdict.HONOURED:  # the other one showed nothing
+    if found.verdict is Fate.HONOURED:  # the other one showed nothing
         return found
     detail = f"{found.detail}, {when}" if found.detail else when
     return Outcome(found.transformation, found.verdict, detail)
@@ -125,7 +125,7 @@ class Experiment:
         try:
             given, note = _result(row, scalar)
         except Exception as error:
-            return Outcome(row.name, Verdict.REFUSED, first_line(error))
+            return Outcome(row.name, Fate.REFUSED, first_line(error))
         if self.info.altered is None:
             verdict, detail = self._judge(rough=True).by_values(given, reference)
             return Outcome(row.name, verdict, _joined(detail, note))
@@ -134,7 +134,7 @@ class Experiment:
                 silenced, _ = _result(row, scalar.with_op(op))
         except Exception as error:
             why = f"its silenced copy failed: {first_line(error)}"
-            return Outcome(row.name, Verdict.UNCLEAR, why)
+            return Outcome(row.name, Fate.UNCLEAR, why)
         verdict, detail = self._judge(rough=row.kind == SECOND).by_silencing(
             given,
             silenced,
@@ -164,7 +164,7 @@ class Experiment:
             return unknown  # the table will say why
         self._require_finite(rule[0])
         plain = self.outcome(self.plain, Reference(None))
-        if self.info.altered is not None and plain.verdict is not Verdict.HONOURED:
+        if self.info.altered is not None and plain.verdict is not Fate.HONOURED:
             return unknown
         body = np.array([self._differences(t) for t in POINTS])
         bodies: list[Any] = [None] * 3

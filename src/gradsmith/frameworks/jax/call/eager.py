@@ -17,7 +17,7 @@ from jax.extend.core import Primitive, take_current_trace
 
 from ..private import EAGER_TRACES, NO_RESIDUALS, ad, primitive_linearizations
 from .captured import CapturedError, tracers_in
-from .linear import Linear
+from .linear import LinearMap
 from .primitive import linear_p
 from .rules import BoundCall, Ran, Rules
 from .specs import as_array
@@ -61,10 +61,10 @@ def _run(*leaves: Any, call: BoundCall, runs: list[Ran]) -> Sequence[Any]:
 
 def _linearized(
     primals: Sequence[Any], perturbed: Sequence[bool], call: BoundCall, runs: list[Ran]
-) -> tuple[Sequence[Any], Rules, Linear]:
+) -> tuple[Sequence[Any], Rules, LinearMap]:
     ys = _run(*primals, call=call, runs=runs)
     rules = runs[0].rules(call.wanted(perturbed))
-    linear = Linear(
+    linear = LinearMap(
         call.operation,
         pull=rules.pull if rules.can_pull else None,
         push=rules.push if rules.can_push else None,
@@ -76,7 +76,7 @@ def _linearized(
 
 
 def _tangents(
-    ys: Sequence[Any], rules: Rules, linear: Linear, dxs: Sequence[Any]
+    ys: Sequence[Any], rules: Rules, linear: LinearMap, dxs: Sequence[Any]
 ) -> list[Any]:
     dys: list[Any] = [ad.Zero(jax.typeof(y).to_tangent_aval()) for y in ys]
     if rules.wanted and rules.moving:

@@ -21,7 +21,7 @@ from ..private import over_batch, weakref_cache_key_types
 from .specs import ones
 
 
-class Linear:
+class LinearMap:
     """`push(*residuals, *dxs)` gives tangents, `pull(*residuals, *dys)` cotangents.
 
     One of them may be missing, and is then the transpose of the other. `held` is the
@@ -72,7 +72,7 @@ class Linear:
             self.operation, self.pull, mode=mode, missing=missing
         )
 
-    def mapped(self, axis: Any, held: Sequence[int | None]) -> Linear:
+    def mapped(self, axis: Any, held: Sequence[int | None]) -> LinearMap:
         """The same over a batch, of all tangents and of some residuals."""
 
         def mapped(fn: Any, avals: Sequence[Any]) -> Any:
@@ -81,7 +81,7 @@ class Linear:
             dims = (*held, *(0 for _ in avals))
             return over_batch(lambda *args: tuple(fn(*args)), axis, dims)
 
-        return Linear(
+        return LinearMap(
             self.operation,
             pull=mapped(self.pull, self.outs),
             push=mapped(self.push, self.ins),
@@ -92,7 +92,7 @@ class Linear:
 
 
 # Otherwise JAX's caches would keep what an eager rule captured.
-weakref_cache_key_types.add(Linear)
+weakref_cache_key_types.add(LinearMap)
 
 
 def _transposed(fn: Any, avals: Sequence[Any], cotangents: Sequence[Any]) -> list[Any]:

@@ -17,7 +17,7 @@ from jax.extend.core import ClosedJaxpr, Literal
 from ....core.errors import UnsupportedOperationError
 from ..private import dce_jaxpr_consts, naming, naming_inputs, traced, without_values
 from .custom import Custom
-from .linear import Linear
+from .linear import LinearMap
 from .rules import Ran
 from .specs import derivative, symbolic
 
@@ -118,7 +118,7 @@ class Plan:
         push = _TracedRule(rules.push, rules.ins) if rules.can_push else None
         for_pull, for_push = (rule.taken() if rule else [] for rule in (pull, push))
         a, held = len(for_pull), len(for_pull) + len(for_push)
-        self.linear = Linear(
+        self.linear = LinearMap(
             call.operation,
             pull=pull and (lambda *args: pull.run(args[:a], args[held:])),
             push=push and (lambda *args: push.run(args[a:held], args[held:])),

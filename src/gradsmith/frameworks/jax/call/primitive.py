@@ -14,26 +14,26 @@ import jax.numpy as jnp
 from jax.extend.core import Primitive
 
 from ..private import ad, batching, mlir
-from .linear import Linear
+from .linear import LinearMap
 
 linear_p = Primitive("gradsmith_linear")
 linear_p.multiple_results = True
 
 
 @linear_p.def_impl
-def _run(*args: Any, linear: Linear) -> list[Any]:
+def _run(*args: Any, linear: LinearMap) -> list[Any]:
     return linear.tangents(args[: linear.held], args[linear.held :])
 
 
 @linear_p.def_abstract_eval
-def _types(*avals: Any, linear: Linear) -> Sequence[Any]:
+def _types(*avals: Any, linear: LinearMap) -> Sequence[Any]:
     return linear.outs
 
 
 mlir.register_lowering(linear_p, mlir.lower_fun(_run, multiple_results=True))
 
 
-def _transpose(dys: Sequence[Any], *args: Any, linear: Linear) -> list[Any]:
+def _transpose(dys: Sequence[Any], *args: Any, linear: LinearMap) -> list[Any]:
     residuals, dxs = args[: linear.held], args[linear.held :]
     unused = [None] * linear.held
     if all(type(dy) is ad.Zero for dy in dys):
@@ -46,7 +46,7 @@ def _transpose(dys: Sequence[Any], *args: Any, linear: Linear) -> list[Any]:
 ad.primitive_transposes[linear_p] = _transpose
 
 
-def _jvp(primals: Any, tangents: Any, *, linear: Linear) -> tuple[Any, Any]:
+def _jvp(primals: Any, tangents: Any, *, linear: LinearMap) -> tuple[Any, Any]:
     """Linear in dx; in the residuals the rule is differentiated as it is written."""
     residuals, dxs = primals[: linear.held], primals[linear.held :]
     moves, ddxs = tangents[: linear.held], tangents[linear.held :]
@@ -72,7 +72,7 @@ def _jvp(primals: Any, tangents: Any, *, linear: Linear) -> tuple[Any, Any]:
 ad.primitive_jvps[linear_p] = _jvp
 
 
-def _batch(axis: Any, args: Any, dims: Any, *, linear: Linear) -> tuple[Any, Any]:
+def _batch(axis: Any, args: Any, dims: Any, *, linear: LinearMap) -> tuple[Any, Any]:
     if all(d is None for d in dims):
         return linear_p.bind(*args, linear=linear), [None] * len(linear.outs)
     args = [

@@ -10,7 +10,7 @@ import mlx.core as mx
 Arrays = list[Any]
 
 
-class Node(Protocol):
+class NodeRules(Protocol):
     """What MLX asks of a node. `args` are all arrays that it depends on.
 
     They are others under another transformation, so nothing else is to be used.
@@ -29,7 +29,7 @@ class Node(Protocol):
         ...
 
 
-def attached(node: Node, args: Arrays) -> Arrays:
+def attached(node: NodeRules, args: Arrays) -> Arrays:
     """The results of a node, differentiated by its rules."""
 
     def vjp(args: Arrays, dys: Arrays, ys: Arrays) -> Arrays:
@@ -55,7 +55,7 @@ def attached(node: Node, args: Arrays) -> Arrays:
 class Mapped:
     """A node over a batch, which lies along an axis of each argument, or of none."""
 
-    def __init__(self, node: Node, axes: list[int | None]) -> None:
+    def __init__(self, node: NodeRules, axes: list[int | None]) -> None:
         self.node = node
         self.axes = axes
 

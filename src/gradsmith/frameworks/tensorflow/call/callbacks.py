@@ -12,7 +12,7 @@ import tensorflow as tf
 from ....core.cotangent import Spec
 from ....core.errors import NotDifferentiableError, UnsupportedOperationError
 from ..private import compiled_by_xla, could_record, executing_eagerly, record_operation
-from .sites import Node
+from .sites import GraphNode
 from .specs import is_floating
 
 
@@ -73,7 +73,7 @@ def _why(name: str) -> str:
     )
 
 
-class _Opaque(Node):
+class _Opaque(GraphNode):
     """What Python code computed in a graph: a derivative of it fails when it is used.
 
     Whether one will be used is not known when it is built.

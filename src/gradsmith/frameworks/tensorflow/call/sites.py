@@ -33,7 +33,7 @@ from .walk import captured_by
 # Of this process alone: a graph from another one must not find our rules by its names
 _PREFIX = f"gradsmith/{uuid4().hex}/"
 _numbers = count()
-_alive: WeakValueDictionary[str, Node] = WeakValueDictionary()
+_alive: WeakValueDictionary[str, GraphNode] = WeakValueDictionary()
 
 
 def _find(name: str) -> Any:
@@ -44,7 +44,7 @@ def _find(name: str) -> Any:
 resolve_gradients_by(_find, _PREFIX)
 
 
-class Node:
+class GraphNode:
     """An operation of a graph that passes tensors on and has a gradient of its own."""
 
     def __init__(self, tensors: Sequence[Any]) -> None:
@@ -64,7 +64,7 @@ class Node:
         return vectorize(self.gradient, loop, Mapped)
 
 
-class Mapped(Node):
+class Mapped(GraphNode):
     """A node that stands for those of all iterations of a loop."""
 
     def __init__(self, tensors: Sequence[Any], gradient: Callable[..., Any]) -> None:
@@ -75,7 +75,7 @@ class Mapped(Node):
         return self.mapped(*dys)
 
 
-class Site(Node):
+class Site(GraphNode):
     """A call of an operation in a graph; `ys` are its outputs."""
 
     call: BoundCall
@@ -143,7 +143,7 @@ def _refuse_copies(call: BoundCall) -> None:
         )
 
 
-class _Transposed(Node):
+class _Transposed(GraphNode):
     """The gradients of a call, whose transpose in the upstream is the jvp.
 
     All else that they depend on are further inputs, with its gradient through the rule.

@@ -169,7 +169,7 @@ def _is_plain(operation: Any, grad: Any, n: int) -> bool:
     return True
 
 
-class Node(torch.autograd.Function):
+class QuickNode(torch.autograd.Function):
     """The node of one run, which is: operation, arguments, the tensors among them, what
     else the rule may see, how often all of these were changed in place, and `grad`.
 
@@ -225,7 +225,7 @@ class Node(torch.autograd.Function):
 
 
 def backward_in_graph(ctx: Any, dy: torch.Tensor) -> Any:
-    """`Node.backward` for compiled autograd, which knows of no changes in place."""
+    """`QuickNode.backward` for compiled autograd, which sees no changes in place."""
     operation, args, leaves, held, _, grad = ctx.run
     returned = operation.vjp_rule(dy, held[0], *args) if grad is None else grad(dy)
     return (None, *_checked(ctx, operation, args, leaves, grad, dy, returned))
@@ -240,7 +240,7 @@ def _unusual(ctx: Any, dy: torch.Tensor) -> Any:
         )
     with entered(()):  # autocast was not active when the body ran
         if not _is_grad_enabled():
-            return Node.backward(ctx, dy)
+            return QuickNode.backward(ctx, dy)
         found = _again(ctx, ctx.run, dy)
     if not keeps_graph():
         ctx.run.clear()
@@ -251,7 +251,7 @@ def _fits(dx: Any, x: torch.Tensor) -> bool:
     return dx.__class__ is _Tensor and dx.dtype is x.dtype and dx.shape == x.shape
 
 
-apply = apply_of(Node)
+apply = apply_of(QuickNode)
 
 
 def _wanted(ctx: Any) -> list[int]:

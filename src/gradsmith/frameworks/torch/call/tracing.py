@@ -18,7 +18,7 @@ from ....operations import application, parameters
 from .compiled import opaque, structure
 from .guards import forget
 from .nodes import name_of
-from .quick import Node, backward_in_graph, quick
+from .quick import QuickNode, backward_in_graph, quick
 
 
 def _read(fn: Any) -> Any:
@@ -63,7 +63,7 @@ _SUBSTITUTES = {
     trees.kind_of: _kind,
     arrays.framework_of: _framework_of,
     quick: _not_quick,
-    Node.backward: backward_in_graph,
+    QuickNode.backward: backward_in_graph,
 }
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from ..errors import joined
 from ..formats import Format, literal
 from ..tally import BINS, WORST, Bins, Tally, Worst, merged
-from ..task import Points, Task
+from ..task import AuditTask, Points
 from .measure import SLACK, Quantity, Scratch, measured, truths
 from .pieces import Piece, pieces_or_points
 
@@ -17,7 +17,7 @@ CHUNK = 1 << 14  # numbers at a time: what they need stays in the cache
 MANY = 4096  # points that are certified in one go
 
 
-def swept(task: Task, first: int, last: int) -> tuple[Tally, Tally]:
+def swept(task: AuditTask, first: int, last: int) -> tuple[Tally, Tally]:
     """The tallies of value and gradient of all numbers with these codes."""
     span = _Span(task)
     if first <= 0 <= last:
@@ -29,7 +29,7 @@ def swept(task: Task, first: int, last: int) -> tuple[Tally, Tally]:
 
 
 class _Span:
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: AuditTask) -> None:
         self.task, self.form = task, task.form
         self.sums = Sums(task), Sums(task)  # of the value and of the gradient
         self.scratch = Scratch(CHUNK, self.form), Scratch(CHUNK, self.form)
@@ -91,7 +91,7 @@ def _numbers(first: int, last: int, form: Format) -> Any:
 class Sums:
     """Counts, sums and maxima of one quantity. A chunk lies in one bin of the curve."""
 
-    def __init__(self, task: Task) -> None:
+    def __init__(self, task: AuditTask) -> None:
         self.form, self.ends = task.form, task.span
         self.width = (float(self.ends[1]) - float(self.ends[0]) + 1) / BINS
         self.parts: list[Tally] = []  # of points that were certified one by one
