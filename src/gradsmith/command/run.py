@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 
 from .. import __version__
@@ -11,7 +11,7 @@ from ..core.arrays import FRAMEWORKS
 from ..tools.workers import Journal, Pool
 from .results import Status, TaskOutcome
 from .sources import Source, sources_of
-from .tasks import Listing, Task, near, outcome, perform
+from .tasks import Listing, Task, outcome, perform, preload
 
 
 @dataclass(frozen=True)
@@ -53,12 +53,12 @@ class Run:
         options = self.options
         with Pool(
             perform, jobs=options.jobs, limit=options.time_limit,
-            memory=options.memory_limit, near=near,
+            memory=options.memory_limit, isolated=True, preload=preload,
         ) as pool:  # fmt: skip
             for source in self.sources:
                 known = self.journal.get(self._key(Task(source)), Listing.from_dict)
                 if known is None:
-                    pool.add([Task(source)])
+                    pool.add([Task(source, thorough=options.thorough)])
                 else:
                     yield from self._listed(pool, source, known.operations)
             for answer in pool.answers():
@@ -78,7 +78,7 @@ class Run:
         if not task.name:  # a file that can't be imported
             self._place(task, 0)
             yield Event(found=1)
-        result = TaskOutcome.from_row({**answer.as_row(), "key": self._key(task)})
+        result = replace(answer, key=self._key(task))
         self.journal.add(result.as_row())
         yield self._kept(result)
 

@@ -15,10 +15,13 @@ from importlib.machinery import ModuleSpec
 from pathlib import Path
 from typing import Any
 
+from ..core.arrays import FRAMEWORKS, NUMPY
 from ..core.errors import GradsmithError
 from ..report.terminal import clean
 from .definitions import may_define
 
+_IMPORT = re.compile(rb"^(?:import|from)\s+(\w+)", re.MULTILINE)
+_KNOWN = {"gradsmith", *FRAMEWORKS} - {NUMPY}
 _SKIPPED = {"__main__.py", "setup.py", "conftest.py"}
 _SKIPPED_FOLDERS = {"__pycache__", "node_modules", "site-packages", "build", "dist"}
 
@@ -33,6 +36,7 @@ class Source:
     label: str  # the file as the user would write it
     digest: str  # changes if the file does
     name: str | None = None  # the only operation that is asked for
+    imports: tuple[str, ...] = ()  # gradsmith and frameworks, as far as its text tells
 
 
 def sources_of(target: str, skipped: list[str] | None = None) -> list[Source]:
@@ -124,7 +128,9 @@ def _file(path: Path, name: str | None, code: bytes) -> Source:
     if path.stem == "__init__" and len(parts) > 1:
         parts.pop()
     digest = sha256(code).hexdigest()[:16]
-    return Source(str(path), str(root), ".".join(parts), _label(path), digest, name)
+    imports = tuple(sorted({each.decode() for each in _IMPORT.findall(code)} & _KNOWN))
+    module, label = ".".join(parts), _label(path)
+    return Source(str(path), str(root), module, label, digest, name, imports)
 
 
 def _label(path: Path) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..core.arrays import FRAMEWORKS, title_of
+from ..core.arrays import FRAMEWORKS, NUMPY, title_of
 from ..core.errors import GradientContractError, GradsmithError
 from ..operations.examples import examples_of
 from ..operations.info import of_operation
-from ..report.result import BAD, OPEN, Document
-from ..report.terminal import clean
+from ..report.result import BAD, OPEN, Document, Item
+from ..report.terminal import clean, text
 from ..tools._inputs import framework_of_native
-from ..tools.check import check
+from ..tools.check import check, partial_reports
 from ..tools.check.inputs import inputs_for
 from ..tools.check.model import CheckReport
 from ..tools.workers import Answer, Partial
@@ -23,6 +24,8 @@ from .loading import load, named, own_traceback
 from .results import Status, TaskOutcome
 from .sources import Source
 from .traces import places_in
+
+_PARTS = ("arrays", "calculus", "call", "compiled", "natives")  # of a framework
 
 
 @dataclass(frozen=True)
@@ -64,44 +67,93 @@ class Listing:
         return cls([[clean(name), framework] for name, framework in pairs])
 
 
-def near(task: Task) -> tuple[str, str]:
-    """The root and the file of a task, for the workers.
+def preload(task: Task) -> tuple[str, ...]:
+    """The modules that a task is likely to need, and that take long to import.
 
-    A worker is used again for files of the same root: importing a framework for each
-    operation may take 3 s. Another root gets another worker, since `import utils`
-    means another file there.
+    A thorough check of an operation of ours runs in every framework.
     """
-    return task.source.root, task.source.file
+    imports = task.source.imports
+    if not task.name and imports in ((), ("gradsmith",)):
+        return ()  # the operations are listed at once
+    everywhere = task.thorough and "gradsmith" in imports
+    return tuple(
+        module
+        for each in FRAMEWORKS.values()
+        if each.name != NUMPY
+        and (everywhere or each.name == task.framework or each.name in imports)
+        and each.is_installed
+        for module in (each.module, *(f"{each.package}.{part}" for part in _PARTS))
+    )
 
 
 def outcome(answer: Answer) -> Listing | TaskOutcome:
     """What came of a task, also if its worker is lost."""
     task: Task = answer.item
     if answer.error is not None:
-        raise answer.error
-    if not answer.lost:
-        result = answer.result
-        if isinstance(result, Listing):
-            return result
-    elif answer.partial is not None:
-        lost = f"{answer.phase} {answer.lost}".strip()
-        partial = answer.partial
-        words = f"Not all of it could be computed: {lost}"
-        result = replace(
-            partial,
-            more={**(partial.more or {}), "lost": lost},
-            said=(*partial.said, Document(words, tone=OPEN)),
-        )
+        words, lines = str(answer.error), str(answer.error).strip().splitlines()
+        result = task.failed(f"internal error: {lines[-1]}", details=words)
+    elif answer.lost:
+        result = _lost(task, answer)
     else:
-        importing = answer.phase in ("", "imported")
-        words = ", while the file was imported" if importing else ""
-        details = places_in(answer.trace, task.source.root)
-        result = task.failed(answer.lost + words, details=details)
-    return replace(result, output=answer.output, seconds=answer.seconds)
+        try:
+            result = _read(answer.result)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            result = task.failed("could not tell: the worker sent what is no result")
+    if isinstance(result, Listing):
+        return result
+    return replace(result, output=clean(answer.output), seconds=answer.seconds)
 
 
-def perform(task: Task, tell: Tell) -> Listing | TaskOutcome:
-    """Do what a task asks for, and say what is going on."""
+def _read(sent: dict[str, Any]) -> Listing | TaskOutcome:
+    if "operations" in sent:
+        return Listing.from_dict(sent)
+    result = TaskOutcome.from_row(sent)
+    text(result.document())  # which can be shown
+    return result
+
+
+def _lost(task: Task, answer: Answer) -> TaskOutcome:
+    """What is known of a task whose worker is lost."""
+    with suppress(ValueError, TypeError, LookupError, AttributeError):
+        if answer.partial is not None:
+            return _partly(TaskOutcome.from_row(answer.partial), task, answer)
+    importing = answer.phase in ("", "imported")
+    words = ", while the file was imported" if importing else ""
+    details = places_in(answer.trace, task.source.root)
+    return task.failed(clean(answer.lost) + words, details=clean(details))
+
+
+def _partly(partial: TaskOutcome, task: Task, answer: Answer) -> TaskOutcome:
+    """What was found until then; no verdict but that it is wrong, if it is."""
+    if answer.phase != "checked":  # which is complete, but not what a page shows of it
+        lost = f"{answer.phase} {answer.lost}"
+        words = Document(f"Not all of it could be computed: {lost}", tone=OPEN)
+        more = {**(partial.more or {}), "lost": lost}
+        return replace(partial, more=more, said=(*partial.said, words))
+    (found,) = partial.said
+    if partial.status is Status.WRONG:
+        lost = f"{answer.lost}, after this was found"
+        blocks = (*found.blocks, Item("-", f"the check {lost}"))
+        return replace(partial, message=lost, said=(replace(found, blocks=blocks),))
+    report = partial.report or {}
+    done = ", ".join(dict.fromkeys(each["what"] for each in report["checks"]))
+    message = f"{answer.lost}; until then: {done}, without a mistake"
+    return replace(
+        partial,
+        status=Status.FAILED,
+        message=message,
+        details=clean(places_in(answer.trace, task.source.root)),
+        said=(replace(found, headline=message, remark=message, repair=""),),
+    )
+
+
+def perform(task: Task, tell: Tell) -> dict[str, Any]:
+    """Do what a task asks for, and say what is going on; plain data."""
+    found = _performed(task, tell)
+    return found.as_row() if isinstance(found, TaskOutcome) else asdict(found)
+
+
+def _performed(task: Task, tell: Tell) -> Listing | TaskOutcome:
     tell("imported")
     try:
         module = load(task.source)
@@ -111,7 +163,7 @@ def perform(task: Task, tell: Tell) -> Listing | TaskOutcome:
         if not task.name:
             return Listing(_listed(module, task.source.name))
         tell("checked")
-        checked = _checked(task, module)
+        checked = _checked(task, module, tell)
         return _closely(task, module, checked, tell) if task.closely else checked
     except NoGuessError as error:
         details = own_traceback(error.first, task.source.root)
@@ -149,17 +201,21 @@ def _framework(op: Any) -> str:
     return "" if of_operation(op) else framework_of_native(op) or ""
 
 
-def _checked(task: Task, module: Any) -> TaskOutcome:
+def _checked(task: Task, module: Any, tell: Tell) -> TaskOutcome:
+    def tell_partial(report: CheckReport) -> None:
+        tell(Partial(_result(task, report).as_row()))
+
     op = named(module, task.name)
     options: Any = {
         "framework": task.framework or None,
         "seed": task.seed,
         "thorough": task.thorough,
     }
-    if examples_of(op):
-        return _result(task, check(op, **options))
-    guessed = _guessed(task, module)
-    report = check(op, *guessed.args, **options)
+    with partial_reports(tell_partial):
+        if examples_of(op):
+            return _result(task, check(op, **options))
+        guessed = _guessed(task, module)
+        report = check(op, *guessed.args, **options)
     note = f"without an example; inputs were guessed: {guessed.words}"
     return _result(task, replace(report, notes=(*report.notes, note)))
 
@@ -188,7 +244,7 @@ def _closely(task: Task, module: Any, checked: TaskOutcome, tell: Tell) -> TaskO
         thorough=task.thorough,
     )
     for name, detail in todo.items():
-        tell(Partial(checked))
+        tell(Partial(checked.as_row()))
         tell(name)
         checked = checked.having(name, detail())
     return checked

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
-from contextlib import ExitStack, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, nullcontext
+from contextvars import ContextVar
 from numbers import Integral
 from typing import Any
 
@@ -58,35 +60,63 @@ def check(
     if not isinstance(seed, Integral) or seed < 0:
         raise GradsmithError(f"seed={seed!r}: expected an integer, 0 or larger")
     chosen = inputs_for(op, inputs, keywords, seed=seed)
-    reports = [
-        _check_one(op, each, framework=framework, seed=seed, thorough=thorough)
-        for each in chosen
-    ]
-    return merged(reports, [each.name for each in chosen])
+    tell, names = _TELL.get(), [each.name for each in chosen]
+    reports: list[CheckReport] = []
+
+    def tell_all(report: CheckReport) -> None:
+        if tell is not None:
+            tell(merged([*reports, report], names[: len(reports) + 1]))
+
+    for each in chosen:
+        options: Any = {"framework": framework, "seed": seed, "thorough": thorough}
+        reports.append(_check_one(op, each, tell and tell_all, **options))
+    return merged(reports, names)
+
+
+_TELL: ContextVar[Callable[[CheckReport], None] | None] = ContextVar(
+    "tell", default=None
+)
+
+
+@contextmanager
+def partial_reports(tell: Callable[[CheckReport], None]) -> Iterator[None]:
+    """Let checks tell what they have found whenever a part of them is done."""
+    token = _TELL.set(tell)
+    try:
+        yield
+    finally:
+        _TELL.reset(token)
 
 
 def _check_one(
-    op: Any, given: CheckInputs, *, framework: str | None, seed: int, thorough: bool
-) -> CheckReport:
+    op: Any, given: CheckInputs, tell: Callable[[CheckReport], None] | None, *,
+    framework: str | None, seed: int, thorough: bool,
+) -> CheckReport:  # fmt: skip
     start = time.perf_counter()
     problem = problem_for(op, given, framework)
-    chosen = problem.framework
     session = Session(problem, seed)
+    if tell is not None:
+        session.recorded = lambda: tell(_report(session, start))
     with ExitStack() as stack:
         if given.name:
             stack.enter_context(annotate(f"checked on {given.name}"))
-        if chosen.name == NUMPY and of_operation(op) is None:
+        if problem.framework.name == NUMPY and of_operation(op) is None:
             stack.enter_context(_in_numpy())
         run(session, thorough=thorough)
+    return _report(session, start)
+
+
+def _report(session: Session, start: float) -> CheckReport:
+    framework = session.problem.framework
     return CheckReport(
-        problem.info.name,
-        chosen.title,
-        chosen.arrays.version,
+        session.problem.info.name,
+        framework.title,
+        framework.arrays.version,
         session.verdict,
         tuple(session.findings),
         tuple(session.checks),
         tuple(session.notes),
-        seed,
+        session.seed,
         session.resolution,
         time.perf_counter() - start,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -23,6 +24,7 @@ class Session:
     checks: list[CheckRun] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     undecided: bool = False  # and a note says why
+    recorded: Callable[[], None] | None = None  # called when a check is done
 
     def random(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, so that none disturbs another."""
@@ -41,6 +43,8 @@ class Session:
         detail: str = "",
     ) -> None:
         self.checks.append(CheckRun(what, scenario, verdict, resolution, detail))
+        if self.recorded is not None:
+            self.recorded()
 
     def note(self, words: str) -> None:
         if words not in self.notes:

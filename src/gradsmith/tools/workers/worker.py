@@ -10,22 +10,30 @@ import faulthandler
 import os
 import pickle
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 from ...core.arrays import FRAMEWORKS
+from . import lifetime
+from .channel import Channel, GarbledError
 
 GRACE = 0.5  # seconds beyond the limit in which it can still say where it was
+KEPT = 8000  # characters of a user's output
+PRINTED = 100 * 2**20  # bytes of output beyond which it is dropped
+START = 300.0  # seconds until a process is there
+UNHEARD = 81  # the exit status of a worker whose channel is gone
 
 Tell = Callable[[Any], None]  # takes the phase that work is in, or a Partial
 Work = Callable[[Any, Tell], Any]  # of an item
@@ -38,62 +46,71 @@ class Partial:
     result: Any
 
 
-@dataclass(frozen=True)
-class _Done:
-    result: Any
-
-
-@dataclass(frozen=True)
-class _Raised:
-    error: BaseException
-
-
-def serve(connection: Any, work: Work, files: Any, limit: float | None) -> None:
+def serve(
+    channel: Channel, work: Work, files: Sequence[str] | None, limit: float | None,
+    parent: int,
+) -> None:  # fmt: skip
     """Work on items until there are no more."""
-    if hasattr(os, "setsid"):
-        os.setsid()  # Ctrl-C is for the other side; and all children end with it
-    else:
-        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    lifetime.lead_session()
+    lifetime.die_with(parent, channel)
+    lifetime.end_forks_at_home()
     with ExitStack() as stack:
         places = None
         if files is not None:
             log, trace = files
-            _redirect(log)
+            redirect(log)
             places = stack.enter_context(Path(trace).open("w"))
             faulthandler.enable(places)
 
         def tell(message: Any) -> None:
             if places is not None and limit is not None:
                 faulthandler.dump_traceback_later(limit, file=places)
-            connection.send(message)
+            if isinstance(message, Partial):
+                send("partial", message.result)
+            else:
+                send("phase", message)
 
+        me = os.getpid()
+
+        def send(kind: str, value: Any) -> None:
+            if os.getpid() != me:
+                os._exit(0)  # a fork of the user's, which is not to answer
+            try:
+                channel.send((kind, value))
+            except OSError:
+                os._exit(UNHEARD)
+
+        send("started", me)
         while True:
             try:
-                item = connection.recv()
+                item = channel.receive()
             except EOFError:
                 return
             if files is not None:
                 os.truncate(files[0], 0)
-            _answer(connection, work, item, tell)
+            _answer(channel, send, work, item, tell)
 
 
-def _answer(connection: Any, work: Work, item: Any, tell: Tell) -> None:
+def _answer(
+    channel: Channel, send: Callable[[str, Any], None], work: Work, item: Any,
+    tell: Tell,
+) -> None:  # fmt: skip
     try:
-        answer: Any = _Done(work(item, tell))
+        kind, value = "done", work(item, tell)
     except BaseException as error:
-        answer = _Raised(_sendable(error))
+        kind, value = "raised", _sendable(channel, error)
     faulthandler.cancel_dump_traceback_later()
     try:
-        connection.send(answer)
-    except OSError:
-        raise  # nobody is there any more
-    except Exception as error:  # a result that can't be pickled
-        connection.send(_Raised(_sendable(error)))
+        send(kind, value)
+    except Exception as error:  # a result that can't be sent
+        send("raised", _sendable(channel, error))
 
 
-def _sendable(error: BaseException) -> BaseException:
-    """An exception that can be pickled, with where it was raised."""
+def _sendable(channel: Channel, error: BaseException) -> Any:
+    """An exception with where it was raised; in words, if it can't be sent itself."""
     where = f"In a worker process:\n{traceback.format_exc()}"
+    if channel.dumps is not pickle.dumps:
+        return where
     try:
         pickle.loads(pickle.dumps(error))
     except Exception:
@@ -102,12 +119,14 @@ def _sendable(error: BaseException) -> BaseException:
     return error
 
 
-def _redirect(log: str) -> None:
+def redirect(log: str) -> None:
+    """Let all that is printed go to a file, and let frameworks print less."""
     for stream in (sys.stdout, sys.stderr):
         stream.flush()
     file = os.open(log, os.O_WRONLY | os.O_APPEND)
     for number in (1, 2):
         os.dup2(file, number)
+    os.close(file)
     # Nothing is left in a buffer when the process ends without notice.
     for number, name in ((1, "stdout"), (2, "stderr")):
         stream = open(number, "w", buffering=1, encoding="utf-8", closefd=False)  # noqa: SIM115
@@ -117,7 +136,7 @@ def _redirect(log: str) -> None:
 
 
 @contextmanager
-def _interrupts_held() -> Iterator[None]:
+def interrupts_held() -> Iterator[None]:
     """Hold back Ctrl-C, which a process that is started here inherits.
 
     It is not ignored: one that comes meanwhile is heard afterwards.
@@ -133,67 +152,88 @@ def _interrupts_held() -> Iterator[None]:
 
 
 class Worker:
-    """A process that works on one item at a time; with a limit, in seconds for each."""
+    """A process that works on one item at a time; with a limit, in seconds for each.
 
-    def __init__(self, work: Work, method: str, limit: float | None) -> None:
-        self.limit = limit
+    `ends(pid, now=...)` ends it and gives its exit status, or None if it had to be
+    killed; `now` if it can't be waited for.
+    """
+
+    def __init__(
+        self, channel: Channel, limit: float | None, ends: Callable[..., int | None]
+    ) -> None:
+        self.channel, self.limit, self._ends = channel, limit, ends
+        self.pid: int | None = None  # once it is known
+        self.is_there = False
         self.item: Any = None
         self.is_busy = False
         self.phase = ""
         self.partial: Any = None  # the result, if only more to it is missing
-        self.since = 0.0
-        self.began = 0.0
+        self.since = self.began = time.monotonic()
         self._folder: Any = None
-        files = None
+        self.files: tuple[str, str] | None = None
         if limit is not None:
             self._folder = tempfile.TemporaryDirectory(prefix="gradsmith-")
-            files = tuple(str(Path(self._folder.name, n)) for n in ("log", "trace"))
-            for path in files:
-                Path(path).touch()
-        self._files = files
-        context = get_context(method)
-        self.connection, theirs = context.Pipe()
+            log, trace = (Path(self._folder.name, n) for n in ("log", "trace"))
+            for path in (log, trace):
+                path.touch()
+            self.files = str(log), str(trace)
+
+    @classmethod
+    def started(
+        cls, work: Work, method: str, limit: float | None, *, plain: bool
+    ) -> Worker:
+        """A worker that this process starts itself, by `fork` or `spawn`."""
+        ours, theirs = socket.socketpair()
+        channel = Channel.of_parent(ours, plain=plain)
+        worker = cls(channel, limit, ends=lambda pid, now: _ended(process, now))
+        _OPEN.add(channel)
         # Not a daemon: those may not have children, and users' code may.
-        self.process = context.Process(  # type: ignore[attr-defined]
-            target=serve, args=(theirs, work, files, limit)
+        process: Any = get_context(method).Process(  # type: ignore[attr-defined]
+            target=_serve_at,
+            args=(theirs, plain, work, worker.files, limit, os.getpid()),
         )
-        with _interrupts_held(), warnings.catch_warnings():
+        with interrupts_held(), warnings.catch_warnings():
             # Threads may not survive a fork: none of NumPy's and Arb's is needed
             warnings.simplefilter("ignore", DeprecationWarning)
-            self.process.start()
+            process.start()
         theirs.close()
+        worker.pid = process.pid
+        return worker
 
     def give(self, item: Any) -> None:
         self.item, self.is_busy, self.phase, self.partial = item, True, "", None
         self.began = self.since = time.monotonic()
         # One that has just died is found dead when its answer is asked for
         with suppress(OSError):
-            self.connection.send(item)
+            self.channel.send(item)
 
-    def receive(self) -> _Done | _Raised | None:
-        """The answer, if it is one; EOFError if the process has ended."""
-        try:
-            message = self.connection.recv()
-        except OSError:
-            raise EOFError from None
-        if isinstance(message, Partial):
-            self.partial = message.result
-            return None
-        if isinstance(message, str):
-            self.phase, self.since = message, time.monotonic()
-            return None
-        self.is_busy = False
-        return message
+    def receive(self) -> Iterator[tuple[str, Any]]:
+        """Answers, "done" or "raised" with a value; EOFError if it has ended."""
+        for message in self.channel.received():
+            match message:
+                case ["started", int(pid)] if not self.is_there:
+                    self.pid, self.is_there = pid, True
+                    self.since = time.monotonic()
+                case ["phase", str(words)]:
+                    self.phase, self.since = words, time.monotonic()
+                case ["partial", result]:
+                    self.partial = result
+                case ["done" | "raised" as kind, value]:
+                    self.is_busy = False
+                    yield kind, value
+                case _:
+                    raise GarbledError(str(message)[:40].encode())
 
     @property
     def is_late(self) -> bool:
         if self.limit is None:
             return False
-        return time.monotonic() - self.since > self.limit + GRACE
+        limit = self.limit if self.is_there else START
+        return time.monotonic() - self.since > limit + GRACE
 
     @property
     def output(self) -> str:
-        """What it printed."""
+        """The end of what it printed."""
         return self._read(0)
 
     @property
@@ -202,34 +242,62 @@ class Worker:
         return self._read(1)
 
     def _read(self, i: int) -> str:
-        if self._files is None:
+        if self.files is None:
             return ""
-        return Path(self._files[i]).read_text(encoding="utf-8", errors="replace")
+        with open(self.files[i], "rb") as file:
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 4 * KEPT))
+            return file.read().decode("utf-8", "replace")[-KEPT:]
+
+    def drop_output(self) -> None:
+        """So that what prints without end fills no disk."""
+        if self.files is not None and os.stat(self.files[0]).st_size > PRINTED:
+            os.truncate(self.files[0], 0)
 
     def memory(self) -> int:
         """Bytes that it holds."""
-        pid = self.process.pid
+        if self.pid is None:
+            return 0
         try:
-            pages = int(Path(f"/proc/{pid}/statm").read_text().split()[1])
+            pages = int(Path(f"/proc/{self.pid}/statm").read_text().split()[1])
             return pages * os.sysconf("SC_PAGE_SIZE")
-        except FileNotFoundError:
+        except (FileNotFoundError, ProcessLookupError):
             if sys.platform in ("linux", "win32"):
                 return 0
-        ps = ["ps", "-o", "rss=", "-p", str(pid)]
+        ps = ["ps", "-o", "rss=", "-p", str(self.pid)]
         found = subprocess.run(ps, capture_output=True, text=True, check=False).stdout
         return int(found or 0) * 1024
 
-    def kill(self) -> int | None:
+    def end(self, *, now: bool = True) -> int | None:
         """End it, with its children, and return its exit status."""
-        pid = self.process.pid
-        if hasattr(os, "killpg") and pid is not None and self.process.is_alive():
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)  # once it has a group of its own
-        self.process.kill()
-        self.process.join()
-        self.connection.close()
-        return self.process.exitcode
+        status = None if self.pid is None else self._ends(self.pid, now=now)
+        self.channel.close()
+        return status
 
     def clean(self) -> None:
         if self._folder is not None:
             self._folder.cleanup()
+
+
+_OPEN: WeakSet[Channel] = WeakSet()  # of which a fork has copies
+
+
+def _serve_at(
+    end: socket.socket, plain: bool, work: Work, files: Sequence[str] | None,
+    limit: float | None, parent: int,
+) -> None:  # fmt: skip
+    """In a process that another has started."""
+    for channel in list(_OPEN):
+        channel.close()  # else the others would not notice that their parent is gone
+    serve(Channel.of_child(end, plain=plain), work, files, limit, parent)
+
+
+def _ended(process: Any, now: bool) -> int | None:
+    if not now:
+        process.join(1.0)
+    status = process.exitcode
+    if process.is_alive() and process.pid is not None:
+        lifetime.end_group(process.pid)
+    process.kill()
+    process.join()
+    return status
