@@ -142,3 +142,63 @@ def test_the_table_fits(width):
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= width
     assert ("framework" in lines[0]) == (width > 100)
+
+
+WILD = """
+import os, time
+import numpy as np
+import gradsmith as gs
+
+@gs.custom_gradient
+def hangs(x):
+    while np.size(x) > 1 and x.dtype != object:
+        time.sleep(0.1)
+    return x * x, lambda dy: 2 * x * dy
+
+@gs.custom_gradient
+def slower(x):
+    if np.size(x) and np.max(x) > 8:
+        time.sleep(60)
+    return x * x, lambda dy: 2 * x * dy
+
+@gs.custom_gradient
+def crashes(x):
+    os.abort()
+
+@gs.custom_gradient
+def changes(x):
+    np.multiply = np.add = np.isfinite = None
+    print("\\x1b[31m")
+    raise ValueError("\\x1b[31mred")
+
+@gs.custom_gradient
+def square(x):
+    return x * x, lambda dy: 2 * x * dy
+"""
+
+
+def test_audits_are_isolated_and_limited(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "wild.py").write_text(WILD)
+    (tmp_path / "exits.py").write_text(OPS + "raise SystemExit(0)\n")
+    found = run("wild.py", "exits.py", *FEW, "--time-limit", "3", "--json", "all.json")
+    assert found.exit_code == 3, found.output
+    document = json.loads((tmp_path / "all.json").read_text())
+    messages = {row["target"]: row["message"] for row in document["results"]}
+    assert "took longer than 3 s" in messages["wild.py:hangs"]
+    assert "took longer than 3 s" in messages["wild.py:slower"]
+    assert "crashed (SIGABRT)" in messages["wild.py:crashes"]
+    assert messages["wild.py:changes"] == "raised ValueError: \\x1b[31mred"
+    assert messages["wild.py:square"] == ""
+    assert messages["exits.py"] == "raised SystemExit: 0"
+    assert "\x1b" not in found.output
+    assert "1 within 4 ULP, 5 could not be judged" in found.output
+
+
+@pytest.mark.parametrize("options", [{"points": 200}, {"dtype": "float16"}])
+def test_an_audit_comes_back_from_its_data(options):
+    report = gs.audit(lambda x: np.log1p(-x), **options)
+    data = json.loads(report.to_json())
+    again = type(report).from_dict(data)
+    assert again.to_json() == report.to_json()
+    assert str(again) == str(report)

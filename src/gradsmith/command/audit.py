@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +13,15 @@ import click
 from ..core import arrays
 from ..core.errors import GradsmithError
 from .audit_display import AuditBar, show
-from .audited import Auditing, candidates_of, status_of
+from .audited import Auditing, cluster, status_of, tasks_of
 from .display import Terminal
 from .following import stopped
 from .options import json_option, write_json
 from .outputs import require_writable, write
 from .page import ready_for, say_where
-from .status import Outputs, say, with_statuses
+from .status import Outputs, say, say_skipped, with_statuses
+
+TIME_LIMIT = 60.0  # seconds
 
 
 @click.command()
@@ -59,6 +60,12 @@ from .status import Outputs, say, with_statuses
 )
 @click.option("-k", "--select", multiple=True, help="Only names that contain this.")
 @click.option("--jobs", type=click.IntRange(1), metavar="N", help="Processes.")
+@click.option(
+    "--time-limit",
+    type=click.FloatRange(0, min_open=True),
+    metavar="SECONDS",
+    help=f"Without progress.  [default: {TIME_LIMIT:g}, none with --exhaustive]",
+)
 @click.option("--dask", metavar="ADDRESS", help="Of a cluster: tcp://host:8786.")
 @click.option(
     "--resume",
@@ -74,6 +81,7 @@ def audit(
     html_file: str | None,
     max_ulp: float,
     dask: str | None,
+    time_limit: float | None,
     **given: Any,
 ) -> None:
     """Measure the rounding error of values and gradients against certified ones.
@@ -86,18 +94,25 @@ def audit(
     ready_for("--html", html_file)
     require_writable("--resume", given["resume"])
     start, is_whole, outputs = time.perf_counter(), True, Outputs()
-    targets = given.pop("targets")
+    targets, select = given.pop("targets"), given.pop("select")
+    if time_limit is None and not given["exhaustive"]:
+        time_limit = TIME_LIMIT
+    skipped: list[str] = []
     try:
-        candidates = [*candidates_of(targets, given.pop("select"))]
+        with cluster(dask):
+            pass
+        tasks = tasks_of(targets, _options(**given), dask, skipped)
     except GradsmithError as error:
         raise click.UsageError(str(error)) from None
-    with _executor(dask) as executor:
-        auditing = Auditing(candidates, {**_options(**given), "executor": executor})
-        try:
-            with AuditBar(Terminal(stderr=True)) as watch:
-                auditing.go(watch)
-        except KeyboardInterrupt:
-            is_whole = False
+    say_skipped(skipped)
+    auditing = Auditing(tasks, select, time_limit)
+    try:
+        with AuditBar(Terminal(stderr=True)) as bar:
+            for step in auditing.steps():
+                with suppress(OSError):  # nobody looks at standard error
+                    bar.show(step)
+    except KeyboardInterrupt:
+        is_whole = False
     seconds = time.perf_counter() - start
     found = status_of(auditing.results, max_ulp)
     if json_file != "-":
@@ -124,25 +139,6 @@ def _options(points: int | None, **given: Any) -> dict[str, Any]:
         given["points"] = points
     given["domain"] = given["domain"] or None
     return given
-
-
-@contextmanager
-def _executor(address: str | None) -> Iterator[Any]:
-    if address is None:
-        yield None
-        return
-    try:
-        from distributed import Client
-    except ImportError:
-        raise click.UsageError(
-            'Dask is not installed: pip install "gradsmith[cluster]"'
-        ) from None
-    try:
-        client = Client(address, timeout=10)
-    except (OSError, TimeoutError, ValueError) as error:
-        raise click.UsageError(f"no cluster found at {address}: {error}") from None
-    with client:
-        yield client.get_executor()
 
 
 def _write(

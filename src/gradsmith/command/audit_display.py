@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from textwrap import wrap
 from typing import Any
 
@@ -17,7 +17,7 @@ from rich.progress import (
 from rich.text import Text
 
 from ..report.figures import ulps
-from .audited import Audited
+from .audited import Audited, Step
 from .display import NARROW, Bar, show_table
 
 COLUMNS = (
@@ -43,19 +43,19 @@ class AuditBar(Bar):
             TimeRemainingColumn(),
         )
 
-    def __call__(self, label: str) -> Callable[[int, int], None]:
-        """What is told how many inputs are done."""
-        for task in self.progress.task_ids:
-            self.progress.remove_task(task)
-        name = label if len(label) <= 24 else "…" + label[-23:]
-        bar = self.progress.add_task(name, total=None, rate="")
+        self.label = ""
 
-        def tell(done: int, total: int) -> None:
-            speed = self.progress.tasks[-1].speed
-            rate = f"{speed / 1e6:.1f} M/s" if speed and speed >= 1e5 else ""
-            self.progress.update(bar, completed=done, total=total, rate=rate)
-
-        return tell
+    def show(self, step: Step) -> None:
+        """How many inputs are done."""
+        if step.label != self.label:
+            for task in self.progress.task_ids:
+                self.progress.remove_task(task)
+            self.label = step.label
+            name = self.label if len(self.label) <= 24 else "…" + self.label[-23:]
+            self.progress.add_task(name, total=None, rate="")
+        bar = self.progress.tasks[-1]
+        rate = f"{bar.speed / 1e6:.1f} M/s" if bar.speed and bar.speed >= 1e5 else ""
+        self.progress.update(bar.id, completed=step.done, total=step.total, rate=rate)
 
 
 def show(

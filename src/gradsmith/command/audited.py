@@ -1,30 +1,47 @@
-"""What is audited: operations of ours, found as for `check`, and any named function."""
+"""What is audited: operations of ours, found as for `check`, and any named function.
+
+Each is audited in a process of its own, as `check` does it.
+"""
 
 from __future__ import annotations
 
 import importlib
 import sys
-import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ..core.errors import GradsmithError
 from ..report.result import FAILED, Document, Line, Result, plain
-from .discovery import operations_in
+from ..report.terminal import clean
+from ..tools.audit.model import Audit
+from ..tools.workers import Answer, Partial, Pool
+from ..tools.workers.worker import Tell
 from .loading import load, named, own_traceback
-from .sources import sources_of
+from .results import cleaned
+from .sources import Source, sources_of
 from .status import Exit
+from .tasks import Listing, listed, modules_for
+from .traces import places_in
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A function with the name that it was asked for by, or why there is none."""
+class AuditTask:
+    """Find the operations of a file; or audit one function, if there is a name."""
 
-    label: str
-    op: Any = None
-    error: BaseException | None = None
+    label: str  # as a user would write it
+    place: tuple[int, ...]  # among the others
+    module: str = ""  # which can be imported, if it is not a file
+    source: Source | None = None
+    name: str = ""
+    options: dict[str, Any] = field(default_factory=dict)
+    dask: str | None = None
+
+    @property
+    def root(self) -> str:
+        return str(Path.cwd()) if self.source is None else self.source.root
 
 
 @dataclass(frozen=True)
@@ -78,83 +95,185 @@ class Audited(Result):
             }
         )
 
+    @classmethod
+    def from_dict(cls, label: str, sent: dict[str, Any]) -> Audited:
+        """From what a worker sent; an error if it is no result."""
+        sent = cleaned(sent)
+        if "report" in sent:
+            return cls(label, Audit.from_dict(sent["report"]))
+        message, details = str(sent["message"]), str(sent["details"])
+        return cls(label, message=message, details=details)
 
-def candidates_of(targets: Sequence[str], select: Sequence[str]) -> Iterator[Candidate]:
-    """The functions that targets name, each once."""
+
+def tasks_of(
+    targets: Sequence[str], options: dict[str, Any], dask: str | None,
+    skipped: list[str],
+) -> list[AuditTask]:  # fmt: skip
+    """What is to be done first for each target."""
+    found: list[AuditTask] = []
+    shared: Any = {"options": options, "dask": dask}
     for target in targets:
-        for candidate in _candidates(target):
-            name = candidate.label.rpartition(":")[2]
-            if not select or any(part in name for part in select):
-                yield candidate
-
-
-def _candidates(target: str) -> Iterator[Candidate]:
-    where, colon, name = target.rpartition(":")
-    is_path = Path(where).exists() or where.endswith(".py") or "/" in where
-    if colon and len(where) > 1 and not is_path:
-        yield _of_module(target, where, name)
-        return
-    for source in sources_of(target):
-        try:
-            module = load(source)
-            found = operations_in(module)
-            if source.name is not None:
-                found = {source.name: named(module, source.name)}
-        except BaseException as error:
-            if isinstance(error, KeyboardInterrupt):
-                raise
-            yield Candidate(source.label, error=error)
+        where, colon, name = target.rpartition(":")
+        is_path = Path(where).exists() or where.endswith(".py") or "/" in where
+        if colon and len(where) > 1 and not is_path:
+            place = (len(found),)
+            found.append(AuditTask(target, place, where, name=name, **shared))
             continue
-        for name, op in found.items():
-            yield Candidate(f"{source.label}:{name}", op)
+        for source in sources_of(target, skipped):
+            place = (len(found),)
+            found.append(AuditTask(source.label, place, source=source, **shared))
+    return found
 
 
-def _of_module(target: str, where: str, name: str) -> Candidate:
-    """A function of a module that can be imported, as torch.nn.functional:gelu."""
-    here = str(Path.cwd())
-    if here not in sys.path:
-        sys.path.insert(0, here)
+def preload(task: AuditTask) -> tuple[str, ...]:
+    imports = () if task.source is None else task.source.imports
+    root = task.module.partition(".")[0]
+    return modules_for((*imports, root, task.options.get("framework")))
+
+
+def perform(task: AuditTask, tell: Tell) -> dict[str, Any]:
+    """Do what a task asks for, in a worker; plain data."""
+    tell("imported")
     try:
-        return Candidate(target, named(importlib.import_module(where), name))
+        if task.source is None:
+            op = _of_module(task)
+        else:
+            module = load(task.source)
+            if not task.name:
+                return {"operations": listed(module, task.source.name)}
+            op = named(module, task.name)
+        return {"report": _audit(op, task, tell).as_dict()}
+    except GradsmithError as error:
+        message, _, details = str(error).partition("\n")
+        return {"message": message, "details": details}
+    except BaseException as error:  # SystemExit too
+        words = str(error).partition("\n")[0]
+        message = f"raised {type(error).__name__}: {words}".rstrip(": ")
+        return {"message": message, "details": own_traceback(error, task.root)}
+
+
+def _of_module(task: AuditTask) -> Any:
+    """A function of a module that can be imported, as torch.nn.functional:gelu."""
+    if task.root not in sys.path:
+        sys.path.insert(0, task.root)
+    try:
+        return named(importlib.import_module(task.module), task.name)
     except (ImportError, AttributeError) as error:
-        return Candidate(
-            target, error=GradsmithError(f"there is no {target!r}: {error}")
-        )
+        raise GradsmithError(f"there is no {task.label!r}: {error}") from None
 
 
-@dataclass
+def _audit(op: Any, task: AuditTask, tell: Tell) -> Audit:
+    from ..tools.audit.api import audit
+
+    def progress(done: int, total: int) -> None:
+        tell(Partial([done, total]))
+        tell("audited")  # the limit is for the time without progress
+
+    tell("audited")
+    with cluster(task.dask) as executor:
+        return audit(op, executor=executor, progress=progress, **task.options)
+
+
+@contextmanager
+def cluster(address: str | None) -> Iterator[Any]:
+    """The executor of a Dask cluster, or None."""
+    if address is None:
+        yield None
+        return
+    try:
+        from distributed import Client
+    except ImportError:
+        raise GradsmithError(
+            'Dask is not installed: pip install "gradsmith[cluster]"'
+        ) from None
+    try:
+        client = Client(address, timeout=10)
+    except (OSError, TimeoutError, ValueError) as error:
+        raise GradsmithError(f"no cluster found at {address}: {error}") from None
+    with client:
+        yield client.get_executor()
+
+
+@dataclass(frozen=True)
+class Step:
+    """What is being audited, and how many of its inputs are done."""
+
+    label: str
+    done: int = 0
+    total: int | None = None
+
+
 class Auditing:
     """All of a run: `results` are in the order of the targets."""
 
-    candidates: Sequence[Candidate]
-    options: dict[str, Any]
-    results: list[Audited] = field(default_factory=list)
+    def __init__(
+        self, tasks: Sequence[AuditTask], select: Sequence[str], limit: float | None
+    ) -> None:
+        self.tasks, self.select, self.limit = tasks, select, limit
+        self._results: dict[tuple[int, ...], Audited] = {}
 
-    def go(self, watch: Callable[[str], Any]) -> None:
-        """Audit each; `watch(label)` gives what is told of its progress."""
-        for candidate in self.candidates:
-            started = time.perf_counter()
-            found = _audited(
-                candidate, {**self.options, "progress": watch(candidate.label)}
-            )
-            seconds = time.perf_counter() - started
-            self.results.append(Audited(candidate.label, *found, seconds=seconds))
+    @property
+    def results(self) -> list[Audited]:
+        return [result for _, result in sorted(self._results.items())]
+
+    def steps(self) -> Iterator[Step]:
+        with Pool(
+            perform, jobs=1, limit=self.limit, isolated=True, preload=preload
+        ) as pool:
+            pool.add(task for task in self.tasks if self._is_selected(task.name))
+            for answer in pool.answers():
+                if answer is not None:
+                    pool.add(self._answered(answer))
+                for task, told in pool.partials:
+                    yield Step(task.label, *_counts(told))
+
+    def _answered(self, answer: Answer) -> Iterator[AuditTask]:
+        """Keep a result; what a listing asks for comes next."""
+        task: AuditTask = answer.item
+        try:
+            if not answer.lost and answer.error is None:
+                if "operations" in answer.result:
+                    yield from self._listed(task, Listing.from_dict(answer.result))
+                    return
+                found = Audited.from_dict(task.label, answer.result)
+            else:
+                found = _lost(task, answer)
+        except (ValueError, TypeError, LookupError, AttributeError):
+            words = "could not tell: the worker sent what is no result"
+            found = Audited(task.label, message=words)
+        self._results[task.place] = replace(found, seconds=answer.seconds)
+
+    def _listed(self, task: AuditTask, found: Listing) -> Iterator[AuditTask]:
+        for i, (name, _) in enumerate(found.operations):
+            if self._is_selected(name):
+                label, place = f"{task.label}:{name}", (*task.place, i)
+                yield replace(task, label=label, place=place, name=name)
+
+    def _is_selected(self, name: str) -> bool:
+        parts = self.select if name else ()
+        return not parts or any(part in name for part in parts)
 
 
-def _audited(candidate: Candidate, options: dict[str, Any]) -> tuple[Any, str, str]:
-    from ..tools.audit.api import audit
+def _counts(told: Any) -> tuple[int, int] | tuple[()]:
+    match told:
+        case [int(done), int(total)]:
+            return done, total
+    return ()
 
-    try:
-        if candidate.error is not None:
-            raise candidate.error
-        return audit(candidate.op, **options), "", ""
-    except GradsmithError as error:
-        message, _, details = str(error).partition("\n")
-        return None, message, details
-    except Exception as error:
-        words = str(error).partition("\n")[0]
-        message = f"raised {type(error).__name__}: {words}".rstrip(": ")
-        return None, message, own_traceback(error, str(Path.cwd()))
+
+def _lost(task: AuditTask, answer: Answer) -> Audited:
+    """Why there is no result, and how far it came."""
+    if answer.error is not None:
+        words = str(answer.error)
+        last = words.strip().splitlines()[-1]
+        return Audited(task.label, None, clean(f"internal error: {last}"), clean(words))
+    message = answer.lost
+    if answer.phase in ("", "imported"):
+        message += ", while the file was imported"
+    elif counts := _counts(answer.partial):
+        message += f"; until then: {counts[0]:,} of {counts[1]:,} inputs"
+    details = places_in(answer.trace, task.root)
+    return Audited(task.label, None, clean(message), clean(details))
 
 
 def status_of(results: Sequence[Audited], limit: float) -> Exit:

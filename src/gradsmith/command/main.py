@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import traceback
 
 TRACEBACK = "GRADSMITH_TRACEBACK"  # shows where a mistake of ours is
 
@@ -31,7 +32,7 @@ def main() -> None:
         sys.exit(Exit.INTERRUPTED)
     except Exception as error:
         if os.environ.get(TRACEBACK):
-            sys.excepthook(*sys.exc_info())
+            traceback.print_exc()
         say(
             f"internal error: {type(error).__name__}: {error}\n  this is a mistake in "
             f"Gradsmith; set {TRACEBACK}=1 to see where, and please report it"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -25,7 +26,8 @@ from .results import Status, TaskOutcome
 from .sources import Source
 from .traces import places_in
 
-_PARTS = ("arrays", "calculus", "call", "compiled", "natives")  # of a framework
+# Of a framework; what compiles needs threads in some of them only once it is used.
+_PARTS = ("arrays", "calculus", "call", "compiled", "natives", "transformations")
 
 
 @dataclass(frozen=True)
@@ -75,13 +77,16 @@ def preload(task: Task) -> tuple[str, ...]:
     imports = task.source.imports
     if not task.name and imports in ((), ("gradsmith",)):
         return ()  # the operations are listed at once
-    everywhere = task.thorough and "gradsmith" in imports
+    everywhere = tuple(FRAMEWORKS) if task.thorough and "gradsmith" in imports else ()
+    return modules_for((task.framework, *imports, *everywhere))
+
+
+def modules_for(frameworks: Container[str]) -> tuple[str, ...]:
+    """The modules of some frameworks and of NumPy, as far as they are installed."""
     return tuple(
         module
         for each in FRAMEWORKS.values()
-        if each.name != NUMPY
-        and (everywhere or each.name == task.framework or each.name in imports)
-        and each.is_installed
+        if (each.name == NUMPY or each.name in frameworks) and each.is_installed
         for module in (each.module, *(f"{each.package}.{part}" for part in _PARTS))
     )
 
@@ -161,7 +166,7 @@ def _performed(task: Task, tell: Tell) -> Listing | TaskOutcome:
         return _raised(task, "could not be imported: ", error)
     try:
         if not task.name:
-            return Listing(_listed(module, task.source.name))
+            return Listing(listed(module, task.source.name))
         tell("checked")
         checked = _checked(task, module, tell)
         return _closely(task, module, checked, tell) if task.closely else checked
@@ -184,7 +189,8 @@ def _raised(task: Task, what: str, error: BaseException) -> TaskOutcome:
     return task.failed(message, details=own_traceback(error, task.source.root))
 
 
-def _listed(module: Any, name: str | None) -> list[list[str]]:
+def listed(module: Any, name: str | None) -> list[list[str]]:
+    """The operations of a module, or the one that is asked for."""
     found = operations_in(module)
     if name is not None:
         try:

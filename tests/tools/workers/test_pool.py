@@ -1,10 +1,15 @@
 """Workers that crash, hang and raise, and the journal of what is done."""
 
 import os
+import subprocess
 import sys
 import time
+from pathlib import Path
 
-from gradsmith.tools.workers import Journal, Partial, Pool
+import numpy as np
+import pytest
+
+from gradsmith.tools.workers import Journal, Partial, Pool, channel
 
 
 def work(item, tell):
@@ -45,6 +50,69 @@ def test_a_lost_worker_is_replaced_and_told():
     assert isinstance(found["raise"].error, KeyError)
     assert "in work" in found["raise"].error.__notes__[0]
     assert "pickle" in str(found["lambda"].error).lower()
+
+
+def alone(item, tell):
+    """What a process of its own may do."""
+    if item == "large":
+        return "x" * (channel.LARGEST + 1)
+    if item == "late":
+        tell(Partial({"found": 1}))
+        time.sleep(60)
+    if item == "changes":
+        os.environ["CHANGED"] = item
+    if item == "raises":
+        raise KeyError(item)
+    if item == "array":
+        return np.ones(3)
+    return [os.getpid(), os.environ.get("CHANGED")]
+
+
+def test_isolated_items_have_processes_of_their_own():
+    items = ["changes", "large", "raises", "array", "late", "last"]
+    found = answers(alone, items, jobs=1, limit=2.0, isolated=True)
+    assert found["changes"].result[1] == "changes"
+    assert found["last"].result[1] is None
+    assert found["last"].result[0] != found["changes"].result[0]
+    assert "too many for a message" in str(found["large"].error)
+    assert "KeyError: 'raises'" in str(found["raises"].error)
+    assert "not JSON serializable" in str(found["array"].error)
+    assert found["late"].lost == "took longer than 2 s"
+    assert found["late"].partial == {"found": 1}
+
+
+KILLED = """
+import os, signal, sys, time
+from gradsmith.tools.workers import map_unordered
+def work(item):
+    print(os.getpid(), flush=True)
+    time.sleep(600)
+if __name__ == "__main__":
+    next(map_unordered(work, range(2), jobs=2))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="processes are seen in /proc")
+def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+    (tmp_path / "script.py").write_text(KILLED)
+    words = [sys.executable, str(tmp_path / "script.py")]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        workers = [int(process.stdout.readline()) for _ in range(2)]
+        process.kill()
+        process.wait()
+        end = time.monotonic() + 10
+        while any(map(is_running, workers)) and time.monotonic() < end:
+            time.sleep(0.05)
+        assert not any(map(is_running, workers))
+
+
+def is_running(pid):
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+    return state.rpartition(")")[2].split()[0] != "Z"
 
 
 def test_a_journal_keeps_rows_by_their_keys(tmp_path):

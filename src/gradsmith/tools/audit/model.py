@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 from ...report.result import Document, Result
 from . import words
@@ -108,3 +109,41 @@ class Audit(Result):
 
     def document(self) -> Document:
         return words.document(self)
+
+    @classmethod
+    def from_dict(cls, row: dict[str, Any]) -> Audit:
+        """The way back from `as_dict`; an error if it is no audit."""
+        known = {each.name: row[each.name] for each in fields(cls)}
+        found = {
+            "domain": _domain(row["domain"]),
+            "arguments": tuple(row["arguments"]),
+            "value": _accuracy(row["value"]),
+            "gradient": _accuracy(row["gradient"]),
+            "gradients": {k: _accuracy(one) for k, one in row["gradients"].items()},
+            "notes": tuple(row["notes"]),
+        }
+        return cls(**{**known, **found})
+
+
+def _domain(row: Any) -> Any:
+    if isinstance(row, dict):
+        return {name: _domain(pair) for name, pair in row.items()}
+    return None if row is None else tuple(map(float, row))
+
+
+def _accuracy(row: dict[str, Any]) -> Accuracy:
+    """Infinities and NaN are words in plain data."""
+    exact = ("max_ulp", "slack", "mean_ulp", "mean_bits", "beyond")
+    curve = row["curve"]
+    if curve is not None:
+        curve = Curve(**{name: tuple(map(float, x)) for name, x in curve.items()})
+    return Accuracy(
+        **{**row, **{name: float(row[name]) for name in exact}, "curve": curve,
+           "regions": tuple(map(_region, row["regions"])),
+           "worst_inputs": tuple(row["worst_inputs"])}
+    )  # fmt: skip
+
+
+def _region(row: dict[str, Any]) -> Region:
+    ends = {k: None if row[k] is None else float(row[k]) for k in ("low", "high")}
+    return Region(**{**row, **ends, "bits": float(row["bits"])})

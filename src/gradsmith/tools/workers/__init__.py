@@ -1,6 +1,7 @@
 """Work in other processes, for the commands and for audits.
 
-A `Pool` hands items to worker processes of which each may crash, hang or eat memory.
+A `Pool` hands items to worker processes of which each may crash, hang or eat memory;
+isolated ones are forked from a `zygote`, and answer over a `channel` with plain data.
 `map_unordered` does pure work on items anywhere: in an executor, in a pool, or right
 here. A `Journal` keeps what is done in a file, so that it can be resumed.
 """

@@ -83,6 +83,11 @@ class Pool:
         """The items that are worked on."""
         return [worker.item for worker in self.workers if worker.is_busy]
 
+    @property
+    def partials(self) -> list[tuple[Any, Any]]:
+        """The items that are worked on, with what was told of their results."""
+        return [(w.item, w.partial) for w in self.workers if w.is_busy]
+
     def answers(self) -> Iterator[Answer | None]:
         """What came of each item, as it comes; None now and then while waiting."""
         while self.items or self.doing:

@@ -159,8 +159,9 @@ class Worker:
     """
 
     def __init__(
-        self, channel: Channel, limit: float | None, ends: Callable[..., int | None]
-    ) -> None:
+        self, channel: Channel, limit: float | None, ends: Callable[..., int | None],
+        *, logged: bool,
+    ) -> None:  # fmt: skip
         self.channel, self.limit, self._ends = channel, limit, ends
         self.pid: int | None = None  # once it is known
         self.is_there = False
@@ -171,7 +172,7 @@ class Worker:
         self.since = self.began = time.monotonic()
         self._folder: Any = None
         self.files: tuple[str, str] | None = None
-        if limit is not None:
+        if logged:
             self._folder = tempfile.TemporaryDirectory(prefix="gradsmith-")
             log, trace = (Path(self._folder.name, n) for n in ("log", "trace"))
             for path in (log, trace):
@@ -185,7 +186,12 @@ class Worker:
         """A worker that this process starts itself, by `fork` or `spawn`."""
         ours, theirs = socket.socketpair()
         channel = Channel.of_parent(ours, plain=plain)
-        worker = cls(channel, limit, ends=lambda pid, now: _ended(process, now))
+        worker = cls(
+            channel,
+            limit,
+            ends=lambda pid, now: _ended(process, now),
+            logged=plain or limit is not None,
+        )
         _OPEN.add(channel)
         # Not a daemon: those may not have children, and users' code may.
         process: Any = get_context(method).Process(  # type: ignore[attr-defined]

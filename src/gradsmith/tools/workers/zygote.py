@@ -18,6 +18,7 @@ from contextlib import suppress
 from importlib import import_module
 from typing import Any
 
+from ...rules import load_present
 from . import lifetime
 from .channel import Channel
 from .worker import Work, Worker, interrupts_held, redirect, serve
@@ -45,7 +46,8 @@ class Zygote:
     def fork(self, limit: float | None) -> Worker:
         """A worker, which starts once this process is ready."""
         ours, theirs = socket.socketpair()
-        worker = Worker(Channel.of_parent(ours, plain=True), limit, ends=self.end)
+        channel = Channel.of_parent(ours, plain=True)
+        worker = Worker(channel, limit, ends=self.end, logged=True)
         words = json.dumps({"fork": worker.files, "limit": limit}).encode()
         with theirs, suppress(OSError):  # dead: the worker is never started
             socket.send_fds(self.control, [words], [theirs.fileno()])
@@ -81,6 +83,7 @@ def main(number: int) -> None:
     redirect(os.devnull)
     control = socket.socket(fileno=number)
     work, preload = pickle.loads(control.recv(100_000))
+    load_present()
     for name in preload:
         with suppress(Exception):  # whoever needs it is told
             import_module(name)
