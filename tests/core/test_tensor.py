@@ -493,3 +493,92 @@ def test_an_operator_on_a_variable_gives_a_tensor():
     v += 1
     assert type(v) is gs.Tensor
     assert w == 2.0
+
+
+# Arguments of unusual kinds
+
+
+@pytest.mark.parametrize("dtype", [">f4", ">f8", ">c16", ">f2"])
+@pytest.mark.parametrize(
+    "f", [np.max, np.sum, np.exp, lambda x: np.sort(x) * x, lambda x: x[[0, 0, 2]]]
+)
+def test_big_endian_arrays(f, dtype):
+    x = np.array([1.0, 3.0, 2.0], dtype)
+    same = x.astype(x.dtype.newbyteorder("="))
+    total = lambda x: np.sum(np.real(f(x)))
+    for transform in (gs.grad, lambda f: lambda x: gs.jvp(f, (x,), (x,))[1]):
+        got, expected = transform(total)(x), transform(total)(same)
+        assert got.dtype == expected.dtype
+        np.testing.assert_array_equal(got, expected)
+    assert gs.Tensor(x).dtype == same.dtype
+    assert gs.Variable(x).dtype == same.dtype
+    np.testing.assert_array_equal(gs.grad(lambda s: np.sum(np.real(s * x)))(same), same)
+
+
+def test_an_operation_takes_big_endian_arrays():
+    @gs.custom_gradient
+    def sine(x):
+        return np.sin(x), lambda dy: dy * np.cos(x)
+
+    x = np.array([1.0, 2.0], ">f8")
+    np.testing.assert_array_equal(gs.grad(lambda x: np.sum(sine(x)))(x), np.cos(x))
+
+
+def test_arrays_of_objects():
+    x = np.array([Fraction(1, 3), Fraction(2)], object)
+    f = lambda x: np.sum(x * x * x)
+    np.testing.assert_array_equal(gs.grad(f)(x), [Fraction(1, 3), Fraction(12)])
+    assert gs.jvp(f, (x,), (x,)) == (f(x), 3 * f(x))
+    dx = gs.grad(lambda t: np.sum(t * np.array([2.0, 3.0], object)))(np.ones(2))
+    np.testing.assert_array_equal(dx, [2.0, 3.0])
+
+
+@pytest.mark.parametrize(
+    "fn", [np.quantile, np.percentile, np.nanquantile, np.nanpercentile]
+)
+def test_a_quantile_at_a_tensor(fn):
+    a = np.arange(4.0)
+    np.testing.assert_array_equal(fn(a, gs.Tensor(0.3)).numpy(), fn(a, 0.3))
+    for f in (lambda q: fn(a, q), lambda q: fn(q * a, q)):
+        with pytest.raises(
+            gs.UnsupportedOperationError, match=f"^np.{fn.__name__} can"
+        ):
+            gs.grad(f)(0.3)
+
+
+def test_a_mask_of_tensors_for_plain_arrays():
+    mask = gs.Tensor([True, False, True])
+    x = np.array([1.0, 2.0, 5.0])
+    for fn in (np.var, np.std, np.nanvar):
+        assert float(fn(x, where=mask)) == fn(x, where=mask.numpy())
+
+
+def test_the_method_clip_of_an_array():
+    p = np.array([0.5, 2.0, 0.8])
+    f = lambda s, t: np.sum(p.clip(s, t) * np.arange(1.0, 4.0))
+    assert (
+        gs.grad(f, (0, 1))(0.6, 1.0)
+        == gs.grad(lambda s, t: np.sum(np.clip(p, s, t) * np.arange(1.0, 4.0)), (0, 1))(
+            0.6, 1.0
+        )
+        == (1.0, 2.0)
+    )
+    assert gs.grad(lambda s: np.sum(p.clip(s)))(0.6) == 1.0
+    np.testing.assert_array_equal(p.clip(gs.Tensor(0.6), 1.0).numpy(), p.clip(0.6, 1))
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.float16])
+def test_arctan2_of_a_scalar_with_itself(dtype):
+    x = dtype(0.5)
+    f = lambda x: np.arctan2(x, x)
+    for value in (gs.grad(f)(x), gs.hessian(f)(x), gs.jvp(f, (x,), (x,))[1]):
+        assert value == 0
+        assert value.dtype == dtype
+
+
+def test_forward_mode_of_python_complex_numbers():
+    z, dz = 0.3 + 0.4j, 1j
+    y, dy = gs.jvp(lambda z: z * z + np.exp(z), (z,), (dz,))
+    np.testing.assert_allclose(dy, (2 * z + np.exp(z)) * dz)
+    assert gs.jvp(lambda z: abs(z) ** 2, (z,), (1,))[1] == pytest.approx(0.6)
+    assert gs.jvp(lambda z: 2j, (z,), (dz,)) == (2j, 0)

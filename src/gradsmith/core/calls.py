@@ -158,7 +158,7 @@ def _wrap_all(y: Any) -> Any:
         return type(y)(*map(wrap, y))
     if isinstance(y, (tuple, list)):
         return type(y)(map(wrap, y))
-    return wrap(y)
+    return wrap(y if hasattr(y, "dtype") else np.asarray(y))  # of an array of objects
 
 
 def _call_undifferentiated(
@@ -197,8 +197,8 @@ def _refuse_hidden(
     for x in (*traced_in((args[:start], args[stop:], kwargs)), *hidden):
         if x.dtype.kind in "fcO" and is_followed(x):
             raise UnsupportedOperationError(
-                f"{rule.name} can't be differentiated with respect to one of its "
-                "options, and that one is being differentiated. Pass "
+                f"{INSIDE.get() or rule.name} can't be differentiated with respect to "
+                "one of its options, and that one is being differentiated. Pass "
                 "gs.stop_gradient(option) if it should count as a constant."
             )
 

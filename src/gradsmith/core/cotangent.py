@@ -125,6 +125,8 @@ def cast(dx: Any, dtype: np.dtype[Any]) -> Any:
     """
     if dx.dtype == dtype:
         return dx
+    if isinstance(dx, Deferred):
+        dx = dx.dense()
     if dx.dtype.kind == "c" and dtype.kind != "c":
         dx = np.real(dx)
     return dx.astype(dtype)

@@ -80,8 +80,8 @@ class Rule:
 def name_of(fn: Any) -> str:
     """How a function is written: `np.linalg.solve`, `scipy.special.erf`."""
     module = getattr(fn, "__module__", None) or ""
-    if isinstance(fn, np.ufunc):
-        module = "numpy" if getattr(np, fn.__name__, None) is fn else "scipy.special"
+    if isinstance(fn, np.ufunc):  # of NumPy's, one has no public name: np.clip's
+        module = "numpy" if hasattr(np, fn.__name__) else "scipy.special"
     name = getattr(fn, "__name__", repr(fn))
     return f"{module}.{name}".replace("numpy.", "np.", 1).lstrip(".")
 
@@ -351,7 +351,9 @@ class Function(Rule):
         dxs = self.completed(tangents, args)
         assert self.jvp is not None
         dy = self.jvp(dxs[0] if len(dxs) == 1 else dxs, y, *args, **kwargs)
-        return fit(dy, y) if not isinstance(y, (tuple, list)) else dy
+        if isinstance(y, (tuple, list)):
+            return dy
+        return fit(dy if hasattr(dy, "dtype") else np.asarray(dy), y)
 
 
 def _nested(dxs: Any) -> bool:
@@ -476,9 +478,10 @@ def primitive(fn: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fn)
     def dispatched(*args: Any, **kwargs: Any) -> Any:
         for arg in args:
-            overload = getattr(type(arg), "__array_function__", None)
-            if overload is not None and type(arg) is not np.ndarray:
-                return overload(arg, dispatched, (type(arg),), args, kwargs)
+            for part in arg.values() if type(arg) is dict else (arg,):
+                overload = getattr(type(part), "__array_function__", None)
+                if overload is not None and type(part) is not np.ndarray:
+                    return overload(part, dispatched, (type(part),), args, kwargs)
         return fn(*args, **kwargs)
 
     return dispatched

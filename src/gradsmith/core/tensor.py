@@ -31,7 +31,7 @@ class Tensor(Traced):
     def __init__(self, data: Any, dtype: Any = None) -> None:
         if state().recorders:
             tell_lost([*traced_in(data)], f"gs.{type(self).__name__}()", LEFT)
-        super().__init__(np.array(unwrap(data), dtype=dtype))
+        super().__init__(native(np.array(unwrap(data), dtype=dtype)))
 
     # Plain attributes
 
@@ -251,6 +251,13 @@ def frozen(x: Any) -> Any:
     if isinstance(x, dict):
         return {key: frozen(part) for key, part in x.items()}
     return x
+
+
+def native(value: Any) -> Any:
+    """An array in the machine's order of bytes, as all that is computed from it is."""
+    if value.dtype.isnative:
+        return value
+    return value.astype(value.dtype.newbyteorder("="))
 
 
 def readonly(value: Any) -> Any:

@@ -19,7 +19,7 @@ from .escapes import tell_lost
 from .forward import ForwardAccumulator, checked_tangent
 from .gradient_tape import GradientTape, basis, seed
 from .tape import Traced, marks_of, state
-from .tensor import Tensor, readonly, unwrap, wrap
+from .tensor import Tensor, native, readonly, unwrap, wrap
 
 P = ParamSpec("P")
 Argnums = int | Sequence[int]
@@ -268,7 +268,7 @@ def _lift(tree: Any, name: str, copy: bool = False) -> Any:
 
 def _read(leaf: Any, name: str, copy: bool) -> Any:
     try:
-        return np.array(leaf) if copy else np.asarray(leaf)
+        return native(np.array(leaf) if copy else np.asarray(leaf))
     except Exception as error:
         error.add_note(f"while reading an argument of {name} as an array")
         raise
