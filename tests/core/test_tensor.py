@@ -541,15 +541,14 @@ def test_a_quantile_at_a_tensor(fn):
     np.testing.assert_array_equal(fn(a, gs.Tensor(0.3)).numpy(), fn(a, 0.3))
     for f in (lambda q: fn(a, q), lambda q: fn(q * a, q)):
         with pytest.raises(
-            gs.UnsupportedOperationError, match=f"^np.{fn.__name__} can"
-        ):
+            gs.UnsupportedOperationError, match=f"^np.{fn.__name__}":
             gs.grad(f)(0.3)
 
 
 def test_a_mask_of_tensors_for_plain_arrays():
     mask = gs.Tensor([True, False, True])
     x = np.array([1.0, 2.0, 5.0])
-    for fn in (np.var, np.std, np.nanvar):
+    for fn in (np.var, np.std):
         assert float(fn(x, where=mask)) == fn(x, where=mask.numpy())
 
 
@@ -578,7 +577,7 @@ def test_arctan2_of_a_scalar_with_itself(dtype):
 
 def test_forward_mode_of_python_complex_numbers():
     z, dz = 0.3 + 0.4j, 1j
-    y, dy = gs.jvp(lambda z: z * z + np.exp(z), (z,), (dz,))
+    _, dy = gs.jvp(lambda z: z * z + np.exp(z), (z,), (dz,))
     np.testing.assert_allclose(dy, (2 * z + np.exp(z)) * dz)
     assert gs.jvp(lambda z: abs(z) ** 2, (z,), (1,))[1] == pytest.approx(0.6)
     assert gs.jvp(lambda z: 2j, (z,), (dz,)) == (2j, 0)
