@@ -495,6 +495,26 @@ def test_an_operator_on_a_variable_gives_a_tensor():
     assert w == 2.0
 
 
+@pytest.mark.parametrize(
+    "dtype", ["f2", "f4", "f8", "g", "c8", "c16", "G", "i8", "?", "u1"]
+)
+@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (0, 2)])
+def test_a_tensors_array_is_never_made_writable(dtype, shape):
+    x = gs.Tensor(np.ones(shape, dtype))
+    y = gs.vjp(np.sin, np.ones(shape))[0] if dtype == "f8" else None
+    strided = gs.core.tensor.wrap(np.ones((4, *shape), dtype)[::2])
+    for array in (x.numpy(), np.asarray(x), strided.numpy(), y):
+        if not isinstance(array, np.ndarray):
+            continue
+        assert array.dtype in (np.dtype(dtype), float)
+        with pytest.raises(ValueError, match="WRITEABLE"):
+            array.setflags(write=True)
+        with pytest.raises(ValueError, match="read-only"):
+            array[...] = 5
+    assert np.shares_memory(x.numpy(), x.numpy()) == bool(x.size)
+    np.testing.assert_array_equal(strided.numpy(), np.ones((2, *shape), dtype))
+
+
 # Arguments of unusual kinds
 
 
@@ -540,8 +560,7 @@ def test_a_quantile_at_a_tensor(fn):
     a = np.arange(4.0)
     np.testing.assert_array_equal(fn(a, gs.Tensor(0.3)).numpy(), fn(a, 0.3))
     for f in (lambda q: fn(a, q), lambda q: fn(q * a, q)):
-        with pytest.raises(
-            gs.UnsupportedOperationError, match=f"^np.{fn.__name__}":
+        with pytest.raises(gs.UnsupportedOperationError, match=f"^np.{fn.__name__}"):
             gs.grad(f)(0.3)
 
 

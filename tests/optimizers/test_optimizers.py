@@ -8,6 +8,7 @@ import os
 import subprocess
 import sys
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from importlib.util import find_spec
 from math import sqrt
 
@@ -563,6 +564,43 @@ def test_states_that_do_not_fit():
         Adam().load_state({**state, "epsilon": -1.0})
 
 
+def damaged(state):
+    """Names of damages, and the states that have them."""
+    without = lambda *names: {k: v for k, v in state.items() if k not in names}
+    yield "lacks '1/v'", without("1/v")
+    yield "lacks '0/m', '0/v'", without("0/m", "0/v")
+    yield "lacks 'buffers'", without("buffers")
+    yield "'0/m' is not finite", {**state, "0/m": np.array([np.nan])}
+    yield "'1/v' is not finite", {**state, "1/v": np.array([1.0, np.inf])}
+    yield "'1/v' is a mean of squares", {**state, "1/v": np.array([1.0, -1.0])}
+    yield "'0/m' holds", {**state, "0/m": np.array(["x"])}
+    yield "'0/m' holds", {**state, "0/m": np.array([None])}
+    yield "'1/m' holds", {**state, "1/m": [[1.0], [2.0, 3.0]]}
+    yield r"buffers of shape \(3,\)", {**state, "1/m": np.ones(3)}
+
+
+def test_missing_and_damaged_moments_are_refused(tmp_path):
+    adam = Adam(0.1)
+    a, b = gs.Variable([1.0], name="a"), gs.Variable([1.0, 2.0], name="b")
+    adam.apply_gradients([([1.0], a), ([1.0, 1.0], b)])
+    for words, state in damaged(adam.state()):
+        other = Adam(0.2)
+        other.build([a, b])
+        with pytest.raises(gs.GradsmithError, match=words):
+            other.load_state(state)
+        assert (other.iterations, other.learning_rate) == (0, 0.2)  # nothing was loaded
+    path = tmp_path / "state.npz"
+    adam.save(path)
+    whole = path.read_bytes()
+    Adam().load(path)
+    at = whole.index(adam.state()["1/m"].tobytes())
+    for damage in (whole[:-200], whole[: at + 3], b"", b"no file of NumPy's",
+                   whole[:at] + b"\xff" + whole[at + 1 :]):  # fmt: skip
+        path.write_bytes(damage)
+        with pytest.raises(gs.GradsmithError, match="damaged"):
+            Adam().load(path)
+
+
 def test_variables_in_another_order_are_refused():
     adam, other = Adam(0.1), Adam(0.1)
     a, b = gs.Variable([1.0], name="a"), gs.Variable([1.0, 2.0], name="b")
@@ -603,6 +641,17 @@ def test_an_interrupted_save_keeps_the_earlier_file(tmp_path, monkeypatch):
     monkeypatch.setattr(np, "savez", fail)
     with pytest.raises(KeyboardInterrupt):
         adam.save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
+    Adam().load(path)
+
+
+def test_two_who_save_at_once_leave_one_whole_file(tmp_path):
+    path = tmp_path / "state.npz"
+    adam, x = Adam(), gs.Variable(np.ones(50_000), name="x")
+    adam.apply_gradients([(np.ones(50_000), x)])
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(lambda _: adam.save(path), range(20)))
+    assert [file.name for file in tmp_path.iterdir()] == ["state.npz"]
     Adam().load(path)
 
 

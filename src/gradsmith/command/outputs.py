@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 import tempfile
-from contextlib import suppress
 from pathlib import Path
 
 import click
+
+from ..core.files import written_whole
 
 
 def require_writable(option: str, file: str | Path | None) -> None:
@@ -46,24 +46,5 @@ def write(file: str | Path, text: str) -> None:
     if not _is_replaced(path):
         path.write_bytes(data)
         return
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}-")
-    try:
-        with open(handle, "wb") as part:
-            part.write(data)
-            part.flush()
-            os.fsync(part.fileno())  # a full disk may be noticed as late as here
-        os.chmod(name, _mode(path))
-        os.replace(name, path)
-    except BaseException:
-        with suppress(OSError):
-            os.unlink(name)
-        raise
-
-
-def _mode(path: Path) -> int:
-    """That of the file before, or of any new file."""
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask
+    with written_whole(path) as part:
+        part.write(data)

@@ -176,8 +176,9 @@ def arrays_kept(*roots: Any, beside: Iterable[Any] = ()) -> Iterator[np.ndarray]
             continue
         seen[id(x)] = x
         if isinstance(x, np.ndarray):
-            if isinstance(x.base, np.ndarray):
-                stack.append(x.base)
+            base = x.base.obj if isinstance(x.base, memoryview) else x.base
+            if isinstance(base, np.ndarray):
+                stack.append(base)
             else:
                 yield x
         elif isinstance(x, FunctionType):

@@ -301,8 +301,11 @@ def _lower_new(tree: Any, given: Any = ()) -> Any:
 
 def _root(x: Any) -> Any:
     """The array that has the memory of a view."""
-    while isinstance(x, np.ndarray) and x.base is not None:
-        x = x.base
+    while isinstance(x, (np.ndarray, memoryview)):
+        base = x.obj if isinstance(x, memoryview) else x.base
+        if base is None:
+            break
+        x = base
     return x
 
 

@@ -82,6 +82,8 @@ class Adam(Optimizer):
     epsilon: float = field(default=1e-7, metadata=POSITIVE)
     amsgrad: bool = field(default=False, metadata=FLAG)
 
+    squares = ("v", "v_max")
+
     def step(self, g: Any, x: Any, slots: dict[str, Any], rate: float) -> Any:
         m, v, t = slots["m"], slots["v"], self.iterations + 1
         step = g * g
@@ -123,6 +125,8 @@ class RMSprop(Optimizer):
     momentum: float = field(default=0.0, metadata=FRACTION)
     epsilon: float = field(default=1e-7, metadata=POSITIVE)
     centered: bool = field(default=False, metadata=FLAG)
+
+    squares = ("v",)
 
     def step(self, g: Any, x: Any, slots: dict[str, Any], rate: float) -> Any:
         v, step = slots["v"], g * g

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import os
 import warnings
+import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
 from math import inf, sqrt, ulp
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, ClassVar
+from zipfile import BadZipFile
 
 import numpy as np
 
 from ..core.errors import GradsmithError, annotate
+from ..core.files import written_whole
 from ..core.tensor import Variable, unwrap
 
 # Options: a dataclass field states its default and, as metadata, what it accepts.
@@ -85,6 +88,8 @@ class Optimizer:
     clipvalue: float | None = field(default=None, metadata=LIMIT)
     global_clipnorm: float | None = field(default=None, metadata=LIMIT)
     iterations: int = field(default=0, init=False, metadata=COUNT)
+
+    squares: ClassVar[tuple[str, ...]] = ()  # the buffers that are never negative
 
     def __post_init__(self) -> None:
         clips = [
@@ -209,9 +214,12 @@ class Optimizer:
             value = getattr(self, option.name)
             if value is not None and not callable(value):
                 state[option.name] = value
-        for i, slots in enumerate(self._slots):
-            state |= {f"{i}/{name}": buffer.copy() for name, buffer in slots.items()}
-        return state
+        buffers = {
+            f"{i}/{name}": buffer.copy()
+            for i, slots in enumerate(self._slots)
+            for name, buffer in slots.items()
+        }
+        return {**state, "buffers": list(buffers), **buffers}
 
     def load_state(self, state: Mapping[str, Any]) -> None:
         """Go on from a state, options included, with the variables in the same order.
@@ -223,7 +231,7 @@ class Optimizer:
         self._require_own(entries)
         options = {o.name: self._restored(o.name, entries) for o in fields(self)}
         names = entries["variables"]
-        slots = _loaded_slots(entries, len(names))
+        slots = _loaded_slots(entries, len(names), self.squares)
         self._names, self._slots = _bound(names, slots, self._positions)
         for name, value in options.items():
             setattr(self, name, value)
@@ -235,8 +243,15 @@ class Optimizer:
                 f"the state of a {mine} was expected, and this is "
                 + (f"that of a {theirs}" if theirs else "none of an optimizer")
             )
-        if "variables" not in entries:
-            raise GradsmithError("the state lacks 'variables'")
+        for name in ("variables", "buffers"):
+            if name not in entries:
+                raise GradsmithError(f"the state lacks {name!r}")
+        missing = [key for key in entries["buffers"] if key not in entries]
+        if missing:
+            raise GradsmithError(
+                f"the state lacks {', '.join(map(repr, missing))}: the next steps "
+                "would be wrong"
+            )
         if callable(self.learning_rate) != ("learning_rate" not in entries):
             mine, theirs = "a number", "a function"
             if callable(self.learning_rate):
@@ -263,15 +278,20 @@ class Optimizer:
 
         An interrupted call leaves an earlier file as it was.
         """
-        part = f"{os.fspath(path)}.part"
-        with open(part, "wb") as file:
+        with written_whole(path) as file:
             np.savez(file, **self.state())
-        os.replace(part, path)
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on from the state in a file that `save` wrote."""
-        with np.load(path) as state:
-            self.load_state(state)
+        try:
+            with open(path, "rb") as file, np.load(file) as entries:
+                state = dict(entries)
+        except (BadZipFile, EOFError, TypeError, ValueError, zlib.error) as error:
+            raise GradsmithError(
+                f"the state in {os.fspath(path)} can't be read, the file is damaged: "
+                f"{error}"
+            ) from error
+        self.load_state(state)
 
 
 class _Slots(dict[str, Any]):
@@ -328,7 +348,9 @@ def _fitted(
     return fitted
 
 
-def _loaded_slots(entries: dict[str, Any], size: int) -> list[dict[str, Any]]:
+def _loaded_slots(
+    entries: dict[str, Any], size: int, squares: Sequence[str]
+) -> list[dict[str, Any]]:
     slots: list[dict[str, Any]] = [{} for _ in range(size)]
     for key, value in entries.items():
         position, slash, name = key.partition("/")
@@ -337,8 +359,27 @@ def _loaded_slots(entries: dict[str, Any], size: int) -> list[dict[str, Any]]:
                 f"the state has an entry {key!r} and {size} variables, counted from 0"
             )
         if slash:
-            slots[int(position)][name] = np.array(value)
+            slots[int(position)][name] = _loaded_buffer(key, value, name in squares)
     return slots
+
+
+def _loaded_buffer(key: str, value: Any, is_square: bool) -> Any:
+    try:
+        buffer = np.array(value)
+    except ValueError:  # a ragged list
+        buffer = np.array(None)
+    if buffer.dtype.kind not in "fiu" and buffer.size:
+        damage = f"holds {buffer.dtype}s"
+    elif not np.isfinite(buffer.astype(float)).all():
+        damage = "is not finite"
+    elif is_square and (buffer < 0).any():
+        damage = "is a mean of squares, and negative"
+    else:
+        return buffer
+    raise GradsmithError(
+        f"the state's entry {key!r} {damage}: it is damaged, or from a run that "
+        "diverged. Go on from an earlier one."
+    )
 
 
 def _entry(value: Any) -> Any:

@@ -231,6 +231,31 @@ def test_files_are_removed(tmp_path):
     assert os.listdir(tmp_path) == []
 
 
+@pytest.mark.parametrize("damage", ["a bit", "the end", "all", "the shape"])
+def test_a_state_that_was_changed_on_disk_is_refused(tmp_path, damage):
+    steps = []
+
+    def step(x):
+        steps.append(None)
+        if len(steps) == 20:  # the forward sweep is done
+            for path in tmp_path.glob("*/*"):
+                data = bytearray(path.read_bytes())
+                if damage == "a bit":
+                    data[-1] ^= 1
+                elif damage == "the shape":
+                    data = data.replace(b"(4,)", b"(2,)")
+                path.write_bytes({"the end": data[:-5], "all": b""}.get(damage, data))
+        return np.sin(x)
+
+    def loss(x):
+        options = {"snapshots": 2, "disk": 3, "folder": str(tmp_path)}
+        return np.sum(gs.checkpoint_scan(step, x, 20, **options))
+
+    with pytest.raises(gs.GradsmithError, match="not as it was written"):
+        gs.grad(loss)(np.ones(4))
+    assert os.listdir(tmp_path) == []
+
+
 def test_a_budget_is_as_many_states_as_fit():
     assert parse("2 KiB") == 2048
     step = Count()

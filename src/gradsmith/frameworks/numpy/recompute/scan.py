@@ -13,9 +13,11 @@ import tempfile
 import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
+from ....core.errors import GradsmithError
 from ....core.tape import Node, Traced, only, state, walk_back
 from ....core.tensor import readonly, wrap
 from ..._randomness import Streams
@@ -254,6 +256,7 @@ class _File:
         self.path = path
         self.traced = [isinstance(x, Traced) for x in leaves]
         arrays = [x.value if isinstance(x, Traced) else x for x in leaves]
+        self.sums = [_checksum(x) for x in arrays]
         try:
             with open(path, "wb") as file:
                 for x in arrays:
@@ -266,12 +269,27 @@ class _File:
             raise
 
     def read(self, *, remove: bool) -> list[Any]:
-        with open(self.path, "rb") as file:
-            arrays = [np.lib.format.read_array(file) for _ in self.traced]
+        try:
+            with open(self.path, "rb") as file:
+                arrays = [np.lib.format.read_array(file) for _ in self.traced]
+        except (ValueError, EOFError) as error:  # not even an array
+            raise GradsmithError(_CHANGED.format(self.path)) from error
+        if [_checksum(x) for x in arrays] != self.sums:
+            raise GradsmithError(_CHANGED.format(self.path))
         if remove:
             os.remove(self.path)
         pairs = zip(arrays, self.traced, strict=True)
         return [wrap(x) if traced else x for x, traced in pairs]
+
+
+_CHANGED = (
+    "a state that checkpoint_scan stored on disk, {}, is not as it was written: the "
+    "disk or another program has changed it. Choose another folder=..., or disk=0."
+)
+
+
+def _checksum(x: Any) -> int:
+    return crc32(np.ascontiguousarray(x).data)
 
 
 def stripped(x: Any) -> Any:
