@@ -150,14 +150,14 @@ def _survival(op: Any, framework: str, quick: bool) -> Any:
     """An operation that can't even be called is refused everywhere."""
     from gradsmith.core.arrays import FRAMEWORKS
     from gradsmith.core.errors import first_line
-    from gradsmith.tools.survival import Outcome, Survival, Verdict, survives
+    from gradsmith.tools.survival import Fate, Outcome, Survival, survives
 
     theirs = FRAMEWORKS[framework]
     only = [row.name for row in theirs.transformations.ROWS][: 2 if quick else None]
     try:
         return survives(op, X, framework=framework, only=only)
     except Exception as error:
-        refused = [Outcome(name, Verdict.REFUSED, first_line(error)) for name in only]
+        refused = [Outcome(name, Fate.REFUSED, first_line(error)) for name in only]
         version = theirs.arrays.version
         return Survival(op.name, theirs.title, version, tuple(refused))
 

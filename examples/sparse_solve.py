@@ -1,4 +1,4 @@
-"""SciPy's sparse solver inside TensorFlow, JAX and PyTorch, with its adjoint solve.
+"""SciPy's sparse solver in TensorFlow, JAX, PyTorch and MLX, with its adjoint solve.
 
 A rod with fixed ends carries heat: K(c) u = f, where the sparse matrix K holds the
 conductivity c of each piece. No framework can see into `scipy.sparse.linalg.spsolve`,

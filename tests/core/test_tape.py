@@ -185,7 +185,7 @@ def test_a_plain_source_is_refused():
 
 
 def test_watching_a_plain_array_is_refused():
-    with pytest.raises(gs.TapeError, match="is a ndarray"):
+    with pytest.raises(gs.TapeError, match="is an ndarray"):
         gs.GradientTape().watch([np.ones(2)])
 
 

@@ -25,6 +25,7 @@ class Known(Protocol):
     roots: tuple[str, ...]  # the packages whose classes its arrays are of
     packages: tuple[str, ...]  # all that it consists of, these included
     example: str  # how an array of another framework is converted into one of its own
+    generated: str  # how the names of files begin into which it writes Python code
 
     def owns(self, x: Any) -> bool:
         """Whether an object of one of its classes counts as an array."""
@@ -88,6 +89,12 @@ def packages() -> set[str]:
     """
     known = {name for each in FRAMEWORKS.values() for name in each.packages}
     return known.union(_wrappers)
+
+
+def generated_files() -> tuple[str, ...]:
+    """How the names of files begin into which frameworks write Python code."""
+    known = [each.generated for each in FRAMEWORKS.values()]
+    return tuple(filter(None, known))
 
 
 def title_of(name: str) -> str:

@@ -8,21 +8,33 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T")
 Tell = Callable[[type, str, str], Any]
 _methods: list[tuple[type, str, str]] = []  # with the class, and the reason
 _compilers: list[Tell] = []
+_rewriters: list[str] = []  # the attributes that they look for
+_not_rewritten: WeakSet[Any] = WeakSet()
 
 
 def not_rewritten(fn: T) -> T:
     """Mark a function, or the objects of a class, that nobody rewrites.
 
-    AutoGraph looks for the attribute: else it rewrites the function, or the one that
-    this wraps, each time that it traces.
+    Else a compiler that rewrites Python does so with the function, or with the one
+    that this wraps, each time that it traces.
     """
-    fn.autograph_info__ = {}  # type: ignore[attr-defined]
+    _not_rewritten.add(fn)
+    for attribute in _rewriters:
+        setattr(fn, attribute, {})
     return fn
+
+
+def add_rewriter(attribute: str) -> None:
+    """Mark what is not rewritten by an attribute that a compiler looks for."""
+    _rewriters.append(attribute)
+    for fn in _not_rewritten:
+        setattr(fn, attribute, {})
 
 
 def not_traced(cls: type, *methods: str, reason: str) -> None:

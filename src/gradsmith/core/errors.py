@@ -74,3 +74,13 @@ def first_line(error: BaseException) -> str:
         lines = lines[-1:]
     name = type(error).__name__
     return f"{name}: {lines[0].removeprefix(f'{name}: ')}" if lines else name
+
+
+def type_of(x: Any) -> str:
+    """What something is, in a sentence.
+
+    >>> type_of(1), type_of(1.5), type_of([])
+    ('an int', 'a float', 'a list')
+    """
+    name = type(x).__name__
+    return f"{'an' if name[0] in 'aeioAEIO' or name == 'ndarray' else 'a'} {name}"

@@ -9,7 +9,7 @@ import numpy as np
 
 from . import trees
 from .cotangent import cast, spec_of
-from .errors import GradsmithError, TapeError, UnsupportedOperationError
+from .errors import GradsmithError, TapeError, UnsupportedOperationError, type_of
 from .escapes import LEFT
 from .explain import Stop, Stops
 from .rule import Function
@@ -51,7 +51,7 @@ class ForwardAccumulator(Scope):
         for i, (x, dx) in enumerate(pairs):
             if not isinstance(x, Traced):
                 raise TapeError(
-                    f"primals[{i}] is a {type(x).__name__}. Make it a tensor first: "
+                    f"primals[{i}] is {type_of(x)}. Make it a tensor first: "
                     "x = gs.Tensor(x)."
                 )
             if x.dtype.kind not in "fcO":

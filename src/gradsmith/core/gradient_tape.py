@@ -12,7 +12,7 @@ import numpy as np
 
 from . import trees
 from .cotangent import cast
-from .errors import GradsmithError, TapeError
+from .errors import GradsmithError, TapeError, type_of
 from .explain import Stop, Stops, explain
 from .tape import Key, Node, Scope, Tape, Traced, activate, only, state, walk_back
 from .tensor import Tensor, Variable, unwrap, wrap
@@ -62,8 +62,8 @@ class GradientTape(Scope, Tape):
         for i, x in enumerate(trees.leaves(tensor)):
             if not isinstance(x, Traced):
                 raise TapeError(
-                    f"tape.watch takes tensors, and {_name_of(tensor, i)} is a "
-                    f"{type(x).__name__}. Make it one first: x = gs.Tensor(x)."
+                    f"tape.watch takes tensors, and {_name_of(tensor, i)} is "
+                    f"{type_of(x)}. Make it one first: x = gs.Tensor(x)."
                 )
             if x.value.dtype.kind in "fcO":
                 self.follow(x)
@@ -216,7 +216,7 @@ class GradientTape(Scope, Tape):
             if not isinstance(x, Traced):
                 name = _name_of(sources, i, "sources")
                 raise TapeError(
-                    f"{name} is a {type(x).__name__}. Gradients are taken with respect "
+                    f"{name} is {type_of(x)}. Gradients are taken with respect "
                     "to the gs.Tensor or gs.Variable that was watched."
                 )
         return flat
@@ -291,7 +291,7 @@ def _stacked(
 
 def _require_tensor(x: Any, method: str) -> None:
     if not isinstance(x, Tensor):
-        raise TapeError(f"{method} needs a gs.Tensor, not a {type(x).__name__}")
+        raise TapeError(f"{method} needs a gs.Tensor, not {type_of(x)}")
 
 
 def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
@@ -302,7 +302,7 @@ def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
     for i, y in enumerate(targets):
         if not isinstance(y, (Traced, np.ndarray, np.generic, int, float, complex)):
             name = _name_of(target, i, "target")
-            raise TapeError(f"{name} is a {type(y).__name__}, which has no gradient")
+            raise TapeError(f"{name} is {type_of(y)}, which has no gradient")
     given = _given(target, output_gradients, len(targets))
     names = (f"output_gradients[{i}]" for i in range(len(given)))
     return targets, list(map(seed, targets, given, names))

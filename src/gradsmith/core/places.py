@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import CodeType, FrameType
 
-from .arrays import packages
+from .arrays import generated_files, packages
 
 # Whose code the user did not write and can't repair, beside that of frameworks
 _OTHERS = ("gradsmith", "scipy", "autograd")
@@ -91,7 +91,7 @@ def is_users(file: str) -> bool:
     if file.startswith("<"):
         return file.startswith(_TYPED_IN)
     path = os.path.abspath(file)
-    if os.path.basename(path).startswith("__autograph_generated"):
+    if os.path.basename(path).startswith(generated_files()):
         return False
     installed = package_of(path)
     if installed:

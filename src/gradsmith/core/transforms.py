@@ -14,7 +14,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from . import trees
-from .errors import GradsmithError, UnsupportedOperationError
+from .errors import GradsmithError, UnsupportedOperationError, type_of
 from .escapes import tell_lost
 from .forward import ForwardAccumulator, checked_tangent
 from .gradient_tape import GradientTape, basis, seed
@@ -357,7 +357,7 @@ def _require_real_number(fun: Any, value: Any) -> None:
         return
     if isinstance(value, (float, int)) and not isinstance(value, bool):  # a constant
         return
-    got = f"a {type(value).__name__}"
+    got = type_of(value)
     if is_array:
         got = f"an array of shape {value.shape} and dtype {value.dtype}"
     raise GradsmithError(

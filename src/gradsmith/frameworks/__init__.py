@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 
 from ..core.arrays import register
+from ..core.compilers import add_rewriter
 from ..core.import_hooks import once_imported
 from . import keras  # noqa: F401  (it registers)
 from ._protocol import Framework
@@ -32,6 +33,8 @@ ROWS = (
         install="tensorflow-cpu",
         custom_gradients=("tf.custom_gradient",),
         becomes="__tf_tensor__",
+        untouched="autograph_info__",
+        generated="__autograph_generated",
         quiet={"TF_CPP_MIN_LOG_LEVEL": "3"},
         early=("tensorflow",),
     ),
@@ -80,6 +83,8 @@ ROWS = (
 def add(framework: Framework) -> None:
     """Let operations run on a framework."""
     register(framework)
+    if framework.untouched:
+        add_rewriter(framework.untouched)
     for module in framework.loads_with:
         once_imported(module, partial(_load_early, framework))
 

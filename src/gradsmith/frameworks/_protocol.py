@@ -655,6 +655,8 @@ class Framework:
     install : what `pip install` is given
     custom_gradients : how messages call its own means of custom gradients
     becomes : the method by which an object of another kind becomes one of its arrays
+    untouched : the attribute of functions that its compiler is not to rewrite
+    generated : how the names of files begin into which it writes Python code
     early : modules; once somebody imports one, the part `early` is loaded
     quiet : environment variables with which it prints less
     cannot : for a part that is not there, the words that say so
@@ -688,6 +690,8 @@ class Framework:
         install: str = "",
         custom_gradients: tuple[str, ...] = (),
         becomes: str = "",
+        untouched: str = "",
+        generated: str = "",
         early: tuple[str, ...] = (),
         quiet: Mapping[str, str] | None = None,
         cannot: Mapping[str, str] | None = None,
@@ -703,6 +707,8 @@ class Framework:
         self.install = install or name
         self.custom_gradients = custom_gradients
         self.becomes = becomes
+        self.untouched = untouched
+        self.generated = generated
         self.loads_with = early
         self.quiet = dict(quiet or {})
         self.cannot = dict(cannot or {})

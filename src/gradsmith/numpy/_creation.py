@@ -95,7 +95,7 @@ def arange(
         return x if dtype is None else x.astype(name_of(dtype))
     beside = first_array(K, (like, start, stop, step))
     kinds = [kind_of(K, x) for x in (start, stop, step)]
-    if dtype is None:  # a 32-bit length of a TensorFlow graph counts as a number
+    if dtype is None:  # a 32-bit length of a graph counts as a number
         whole = not any(is_inexact(K.result_type(kind)) for kind in kinds)
         dtype = "int64" if whole else K.result_type(*kinds)
     return K.arange(start, stop, step, name_of(dtype), beside)

@@ -73,9 +73,7 @@ def _unary(name: str, doc: str) -> Callable[[Any], Any]:
         if K is None or K is NUMPY:
             return ufunc(x)
         x = native(x) if ADOPTED else x
-        if of_floats and K.is_float(
-            x
-        ):  # computed in its own dtype: 4 us less in PyTorch
+        if of_floats and K.is_float(x):  # computed in its own dtype: 4 us less
             return _kernel(K, name)(x)
         return in_loop(K, name, (x,))
 

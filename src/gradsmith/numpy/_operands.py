@@ -37,7 +37,7 @@ def promoted(K: Any, *xs: Any) -> list[Any]:
     """Operands as arrays of the one dtype that NumPy would promote them to."""
     if len(xs) == 2 and is_array(K, xs[0]) and is_array(K, xs[1]):
         floats = K.as_floats("", *xs)
-        if floats is not None:  # 2 us less in PyTorch
+        if floats is not None:  # 2 us less
             return list(floats)
     name = K.result_type(*[kind_of(K, x) for x in xs])
     like = first_array(K, xs)

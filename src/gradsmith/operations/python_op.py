@@ -15,7 +15,7 @@ import numpy as np
 from ..core import trees
 from ..core.arrays import framework_of, same_shape
 from ..core.cotangent import Spec, spec_of
-from ..core.errors import GradientContractError, GradsmithError
+from ..core.errors import GradientContractError, GradsmithError, type_of
 from ..core.tensor import unwrap
 from .application import OutputSpecs, run_body
 from .callbacks import array_spec, differentiable, has_tangent, hosted
@@ -306,7 +306,7 @@ def _as_array(name: str, y: Any) -> Any:
     if array.dtype.kind not in "biufcV":
         raise GradientContractError(
             f"{name} returned something that is not an array of numbers\n"
-            f"  expected: arrays, or trees of them\n  got: a {type(y).__name__}\n"
+            f"  expected: arrays, or trees of them\n  got: {type_of(y)}\n"
             "  likely cause: frameworks pass on nothing else; omit it"
         )
     return array

@@ -24,7 +24,7 @@ BAD = {
     "both": ({"snapshots": 1, "budget": 5}, ["both of snapshots= and budget="]),
     "no array": ({"state": {"t": 0.5}, "snapshots": 1}, ["state['t'] is a float"]),
     "nothing": ({"state": {}, "snapshots": 1}, ["has no arrays in it"]),
-    "no function": ({"step": 3, "snapshots": 1}, ["given a int as its step"]),
+    "no function": ({"step": 3, "snapshots": 1}, ["given an int as its step"]),
     "no rows": (
         {"inputs": np.ones((4, 2)), "snapshots": 1},
         ["inputs has no row for each step", "(5, ...)", "shape (4, 2)"],

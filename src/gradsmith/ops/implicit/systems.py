@@ -7,7 +7,7 @@ from typing import Any
 
 from ...core.arrays import framework_of
 from ...core.compilers import not_rewritten
-from ...core.errors import GradsmithError
+from ...core.errors import GradsmithError, type_of
 from .dense import dense_solve
 from .linear import Map
 from .solvers import Solver, SymmetricSolver
@@ -67,7 +67,7 @@ def _solve_matrix(a: Any, b: Any, params: Any) -> Any:
     if len(params) > is_sparse:
         raise GradsmithError(
             "linear_solve: parameters are for a function of them, or one for the "
-            f"entries of a sparse matrix; the matrix given is a {type(a).__name__}"
+            f"entries of a sparse matrix; the matrix given is {type_of(a)}"
         )
     if is_sparse:
         from .sparse import sparse_solve

@@ -9,7 +9,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from ...core import trees
 from ...core.arrays import FRAMEWORKS, NUMPY
 from ...core.compilers import not_rewritten
-from ...core.errors import GradsmithError
+from ...core.errors import GradsmithError, type_of
 from ...core.reach import framework_reached
 from ...frameworks._recompute import COMPILERS
 from .budget import count, snapshots_for
@@ -47,7 +47,7 @@ def checkpoint(fn: Callable[..., Any] | None = None, /, *, verify: bool = False)
         return lambda fn: checkpoint(fn, verify=verify)
     if not callable(fn):
         raise GradsmithError(
-            f"gs.checkpoint was given a {type(fn).__name__}\n"
+            f"gs.checkpoint was given {type_of(fn)}\n"
             "  expected: a function (or a layer, a module) whose inside is recomputed\n"
             "  what to do: gs.checkpoint(fn)(x), not gs.checkpoint(fn(x))"
         )
@@ -99,7 +99,7 @@ def checkpoint_scan(
     """
     if not callable(step):
         raise GradsmithError(
-            f"checkpoint_scan was given a {type(step).__name__} as its step\n"
+            f"checkpoint_scan was given {type_of(step)} as its step\n"
             "  expected: a function from a state to the next one\n"
             "  what to do: gs.checkpoint_scan(step, state, steps, snapshots=20)"
         )

@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core import trees
 from ...core.arrays import described, framework_of, same_shape
-from ...core.errors import GradsmithError
+from ...core.errors import GradsmithError, type_of
 from ...frameworks._recompute import Action, Block, name_of
 from .schedule import Piece, actions, pieces
 
@@ -99,7 +99,7 @@ class States:
         for name, x in trees.leaves_with_names(state, "state"):
             if framework_of(x) is None and not isinstance(x, np.generic):
                 raise GradsmithError(
-                    f"checkpoint_scan: {name} is a {type(x).__name__}\n"
+                    f"checkpoint_scan: {name} is {type_of(x)}\n"
                     "  expected: arrays (in tuples, lists, dicts, dataclasses)\n"
                     "  what to do: np.asarray(...) makes a number an array; let the "
                     "step capture what stays the same"

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ...core.arrays import FRAMEWORKS
-from ...core.errors import GradsmithError
+from ...core.errors import GradsmithError, type_of
 from ...core.reach import framework_reached
 from ..checkpoint import checkpoint
 from .model import MemoryReport, gathered
@@ -29,7 +29,7 @@ def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryRepor
     """
     if not callable(fn):
         raise GradsmithError(
-            f"gs.memory was given a {type(fn).__name__}\n"
+            f"gs.memory was given {type_of(fn)}\n"
             "  expected: a function and its inputs\n"
             "  what to do: gs.memory(fn, x), not gs.memory(fn(x))"
         )

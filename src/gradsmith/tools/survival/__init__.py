@@ -49,11 +49,11 @@ def survives(
 
     The operation is one of ours, or a framework's own: `tf.custom_gradient`,
     `jax.custom_vjp`, `jax.custom_jvp`, `jax.custom_gradient`,
-    `torch.autograd.Function`, `torch.library.custom_op`. `inputs` and `keywords` are
-    what it is called with; numbers in place of arrays will do.
+    `torch.autograd.Function`, `torch.library.custom_op`, `mx.custom_function`. `inputs`
+    and `keywords` are what it is called with; numbers in place of arrays will do.
 
-    `framework` is `"numpy"` (the embedded engine), `"tensorflow"`, `"jax"` or
-    `"torch"`, by default that of the operation or of the inputs; NumPy's arrays are
+    `framework` is `"numpy"` (the embedded engine), `"tensorflow"`, `"jax"`, `"torch"`
+    or `"mlx"`, by default that of the operation or of the inputs; NumPy's arrays are
     converted. `only` and `skip` name the transformations to run, or not to run.
     """
     name = framework_for(op, (inputs, keywords), framework, caller="survives()")
