@@ -1,0 +1,1 @@
+"""Random NumPy programs: their gradients against differences and against JAX."""
