@@ -1,7 +1,7 @@
 """The command line: `python -m benchmarks NAME [--json] [--check] [--quick]`.
 
 `survival` and `accuracy` also take `--markdown`, and `--update FILE` for the tables in
-documents; `mutants` takes what part of its corpus is asked for.
+documents; `mutants` and `torture` take what part of them is asked for.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks._documents import update
 from benchmarks._peers import PEERS
 from benchmarks._report import Options, Report
-from benchmarks._selection import add_selection, selection
+from benchmarks._selection import add_selection, add_torture, selection
 
 # Name on the command line: module, and what it measures.
 BENCHMARKS = {
@@ -31,6 +31,7 @@ BENCHMARKS = {
     "checkpoint": ("checkpoint", "1,000 steps with 20 stored states; time and memory"),
     "audit": ("audit", "certified points a second; all numbers of 16 and 32 bits"),
     "mutants": ("mutants.benchmark", "wrong gradients found, right ones rejected"),
+    "torture": ("torture.benchmark", "random programs, aliasing, kills, leaks"),
 }
 WITH_TABLES = ("survival", "accuracy")  # which stand in documents
 
@@ -68,6 +69,7 @@ def parser() -> argparse.ArgumentParser:
         help=f"measure beside these alone, of {', '.join(PEERS)} (or none)",
     )
     add_selection(parser)
+    add_torture(parser)
     return parser
 
 

@@ -1,4 +1,4 @@
-"""The options of `mutants` and of `ops`: what part is looked at, and how."""
+"""The options of `mutants`, `ops` and `torture`: what is looked at, and how."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 NAMES = ["half", "framework", "kind", "operation", "seed", "jobs", "every", "results"]
+TORTURE = ("part", "programs", "program", "trial", "hour")
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +19,7 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--framework", help="numpy (the engine), torch, jax, tensorflow")
     group.add_argument("--kind", help="one kind of wrong gradient: 'factor 2'")
     group.add_argument("--operation", help="one operation: softmax")
-    group.add_argument("--seed", type=int, help="of the inputs and of the checker")
+    group.add_argument("--seed", type=int, help="of all that is random (torture too)")
     group.add_argument("--jobs", type=int, help="processes (2)")
     group.add_argument(
         "--every",
@@ -33,16 +34,29 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_torture(parser: argparse.ArgumentParser) -> None:
+    group = parser.add_argument_group("torture")
+    group.add_argument("--part", action="append", help="this part alone: programs")
+    group.add_argument("--programs", type=int, help="how many (2000)")
+    group.add_argument("--program", type=int, help="the one of that number")
+    group.add_argument("--trial", help="the one of that name, of --part")
+    group.add_argument(
+        "--hour", action="store_true", default=None, help="20,000 programs, all of it"
+    )
+
+
 def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
     """What was asked for; None if nothing was."""
-    given = {name: getattr(arguments, name) for name in NAMES}
+    given = {name: getattr(arguments, name) for name in (*NAMES, *TORTURE)}
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return None
     if arguments.name == "ops" and given.keys() <= {"framework", "operation"}:
         return _of_ops(parser, given)
-    if arguments.name != "mutants":
-        parser.error(f"--{next(iter(given))} is for mutants")
+    if arguments.name == "torture" and given.keys() <= {"seed", *TORTURE}:
+        return _of_torture(parser, given)
+    if arguments.name != "mutants" or given.keys() & set(TORTURE):
+        parser.error(f"--{next(iter(given))} is not for {arguments.name}")
     from benchmarks.mutants.kind import FRAMEWORKS
     from benchmarks.mutants.kinds import KINDS
     from benchmarks.mutants.operations import OPERATIONS
@@ -68,3 +82,20 @@ def _of_ops(parser: argparse.ArgumentParser, given: dict[str, Any]) -> Any:
             known = ", ".join(choices[name])
             parser.error(f"--{name} {value!r} is none of {known}")
     return given
+
+
+def _of_torture(parser: argparse.ArgumentParser, given: dict[str, Any]) -> Any:
+    from dataclasses import replace
+
+    from benchmarks.torture.parts import HOUR, PARTS, Selection
+
+    whole = HOUR if given.pop("hour", False) else Selection()
+    if "program" in given:
+        given.setdefault("part", ["programs"])
+    parts = tuple(given.pop("part", PARTS))
+    for part in parts:
+        if part not in PARTS:
+            parser.error(f"--part {part!r} is none of {', '.join(PARTS)}")
+    if "trial" in given and len(parts) != 1:
+        parser.error("--trial needs one --part")
+    return replace(whole, parts=parts, **given)

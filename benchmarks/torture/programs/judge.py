@@ -201,7 +201,8 @@ def _second(loss, xs, directions, rng, scale: float) -> list[str]:
 def shorten(subject: Program, verdict: str) -> tuple[Program, str]:
     """The program up to the first line that suffices, without lines it needs not."""
     for at, line in enumerate(subject.lines):
-        loss = f"loss = np.sum(np.real(np.multiply({line.name}, 1.0)))"
+        whole = f"np.sum(np.real(np.multiply({line.name}, 1.0)))"
+        loss = f"loss = np.sum(x0) + {whole}"
         short = replace(subject, lines=_needed(subject.lines[: at + 1]), loss=loss)
         if examine(short).verdict == verdict:
             return short, _anonymous(line.text)

@@ -34,7 +34,7 @@ def scaled(x: Any, y: Any) -> Any:
 @scaled.vjp
 def _scaled_vjp(dz: Any, z: Any, x: Any, y: Any) -> Any:
     dx, dy = dz * gnp.sin(y), dz * x * gnp.cos(y)
-    return gs.unbroadcast(dx, x.shape), gs.unbroadcast(dy, y.shape)
+    return gs.unbroadcast(dx, gnp.shape(x)), gs.unbroadcast(dy, gnp.shape(y))
 
 
 @gs.custom_gradient

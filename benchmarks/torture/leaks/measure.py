@@ -1,0 +1,81 @@
+"""How much memory grows with each call.
+
+Python's allocations are counted by tracemalloc (NumPy's arrays too), the frameworks' by
+the C library. After a warm-up memory is read after each batch of calls; the median of
+the steps is what a call leaves behind, which caches that fill up once do not change.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import time
+import tracemalloc
+from collections.abc import Callable
+from statistics import median
+from typing import Any
+
+BATCHES = 8
+SECONDS = 2.0  # for all the calls of an entry, about
+FEWEST = 16  # calls
+
+
+class _MallInfo(ctypes.Structure):
+    names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
+
+
+def _c_library() -> Any:
+    try:
+        found = ctypes.CDLL(None).mallinfo2
+    except (AttributeError, OSError, TypeError):  # not glibc
+        return None
+    found.restype = _MallInfo
+    return found
+
+
+_mallinfo2 = _c_library()
+
+
+def _in_use() -> tuple[int, int]:
+    """Bytes in use: Python's, and the C library's main heap."""
+    for _ in range(3):
+        gc.collect()
+    python = tracemalloc.get_traced_memory()[0]
+    return python, _mallinfo2().uordblks if _mallinfo2 else 0
+
+
+def growth(call: Callable[[], Any], calls: int, allowed: float) -> float:
+    """Bytes per call; what is beyond the allowed is measured again, with more calls."""
+    count = _count(call, calls)
+    tracemalloc.start()
+    try:
+        found = _measured(call, count)
+        return found if found <= allowed else min(found, _measured(call, 2 * count))
+    finally:
+        tracemalloc.stop()
+
+
+def _count(call: Callable[[], Any], calls: int) -> int:
+    """How many calls there is time for, found in the warm-up."""
+    call()
+    start, done = time.perf_counter(), 0
+    while done < 3 or (time.perf_counter() - start < SECONDS / 8 and done < calls // 4):
+        call()
+        done += 1
+    each = (time.perf_counter() - start) / done
+    return max(FEWEST, min(calls, int(SECONDS / (3 * each))))
+
+
+def _measured(call: Callable[[], Any], count: int) -> float:
+    per_batch = max(1, count // BATCHES)
+    for _ in range(per_batch):
+        call()
+    before, steps = _in_use(), []
+    for _ in range(BATCHES):
+        for _ in range(per_batch):
+            call()
+        now = _in_use()
+        steps.append([(b - a) / per_batch for a, b in zip(before, now, strict=True)])
+        before = now
+    return max(median(step[0] for step in steps), median(step[1] for step in steps))
