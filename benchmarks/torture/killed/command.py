@@ -1,0 +1,69 @@
+"""`gradsmith check` in a process of its own, run to its end or killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+PATIENCE = 10.0  # seconds in which the workers of a dead parent must end
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a run said."""
+
+    status: int
+    results: dict[str, str]  # verdict of each operation
+    errors: str
+    seconds: float
+
+
+def _command(path: Path, journal: Path) -> list[str]:
+    options = ["--framework", "numpy", "--quick", "--jobs", "2", "--json"]
+    command = [sys.executable, "-m", "gradsmith", "check", str(path), *options]
+    return [*command, "--resume", str(journal)]
+
+
+def checked(path: Path, journal: Path) -> Run:
+    start = time.monotonic()
+    done = subprocess.run(_command(path, journal), capture_output=True, text=True)
+    assert done.stdout.strip(), f"no JSON: {done.stderr[-300:]}"
+    found = json.loads(done.stdout)["results"]
+    results = {result["name"]: result["status"] for result in found}
+    return Run(done.returncode, results, done.stderr, time.monotonic() - start)
+
+
+def killed(path: Path, journal: Path, sign: signal.Signals, after: float) -> list[str]:
+    """Start a run, end it, and say which of its processes are still there."""
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(_command(path, journal), start_new_session=True, **quiet)
+    time.sleep(after)
+    process.send_signal(sign)
+    process.wait(timeout=60)
+    end = time.monotonic() + PATIENCE
+    while (left := _of_session(process.pid)) and time.monotonic() < end:
+        time.sleep(0.1)
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    return [f"{pid}: {name}" for pid, name in left.items()]
+
+
+def _of_session(session: int) -> dict[int, str]:
+    """The processes of a session, by Linux' list of them."""
+    found = {}
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            text = path.read_text()
+        except OSError:  # it has just ended
+            continue
+        name, rest = text[text.index("(") + 1 : text.rindex(")")], text.rpartition(")")[2]
+        state, _, _, sid = rest.split()[:4]
+        if int(sid) == session and state != "Z":
+            found[int(path.parent.name)] = name
+    return found
