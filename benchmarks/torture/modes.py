@@ -1,7 +1,7 @@
 """Where operations are tried: each framework, eager and compiled, behind one face.
 
 `vjp(fun, *xs)` runs the function and returns its output and a function from a cotangent
-to those of the arguments, which runs later: what happens in between is up to the caller.
+to those of the arguments, which runs later: what happens between is up to the caller.
 """
 
 from __future__ import annotations
@@ -63,9 +63,9 @@ def _torch_mode(name: str, wrap: Callable[[Any], Any]) -> Mode:
 
     def vjp(fun: Any, *xs: Any) -> Any:
         y = fun(*xs)
-        return y, lambda dy: torch.autograd.grad(
-            y, xs, dy, allow_unused=True, materialize_grads=True, retain_graph=True
-        )
+        # A compiled graph gives its memory away: it can be walked once
+        options = {"materialize_grads": True, "retain_graph": name == "torch"}
+        return y, lambda dy: torch.autograd.grad(y, xs, dy, **options)
 
     def change(x: Any) -> None:
         with torch.no_grad():

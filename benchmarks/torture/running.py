@@ -35,7 +35,9 @@ def _worker(part: str, selection: Selection, left: list[str]) -> Iterator[Outcom
     """Outcomes until all is done or the worker is dead."""
     command = [sys.executable, "-m", "benchmarks.torture.worker"]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, stderr=subprocess.DEVNULL, env=_environment(), **pipes) as worker:
+    with subprocess.Popen(
+        command, stderr=subprocess.DEVNULL, env=_environment(), **pipes
+    ) as worker:
         asked = {"part": part, "selection": asdict(selection), "names": list(left)}
         worker.stdin.write(json.dumps(asked).encode() + b"\n")
         worker.stdin.flush()

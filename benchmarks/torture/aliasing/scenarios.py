@@ -20,7 +20,10 @@ DY = np.array([1.0, 2.0, -3.0])
 
 def applies(title: str, mode: str) -> bool:
     """Whether something can be changed there, between forward and backward."""
-    if mode == "mlx" and title in ("static list changed", "captured numpy array changed"):
+    if mode == "mlx" and title in (
+        "static list changed",
+        "captured numpy array changed",
+    ):
         return False
     return mode in MUTABLE or "can_change" not in SCENARIOS[title].__code__.co_names
 
@@ -36,7 +39,9 @@ def same(got: Any, expected: Any, what: str) -> None:
         raise AssertionError(f"{what} is {got}, expected {np.asarray(expected)}")
 
 
-def gradient(mode: Mode, fun: Any, expected: Any, *xs: Any, between: Any = None) -> None:
+def gradient(
+    mode: Mode, fun: Any, expected: Any, *xs: Any, between: Any = None
+) -> None:
     """The gradient of the first argument, after something else happened in between."""
     y, pull = mode.vjp(fun, *xs)
     if between:
@@ -177,7 +182,7 @@ def upstream_of_the_caller_changed_by_the_rule(mode: Mode) -> None:
         return x * x, grad
 
     dy = mode.array(DY)
-    y, pull = mode.vjp(square, mode.array(X))
+    _, pull = mode.vjp(square, mode.array(X))
     same(pull(dy)[0], 2 * X * DY, "the gradient")
     same(dy, DY, "the caller's upstream gradient")
 

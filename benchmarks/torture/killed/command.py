@@ -62,7 +62,10 @@ def _of_session(session: int) -> dict[int, str]:
             text = path.read_text()
         except OSError:  # it has just ended
             continue
-        name, rest = text[text.index("(") + 1 : text.rindex(")")], text.rpartition(")")[2]
+        name, rest = (
+            text[text.index("(") + 1 : text.rindex(")")],
+            text.rpartition(")")[2],
+        )
         state, _, _, sid = rest.split()[:4]
         if int(sid) == session and state != "Z":
             found[int(path.parent.name)] = name

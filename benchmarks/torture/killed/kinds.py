@@ -165,12 +165,14 @@ def optimizer_file_damaged(rng: random.Random) -> None:
 
 def _require_told(error: Exception) -> None:
     broken = isinstance(error, AttributeError | RecursionError | IndexError)
-    assert str(error) and not broken, f"{type(error).__name__}: {error}"
+    told = str(error) and not broken
+    assert told, f"{type(error).__name__}: {error}"
 
 
 def _require_same(before: dict[str, Any], now: Any, what: str) -> None:
     for key, x in before.items():
-        assert key in now and np.array_equal(x, now[key]), f"{what}: {key} differs"
+        same = np.array_equal(x, now.get(key))
+        assert same, f"{what}: {key} differs"
 
 
 @kind

@@ -126,9 +126,18 @@ def _operation(make: Callable[[], Any]) -> Callable[[], Callable[[], Any]]:
 ENTRIES["custom_gradient"] = _operation(square)
 ENTRIES["operation"] = _operation(square_by_rule)
 ENTRIES["python_op"] = _operation(square_in_python)
-_add("custom_gradient, defined each time", lambda: gs.grad(lambda x: np.sum(square()(x)))(X))
-_add("operation, defined each time", lambda: gs.grad(lambda x: np.sum(square_by_rule()(x)))(X))
-_add("python_op, defined each time", lambda: gs.grad(lambda x: np.sum(square_in_python()(x)))(X))
+_add(
+    "custom_gradient, defined each time",
+    lambda: gs.grad(lambda x: np.sum(square()(x)))(X),
+)
+_add(
+    "operation, defined each time",
+    lambda: gs.grad(lambda x: np.sum(square_by_rule()(x)))(X),
+)
+_add(
+    "python_op, defined each time",
+    lambda: gs.grad(lambda x: np.sum(square_in_python()(x)))(X),
+)
 
 
 @entry

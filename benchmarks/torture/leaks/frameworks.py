@@ -97,7 +97,10 @@ def _entry(make: Make, name: str) -> Callable[[], Callable[[], Any]]:
 
 
 ENTRIES = {
-    (name.split()[0], " ".join([title, "in", *name.split()[1:]]) if " " in name else title): _entry(make, name)
+    (
+        name.split()[0],
+        " ".join([title, "in", *name.split()[1:]]) if " " in name else title,
+    ): _entry(make, name)
     for name in MODES
     for title, make in {**OPERATIONS, **({} if " " in name else EAGER)}.items()
 }

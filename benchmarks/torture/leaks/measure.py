@@ -21,7 +21,9 @@ FEWEST = 16  # calls
 
 
 class _MallInfo(ctypes.Structure):
-    names = "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    names = (
+        "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost"
+    )
     _fields_ = [(name, ctypes.c_size_t) for name in names.split()]
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def slope(along: Callable[[float], float], step: float = STEP) -> Slope:
         abs(up - 2 * middle + down) / h
         for h, (up, down) in zip(steps, ends, strict=True)
     ]
-    coarse, fine = ((4 * b - a) / 3 for a, b in zip(central, central[1:], strict=False))
+    coarse, fine = ((4 * b - a) / 3 for a, b in pairwise(central))
     largest = max(abs(middle), *(abs(v) for pair in ends for v in pair))
     rounding = 20 * EPS * max(largest, 1.0) / steps[-1]
     # Of a smooth function the bend shrinks with the step: by 4 from first to last

@@ -19,7 +19,11 @@ def _namespace() -> dict[str, Any]:
     jax.config.update("jax_enable_x64", True)
     names = ("grad", "value_and_grad", "jvp", "vjp", "hessian", "jacfwd", "jacrev")
     calculus = SimpleNamespace(**{name: getattr(jax, name) for name in names})
-    found = {"np": load("jax.numpy"), "gs": calculus, "special": load("jax.scipy.special")}
+    found = {
+        "np": load("jax.numpy"),
+        "gs": calculus,
+        "special": load("jax.scipy.special"),
+    }
     return {**numpy_namespace(), **found}
 
 

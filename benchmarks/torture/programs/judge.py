@@ -71,7 +71,9 @@ def _examine(subject: Program, jax: bool) -> Finding:
         return Finding("not judged", "NumPy itself raises")
     loss = lambda *xs: plain(*xs)[0]
     every = tuple(range(len(xs)))
-    (ours, found), dxs = _ours("reverse", lambda: gs.value_and_grad(plain, every, True)(*xs))
+    (ours, found), dxs = _ours(
+        "reverse", lambda: gs.value_and_grad(plain, every, True)(*xs)
+    )
     _compare_values(value, variables, ours, found, subject)
     _compare_kinds(xs, dxs)
     directions = [_direction(rng, x) for x in xs]
@@ -85,7 +87,9 @@ def _examine(subject: Program, jax: bool) -> Finding:
     if smooth.judges(scale) and _is_stable(subject, value):
         checks.append("differences")
         _require("reverse mode", pulled, smooth.value, allowed + 10 * smooth.error)
-        _require("forward mode", float(pushed), smooth.value, allowed + 10 * smooth.error)
+        _require(
+            "forward mode", float(pushed), smooth.value, allowed + 10 * smooth.error
+        )
     if not smooth.kink:
         _require("forward mode, beside reverse mode", float(pushed), pulled, allowed)
     if "differences" in checks and not subject.is_narrow and rng.random() < SECOND:
@@ -112,7 +116,9 @@ def _ours(mode: str, run: Callable[[], Any]) -> Any:
 
 def _reason(error: Exception) -> str:
     """The first line without what differs from program to program."""
-    text = re.sub(r"<program \S+>|line \d+|\b[vxc]\d+\b|[-\d.]+e?-?\d*", "#", first_line(error))
+    text = re.sub(
+        r"<program \S+>|line \d+|\b[vxc]\d+\b|[-\d.]+e?-?\d*", "#", first_line(error)
+    )
     return text[:110]
 
 
@@ -147,7 +153,9 @@ def _dot(dxs: Any, directions: list[np.ndarray]) -> float:
 
 
 def _scale(dxs: Any, directions: list[np.ndarray]) -> float:
-    return float(sum(np.sum(np.abs(dx * d)) for dx, d in zip(dxs, directions, strict=True)))
+    return float(
+        sum(np.sum(np.abs(dx * d)) for dx, d in zip(dxs, directions, strict=True))
+    )
 
 
 def _slope(subject: Program, directions: list[np.ndarray]):
@@ -181,7 +189,9 @@ def _second(loss, xs, directions, rng, scale: float) -> list[str]:
     weights = [_direction(rng, x) for x in xs]
     gradient = lambda *xs: gs.grad(loss, every)(*xs)
     smooth = slope(
-        lambda h: _dot(gradient(*(x + h * d for x, d in zip(xs, directions, strict=True))), weights)
+        lambda h: _dot(
+            gradient(*(x + h * d for x, d in zip(xs, directions, strict=True))), weights
+        )
     )
     if not smooth.judges(max(scale, 1.0)):
         return []

@@ -77,8 +77,11 @@ class Program:
             head.append("import gradsmith.numpy as gnp")
         if "special." in self.body:
             head.append("from scipy import special")
-        head += [f"import {m}" for m in ("functools", "operator", "math")
-                 if f"{m}." in self.body]
+        head += [
+            f"import {m}"
+            for m in ("functools", "operator", "math")
+            if f"{m}." in self.body
+        ]
         called = [name for name in OPERATIONS if f"{name}(" in self.body]
         if called:
             where = "benchmarks.torture.programs.operations"
@@ -87,9 +90,18 @@ class Program:
         text = [f"{name} = {_literal(arrays[name])}" for name in arrays if name in used]
         body = textwrap.indent(f"{self.body}\nreturn loss", "    ")
         names = ", ".join(self.inputs)
-        return "\n".join([*head, "", *text, "", f"def program({names}):", body, "",
-                          f"print(gs.grad(program, {tuple(range(len(self.inputs)))})"
-                          f"({names}))"])
+        return "\n".join(
+            [
+                *head,
+                "",
+                *text,
+                "",
+                f"def program({names}):",
+                body,
+                "",
+                f"print(gs.grad(program, {tuple(range(len(self.inputs)))})({names}))",
+            ]
+        )
 
 
 def _literal(x: np.ndarray) -> str:

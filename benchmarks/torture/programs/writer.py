@@ -30,7 +30,7 @@ class Line(NamedTuple):
 
 
 class SkipLineError(Exception):
-    """This kind of line can't be written here: no value suits it."""
+    """No value suits this kind of line."""
 
 
 class Writer:
@@ -71,9 +71,11 @@ class Writer:
 
     def real(self, least: int = 0, most: int = 9, *, filled: bool = False) -> str:
         return self.pick(
-            lambda v: v.dtype.kind == "f"
-            and least <= v.ndim <= most
-            and (v.size > 0 or not filled)
+            lambda v: (
+                v.dtype.kind == "f"
+                and least <= v.ndim <= most
+                and (v.size > 0 or not filled)
+            )
         )
 
     def any(self, least: int = 0, most: int = 9, *, filled: bool = False) -> str:
@@ -82,10 +84,12 @@ class Writer:
     def within(self, low: float, high: float) -> str:
         """A real value inside an open interval, well away from its ends."""
         return self.pick(
-            lambda v: v.dtype.kind == "f"
-            and v.size > 0
-            and low + 0.05 < v.min()
-            and v.max() < high - 0.05
+            lambda v: (
+                v.dtype.kind == "f"
+                and v.size > 0
+                and low + 0.05 < v.min()
+                and v.max() < high - 0.05
+            )
         )
 
     def partner(self, name: str, kinds: str = "fc") -> str:
@@ -142,7 +146,9 @@ class Writer:
         """`axis=` of a reduction: none, one or several."""
         ndim = self.values[name].ndim
         if not ndim or self.chance(0.3):
-            return self.one_of(("None", "None", "()") if self.chance(0.2) else ("None",))
+            return self.one_of(
+                ("None", "None", "()") if self.chance(0.2) else ("None",)
+            )
         if self.chance(0.6):
             return str(self.axis(name))
         count = self.rng.randint(1, ndim)

@@ -99,7 +99,7 @@ ARRAYS = {
     "fractions": np.array([Fraction(1, 2), Fraction(3, 2)]),
     "strings": np.array(["a", "b"]),
     "bytes": np.array([b"a", b"b"]),
-    "a matrix": np.matrix([[1.0, 2.0], [3.0, 4.0]]),
+    "a matrix": np.ones((2, 2)).view(np.matrix),
     "a masked array": np.ma.masked_array(X, [False, True, False]),
     "records": np.array([(1.0, 2)], [("a", "f8"), ("b", "i4")]),
     "a record array": np.rec.array([(1.0, 2)], [("a", "f8"), ("b", "i4")]),

@@ -117,7 +117,7 @@ class Drawn:
 
 
 def ordered(value: Any) -> list[Any]:
-    """The leaves of a tree, dicts by their keys' order; what is no array is left out."""
+    """The leaves of a tree, dicts in their order; what is no array is left out."""
     if isinstance(value, dict):
         return [leaf for key in value for leaf in ordered(value[key])]
     if isinstance(value, list | tuple):

@@ -31,7 +31,9 @@ def judge(name: str, mode: Mode, seed: int, number: int) -> Outcome:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            wrong = _compare(mode, drawn, defined(drawn, structure, form, by_name), structure)
+            wrong = _compare(
+                mode, drawn, defined(drawn, structure, form, by_name), structure
+            )
     except gs.GradsmithError as error:
         return Outcome(PART, name, "refused", first_line(error)[:160], text)
     except Exception as error:

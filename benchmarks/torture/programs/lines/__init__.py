@@ -4,8 +4,18 @@ A kind is a function of the `Writer` that returns an expression, or statements t
 assign `OUT`. `KINDS` has them with their weights.
 """
 
-from . import choosing, complexes, control, elementwise, linear, lists, reductions
-from . import shaping, tools, transforms
+from . import (
+    choosing,
+    complexes,
+    control,
+    elementwise,
+    linear,
+    lists,
+    reductions,
+    shaping,
+    tools,
+    transforms,
+)
 from ._table import KINDS, NumpyOnly
 
 __all__ = ["KINDS", "NumpyOnly"]

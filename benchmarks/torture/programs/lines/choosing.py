@@ -51,9 +51,15 @@ def masked(w: Writer) -> str:
     shape = w.values[name].shape
     forms = [f"{name}[{w.mask(shape)}]", f"{name}[{name} > {w.number()}]"]
     forms += [f"{name}[{w.mask(shape[:1])}]", f"{name}[{w.mask(shape)}, None]"]
-    forms += [f"np.extract({w.mask(shape)}, {name})", f"{name}[np.nonzero({name} > 0.1)]"]
+    forms += [
+        f"np.extract({w.mask(shape)}, {name})",
+        f"{name}[np.nonzero({name} > 0.1)]",
+    ]
     if len(shape) >= 2:
-        forms += [f"{name}[:, {w.mask(shape[1:2])}]", f"{name}[0, {w.mask(shape[1:2])}]"]
+        forms += [
+            f"{name}[:, {w.mask(shape[1:2])}]",
+            f"{name}[0, {w.mask(shape[1:2])}]",
+        ]
     return w.one_of(forms)
 
 
@@ -100,7 +106,7 @@ def choose(w: Writer) -> str:
     name = w.real()
     index = w.integers(w.values[name].shape, 2, signed=False)
     forms = (f"np.choose({index}, [{name}, {name} * 2.0])",)
-    pieces = f"[lambda t: t**2, lambda t: np.sin(t)]"
+    pieces = "[lambda t: t**2, lambda t: np.sin(t)]"
     forms += (f"np.piecewise({name}, [{name} < 0.1, {name} >= 0.1], {pieces})",)
     forms += (f"np.piecewise({name}, [{name} < 0.1], [0.5, lambda t: t * 3.0])",)
     return NumpyOnly(w.one_of(forms))

@@ -24,7 +24,11 @@ def of(w: Writer) -> str:
     name = _complex(w)
     functions = ("sin", "cos", "exp", "tanh", "square", "conj", "conjugate", "sinh")
     forms = (f"np.{w.one_of(functions)}({name})", f"{name}.conj()", f"{name}**2")
-    forms += (f"np.sqrt({name} + 4.0)", f"np.log({name} + 4.0)", f"{name} * {name}.conj()")
+    forms += (
+        f"np.sqrt({name} + 4.0)",
+        f"np.log({name} + 4.0)",
+        f"{name} * {name}.conj()",
+    )
     forms += (f"1.0 / ({name} + 5.0)", f"np.prod({name})", f"np.mean({name}, axis=0)")
     forms += (f"{name} @ {name}.T", f"np.cumsum({name})", f"np.sum({name}, axis=-1)")
     return w.one_of(forms)
@@ -34,6 +38,11 @@ def of(w: Writer) -> str:
 def back(w: Writer) -> str:
     name = _complex(w)
     forms = (f"np.real({name})", f"{name}.real", f"np.imag({name})", f"{name}.imag")
-    forms += (f"np.abs({name})", f"abs({name})", f"np.angle({name})", f"np.abs({name})**2")
+    forms += (
+        f"np.abs({name})",
+        f"abs({name})",
+        f"np.angle({name})",
+        f"np.abs({name})**2",
+    )
     forms += (f"np.var({name})", f"np.linalg.norm({name})", f"np.std({name})")
     return w.one_of(forms)

@@ -21,10 +21,9 @@ def loop(w: Writer) -> str:
     forms += (f"OUT = {name}\nfor _ in range(3):\n    OUT = np.sin(OUT) + {name}",)
     forms += (f"OUT = np.stack([np.sin(row) * i for i, row in enumerate({name})])",)
     forms += (f"OUT = sum(row**2 for row in {name})",)
-    forms += (f"OUT = {name}[0]\nfor a, b in zip({name}, {name}[::-1]):\n    OUT = OUT + a * b",)
-    forms += (
-        f"OUT = {name}\nwhile np.max(np.abs(OUT)) > 0.9:\n    OUT = OUT * 0.7",
-    )
+    pairs = f"zip({name}, {name}[::-1])"
+    forms += (f"OUT = {name}[0]\nfor a, b in {pairs}:\n    OUT = OUT + a * b",)
+    forms += (f"OUT = {name}\nwhile np.max(np.abs(OUT)) > 0.9:\n    OUT = OUT * 0.7",)
     return w.one_of(forms)
 
 

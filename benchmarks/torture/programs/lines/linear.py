@@ -15,7 +15,11 @@ def product(w: Writer) -> str:
     suits = [o for o in w.names if 1 <= w.values[o].ndim <= 3]
     suits = [o for o in suits if w.values[o].shape[-2:][0] == n]
     other = w.one_of(suits) if suits and w.chance(0.6) else w.literal((n, 2))
-    forms = (f"{name} @ {other}", f"np.matmul({name}, {other})", f"np.dot({name}, {other})")
+    forms = (
+        f"{name} @ {other}",
+        f"np.matmul({name}, {other})",
+        f"np.dot({name}, {other})",
+    )
     forms += (f"{name}.dot({other})", f"np.tensordot({name}, {other}, axes=1)")
     return w.one_of(forms)
 
@@ -48,12 +52,23 @@ def einsum(w: Writer) -> str:
     ndim = w.values[name].ndim
     one = {
         1: ("i->i", "i->", "i,i->i", "i,j->ij", "i,i", "i,j,k->ikj"),
-        2: ("ij->ji", "ij->j", "ij->", "ij,ij->i", "ij,kj->ik", "ij,ik->jk", "ij", "ii->i"),
+        2: (
+            "ij->ji",
+            "ij->j",
+            "ij->",
+            "ij,ij->i",
+            "ij,kj->ik",
+            "ij,ik->jk",
+            "ij",
+            "ii->i",
+        ),
         3: ("ijk->kj", "ijk,ijk->", "ijk->ik", "...k->...", "ijk,ijl->ikl", "ijj->i"),
     }[ndim]
     text = w.one_of((*one, "...->...", "...,...->..."))
     count = text.partition("->")[0].count(",") + 1
-    others = [name if w.chance(0.5) else w.literal(w.values[name].shape) for _ in range(2)]
+    others = [
+        name if w.chance(0.5) else w.literal(w.values[name].shape) for _ in range(2)
+    ]
     operands = ", ".join([name, *others][:count])
     if w.chance(0.2):
         return f"np.einsum({text!r}, {operands}, optimize=True)"
@@ -75,12 +90,27 @@ def decompose(w: Writer) -> str:
     right = w.literal((n, 2))
     forms = (f"np.linalg.inv({regular})", f"np.linalg.det({regular})")
     forms += (f"np.linalg.solve({regular}, {right})", f"np.linalg.cholesky({definite})")
-    forms += (f"np.linalg.slogdet({definite})[1]", f"np.linalg.slogdet({regular}).logabsdet")
+    forms += (
+        f"np.linalg.slogdet({definite})[1]",
+        f"np.linalg.slogdet({regular}).logabsdet",
+    )
     forms += (f"np.linalg.eigvalsh({spread})", f"np.linalg.eigh({spread})[0]")
-    forms += (f"np.linalg.svd({regular}, compute_uv=False)", f"np.linalg.pinv({regular})")
-    forms += (f"np.linalg.matrix_power({name}, 2)", f"np.linalg.matrix_power({regular}, -1)")
-    forms += (f"np.abs(np.linalg.qr({regular})[1])", f"np.linalg.norm({regular}, 'nuc')")
-    forms += (f"np.linalg.eigh({spread}).eigenvectors**2", f"np.linalg.matrix_norm({name})")
+    forms += (
+        f"np.linalg.svd({regular}, compute_uv=False)",
+        f"np.linalg.pinv({regular})",
+    )
+    forms += (
+        f"np.linalg.matrix_power({name}, 2)",
+        f"np.linalg.matrix_power({regular}, -1)",
+    )
+    forms += (
+        f"np.abs(np.linalg.qr({regular})[1])",
+        f"np.linalg.norm({regular}, 'nuc')",
+    )
+    forms += (
+        f"np.linalg.eigh({spread}).eigenvectors**2",
+        f"np.linalg.matrix_norm({name})",
+    )
     forms += (f"np.linalg.qr({regular}).Q @ np.linalg.qr({regular}).R",)
     forms += (f"np.linalg.cond({regular})", f"np.linalg.norm({regular}, 2)")
     forms += (f"np.linalg.multi_dot([{name}, {name}.T, {right}])",)

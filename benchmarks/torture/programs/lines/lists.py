@@ -14,11 +14,20 @@ def in_list(w: Writer) -> str:
     forms += (f"np.sum([{name}[0], {name}[-1]])", f"np.exp([{name}[0], {n}])")
     forms += (f"np.c_[{name}, {name}]", f"np.r_[{name}, {n}]")
     forms += (f"np.append([{name}[0], {n}], {name})", f"np.ascontiguousarray({name})")
-    forms += (f"np.insert({name}, 0, [{name}[0]])", f"np.einsum('i->', [{name}[0], {n}])")
-    forms += (f"np.clip([{n}, 0.1], {name}[0], 3.0)", f"np.linspace([{name}[0], 0.0], 1.0, 3)")
+    forms += (
+        f"np.insert({name}, 0, [{name}[0]])",
+        f"np.einsum('i->', [{name}[0], {n}])",
+    )
+    forms += (
+        f"np.clip([{n}, 0.1], {name}[0], 3.0)",
+        f"np.linspace([{name}[0], 0.0], 1.0, 3)",
+    )
     forms += (f"np.pad({name}, 1, constant_values={name}[0])",)
     forms += (f"np.sum({name}, initial={name}[0])", f"np.asarray([{name}[0]])")
-    forms += (f"np.cov([{name}, {name}**2])", f"np.meshgrid([{name}[0], {n}], [1.0, 2.0])[0]")
+    forms += (
+        f"np.cov([{name}, {name}**2])",
+        f"np.meshgrid([{name}[0], {n}], [1.0, 2.0])[0]",
+    )
     forms += (f"np.broadcast_arrays([{name}[0], {n}], 1.0)[0]", f"np.unique({name})")
     forms += (f"np.vectorize(lambda t: t * t)({name})", f"np.fromiter({name}, float)")
     return NumpyOnly(w.one_of(forms))
@@ -44,6 +53,9 @@ def into_array(w: Writer) -> str:
 def portable_lists(w: Writer) -> str:
     name = w.real(1, filled=True)
     forms = (f"gnp.stack([{name}, {name} * 2.0])", f"gnp.concatenate([{name}, {name}])")
-    forms += (f"np.stack([{name}[0], {name}[-1]])", f"np.hstack([{name}[0], {name}[-1]])")
+    forms += (
+        f"np.stack([{name}[0], {name}[-1]])",
+        f"np.hstack([{name}[0], {name}[-1]])",
+    )
     forms += (f"np.block([{name}, {name}])", f"np.stack([t * 1.0 for t in {name}])")
     return NumpyOnly(w.one_of(forms))

@@ -87,7 +87,9 @@ def cumulative(w: Writer) -> str:
     name = w.real(1, filled=True)
     first = w.one_of((True, False))
     function = w.one_of(("cumulative_sum", "cumulative_prod"))
-    return NumpyOnly(f"np.{function}({name}, axis={w.axis(name)}, include_initial={first})")
+    return NumpyOnly(
+        f"np.{function}({name}, axis={w.axis(name)}, include_initial={first})"
+    )
 
 
 @kind(0.8)

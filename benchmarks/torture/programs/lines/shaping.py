@@ -226,7 +226,11 @@ def counted(w: Writer) -> str:
     shape = w.values[name].shape
     if math.prod(shape) == 0:
         raise SkipLineError
-    forms = (f"{name} / {name}.size", f"{name} * {name}.ndim", f"{name} * np.size({name})")
+    forms = (
+        f"{name} / {name}.size",
+        f"{name} * {name}.ndim",
+        f"{name} * np.size({name})",
+    )
     forms += (f"{name} + np.ndim({name})", f"{name}.reshape({name}.shape + (1,))")
     forms += (f"{name} * len(np.shape({name}))",)
     return w.one_of(forms)

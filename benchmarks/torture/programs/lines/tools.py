@@ -66,7 +66,10 @@ def ready(w: Writer) -> str:
     forms = (f"gs.ops.{w.one_of(OPS.split())}({name})", f"gs.ops.logsumexp({name})")
     forms += (f"gs.ops.logsumexp({name}, axis={w.axis(name)})",)
     forms += (f"gs.ops.norm({name}, axis={w.axis(name)})", f"gs.ops.huber({name}, 0.1)")
-    forms += (f"gs.ops.divide({name}, 2.0 + {name}**2)", f"gs.ops.xlogy(1.5, 2 + np.sin({name}))")
+    forms += (
+        f"gs.ops.divide({name}, 2.0 + {name}**2)",
+        f"gs.ops.xlogy(1.5, 2 + np.sin({name}))",
+    )
     return NumpyOnly(w.one_of(forms))
 
 
