@@ -12,7 +12,7 @@ from .outcome import Outcome, causes, counts
 from .parts import PARTS, Selection
 
 SHOWN = 25  # causes of a part; all are in the JSON
-VERDICTS = ("right", "refused", "not judged", "wrong", "crash", "leak")
+VERDICTS = ("right", "refused", "as documented", "not judged", "wrong", "crash", "leak")
 
 
 @dataclass
@@ -61,11 +61,11 @@ class TortureReport:
         }
 
     def table(self) -> str:
-        head = f"{'part':12}{'trials':>8}" + "".join(f"{v:>12}" for v in VERDICTS)
+        head = f"{'part':12}{'trials':>8}" + "".join(f"{v:>15}" for v in VERDICTS)
         lines = [f"{self.name}, seed {self.selection.seed}", "-" * len(head), head]
         for part in self.selection.parts:
             found = counts(self.of(part))
-            cells = "".join(f"{found.get(v, 0):>12}" for v in VERDICTS)
+            cells = "".join(f"{found.get(v, 0):>15}" for v in VERDICTS)
             lines.append(f"{part:12}{sum(found.values()):>8}{cells}")
         lines.append("-" * len(head))
         for part in self.selection.parts:

@@ -259,3 +259,11 @@ def test_the_memory_of_a_chain_is_constant():
         gc.enable()
     assert peak < 8, "two steps' values and tangents, and what is between"
     assert accumulator.jvp(x) is not None
+
+
+def test_scalars_with_complex_numbers():
+    """1j * np.float64(2) is Python's complex, which has neither dtype nor shape."""
+    y, dy = gs.jvp(lambda x: np.abs(x * (3 - 4j) + 1j * x) ** 2, (2.0,), (1.0,))
+    assert (round(float(y), 9), round(float(dy), 9)) == (72.0, 72.0)
+    dx = gs.grad(lambda x: np.angle(np.exp(x * 1j)))(0.5)
+    assert round(float(dx), 12) == 1

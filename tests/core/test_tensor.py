@@ -600,3 +600,43 @@ def test_forward_mode_of_python_complex_numbers():
     np.testing.assert_allclose(dy, (2 * z + np.exp(z)) * dz)
     assert gs.jvp(lambda z: abs(z) ** 2, (z,), (1,))[1] == pytest.approx(0.6)
     assert gs.jvp(lambda z: 2j, (z,), (dz,)) == (2j, 0)
+
+
+def test_methods_take_one_axis_without_a_tuple():
+    x = np.array([1.0, 2.0])
+    for same in (lambda x: x.transpose(0), lambda x: x.reshape(2)):
+        np.testing.assert_array_equal(gs.grad(lambda x: np.sum(same(x) ** 2))(x), 2 * x)
+
+
+@pytest.mark.parametrize("update", ["x += c", "x -= c", "x *= c", "x /= c", "x **= c"])
+def test_in_place_operators_keep_the_dtype_as_numpy_does(update):
+    """On a tensor they make a new one."""
+
+    def loss(given):
+        scope = {"x": given * 1, "c": np.array([2.0, 3.0])}
+        exec(update, scope)
+        assert scope["x"].dtype == np.float32
+        return np.sum(scope["x"])
+
+    x = np.array([1.5, 2.5], np.float32)
+    before = x.copy()
+    value, dx = gs.value_and_grad(loss)(x)
+    assert value == loss(x)
+    assert dx.dtype == np.float32
+    np.testing.assert_array_equal(x, before)
+
+
+def test_in_place_operators_refuse_what_numpy_refuses():
+    def changed(update, x):
+        def loss(x):
+            scope = {"x": x, "y": np.ones((2, 1)), "z": 1j}
+            exec(update, scope)
+            return np.sum(np.real(scope["x"]))
+
+        return gs.grad(loss)(x)
+
+    with pytest.raises(ValueError, match="can't change the shape"):
+        changed("x += y", np.ones(3))
+    with pytest.raises(TypeError, match="can't change the dtype"):
+        changed("x *= z", np.ones(3))
+    assert changed("x *= 2.0", np.float32(1.0)) == 2  # a scalar has no place

@@ -320,3 +320,11 @@ def test_both_modes_agree_with_differences_for_any_dtype(name, of, dtype, seed):
     bound = error + 100 * eps * (1 + terms) + noise
     assert abs(inner([dx], [v]) - truth) <= bound
     assert abs(inner([u], [dy]) - truth) <= bound
+
+
+def test_mean_with_a_mask_that_is_broadcast():
+    x, mask = np.arange(6.0).reshape(2, 3), np.array([True, False, True])
+    for axis in (None, 1, (0, 1)):
+        dx = gs.grad(lambda x, axis=axis: np.sum(np.mean(x, axis=axis, where=mask)))(x)
+        count = {None: 4, 1: 2, (0, 1): 4}[axis]
+        np.testing.assert_allclose(dx, np.broadcast_to(mask, (2, 3)) / count)

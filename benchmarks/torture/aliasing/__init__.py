@@ -40,11 +40,23 @@ def trial(name: str) -> Outcome:
         _run(*name.split(": ", 1))
         assert not state.recorders, "a tape is left open"
     except AssertionError as error:
+        if limit := _documented(name):
+            return Outcome(PART, name, "as documented", limit)
         cause = f"{name.split(': ', 1)[1]}: {' '.join(str(error).split())[:160]}"
         return Outcome(PART, name, "wrong", cause)
     except Exception as error:
         return _raised(name, error)
     return Outcome(PART, name, "right")
+
+
+def _documented(name: str) -> str:
+    from .alone import NOT_COPIED
+
+    where, title = name.split(": ", 1)
+    captured = where.startswith("numpy") and title.startswith("captured array")
+    if captured or title in NOT_COPIED:
+        return "plain arrays in a recorded operation are not copied (docs/tape.md)"
+    return ""
 
 
 def _run(where: str, title: str) -> None:

@@ -19,6 +19,11 @@ import gradsmith as gs
 from .scenarios import DY, X, same, square
 
 ALONE: dict[str, Callable[[], None]] = {}
+# A limit that the documentation states
+NOT_COPIED = [
+    f"{what} changed between forward and backward"
+    for what in ("plain array", "mask", "index", "large array")
+]
 MANY = 300_000  # elements: beyond where memory is pooled
 
 

@@ -53,11 +53,36 @@ def _method(fn: Any) -> Any:
     return method
 
 
+def _in_place(operator: Any) -> Any:
+    """`x += y`: a new tensor, of the shape and dtype that NumPy keeps."""
+
+    def method(self: Tensor, other: Any) -> Any:
+        y = operator(self, other)
+        if y is NotImplemented or not isinstance(self.value, np.ndarray):
+            return y
+        if y.shape != self.shape:
+            raise ValueError(
+                f"an in-place operator can't change the shape {self.shape} of a "
+                f"Tensor to {y.shape}. Write `x = x + y`"
+            )
+        if y.dtype == self.dtype:
+            return y
+        if not np.can_cast(y.dtype, self.dtype, "same_kind"):
+            raise TypeError(
+                f"an in-place operator can't change the dtype {self.dtype} of a Tensor "
+                f"to {y.dtype}. Write `x = x + y`"
+            )
+        return call(np.astype, (y, self.dtype), {})
+
+    return method
+
+
 def _axes_method(fn: Any) -> Any:
     """`x.reshape(2, 3)` is `x.reshape((2, 3))`."""
 
     def method(self: Tensor, *axes: Any, **kwargs: Any) -> Any:
-        packed = axes[0] if len(axes) == 1 else axes or None
+        alone = len(axes) == 1 and not isinstance(axes[0], (int, np.integer))
+        packed = axes[0] if alone else axes or None
         return call(fn, (self, packed), kwargs)
 
     method.__doc__ = f"Like `{name_of(fn)}`, also with the numbers one by one."
@@ -110,6 +135,8 @@ for _name, _ufunc in _OPERATORS.items():
     _forward, _reflected = _binary(_ufunc)
     setattr(Tensor, f"__{_name}__", _forward)
     setattr(Tensor, f"__r{_name}__", _reflected)
+    if _name != "divmod":
+        setattr(Tensor, f"__i{_name}__", _in_place(_forward))
 for _name, _ufunc in _COMPARISONS.items():
     setattr(Tensor, f"__{_name}__", _binary(_ufunc)[0])
 for _name, _ufunc in _UNARY.items():

@@ -152,7 +152,8 @@ class Elementwise(Rule):
                     if wants
                     else partial
                 )
-                term = dx if p is ONE else p * dx
+                # In this order: 1j * np.float64(2) is a complex of Python's
+                term = dx if p is ONE else dx * p
                 total = term if total is None else total + term
         return None if total is None else fit(total, y)
 

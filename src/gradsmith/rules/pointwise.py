@@ -121,7 +121,7 @@ def angle_partial(z: Any, deg: bool) -> Any:
 
 
 def angle_vjp(dy: Any, y: Any, z: Any, deg: bool = False) -> Any:
-    return 1j * dy * angle_partial(z, deg) if z.dtype.kind == "c" else None
+    return dy * angle_partial(z, deg) * 1j if z.dtype.kind == "c" else None
 
 
 def angle_jvp(dz: Any, y: Any, z: Any, deg: bool = False) -> Any:

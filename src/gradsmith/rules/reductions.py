@@ -51,7 +51,7 @@ def mean_transpose(
     if isinstance(n, int):  # a product with 1/n: n itself may overflow a float16
         return spread(dy * (1 / max(n, 1)), a.shape, axis)
     share = np.reshape(dy, kept_shape(a.shape, axis)) / np.maximum(n, 1)
-    return np.where(where, share, 0)
+    return np.where(where, np.broadcast_to(share, a.shape), 0)
 
 
 linear(np.mean, mean_transpose)

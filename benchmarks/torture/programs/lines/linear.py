@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..writer import Writer
+from ..writer import SkipLineError, Writer
 from ._table import NumpyOnly, kind
 
 
@@ -65,6 +65,8 @@ def einsum(w: Writer) -> str:
         3: ("ijk->kj", "ijk,ijk->", "ijk->ik", "...k->...", "ijk,ijl->ikl", "ijj->i"),
     }[ndim]
     text = w.one_of((*one, "...->...", "...,...->..."))
+    if ("ii" in text or "jj" in text) and len({*w.values[name].shape[-2:], 0}) != 2:
+        raise SkipLineError  # NumPy reads beyond the end of an empty array
     count = text.partition("->")[0].count(",") + 1
     others = [
         name if w.chance(0.5) else w.literal(w.values[name].shape) for _ in range(2)
