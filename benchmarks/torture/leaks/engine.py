@@ -221,13 +221,13 @@ def survives() -> Callable[[], Any]:
 @entry
 def audit() -> Callable[[], Any]:
     op = gs.custom_gradient(lambda x: (gnp.exp(x), lambda dy: dy * gnp.exp(x)))
-    return lambda: gs.audit(op, low=-1.0, high=1.0, points=20)
+    return lambda: gs.audit(op, (-1, 1), points=100)
 
 
 @entry
 def override() -> Callable[[], Any]:
     def call() -> None:
-        with gs.override(np.sin, lambda dy, y, x: dy):
+        with gs.override({np.sin: lambda dy, y, x: dy}):
             gs.grad(loss)(X)
 
     return call

@@ -1,8 +1,9 @@
 """How much memory grows with each call.
 
 Python's allocations are counted by tracemalloc (NumPy's arrays too), the frameworks' by
-the C library. After a warm-up memory is read after each batch of calls; the median of
-the steps is what a call leaves behind, which caches that fill up once do not change.
+the C library. After a warm-up memory is read after each batch of calls. What a call
+leaves behind makes every step as large, so it is told by the second smallest of them;
+caches, which fill up now and then, only ever make some steps larger.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ import gc
 import time
 import tracemalloc
 from collections.abc import Callable
-from statistics import median
 from typing import Any
 
 BATCHES = 8
-SECONDS = 2.0  # for all the calls of an entry, about
+SECONDS = 1.0  # for all the calls of an entry, about
 FEWEST = 16  # calls
 
 
@@ -41,7 +41,7 @@ _mallinfo2 = _c_library()
 
 def _in_use() -> tuple[int, int]:
     """Bytes in use: Python's, and the C library's main heap."""
-    for _ in range(3):
+    for _ in range(2):
         gc.collect()
     python = tracemalloc.get_traced_memory()[0]
     return python, _mallinfo2().uordblks if _mallinfo2 else 0
@@ -61,11 +61,11 @@ def growth(call: Callable[[], Any], calls: int, allowed: float) -> float:
 def _count(call: Callable[[], Any], calls: int) -> int:
     """How many calls there is time for, found in the warm-up."""
     call()
-    start, done = time.perf_counter(), 0
-    while done < 3 or (time.perf_counter() - start < SECONDS / 8 and done < calls // 4):
+    start, done = time.process_time(), 0
+    while done < 3 or (time.process_time() - start < SECONDS / 8 and done < calls // 4):
         call()
         done += 1
-    each = (time.perf_counter() - start) / done
+    each = max(time.process_time() - start, 1e-6) / done
     return max(FEWEST, min(calls, int(SECONDS / (3 * each))))
 
 
@@ -80,4 +80,5 @@ def _measured(call: Callable[[], Any], count: int) -> float:
         now = _in_use()
         steps.append([(b - a) / per_batch for a, b in zip(before, now, strict=True)])
         before = now
-    return max(median(step[0] for step in steps), median(step[1] for step in steps))
+    python, native = (sorted(kind)[1] for kind in zip(*steps, strict=True))
+    return max(python, native)

@@ -133,3 +133,9 @@ def test_random_numbers_in_a_body():
     mx.grad(lambda x: noisy(x).sum())(X)
     with pytest.raises(gs.UnsupportedOperationError, match="draw with key="):
         mx.grad(lambda x: mx.grad(lambda x: noisy(x).sum())(x).sum())(X)
+
+
+def test_a_body_that_returns_no_array():
+    """MLX itself ends Python where a custom function returns none."""
+    op = gs.custom_gradient(lambda x: ("text", lambda dy: dy))
+    assert op(mx.ones(3)) == "text"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..writer import Writer
 from ._table import NumpyOnly, kind
 
@@ -152,7 +154,7 @@ def norms(w: Writer) -> str:
 def calculus(w: Writer) -> str:
     name = w.real(1, 1, filled=True)
     n = w.values[name].size
-    grid = w.add_literal(__import__("numpy").linspace(0.0, 1.0, n))
+    grid = w.add_literal(np.linspace(0.0, 1.0, n))
     forms = (f"np.interp({w.number(0.1, 0.9)}, {grid}, {name})",)
     forms += (f"np.convolve({name}, {w.literal((2,))})",)
     forms += (f"np.correlate({name}, {w.literal((2,))}, mode='full')",)
