@@ -38,7 +38,7 @@ def trial(name: str) -> Outcome:
 
     try:
         _run(*name.split(": ", 1))
-        assert not state.recorders, "a tape is left open"
+        assert not state().recorders, "a tape is left open"
     except AssertionError as error:
         if limit := _documented(name):
             return Outcome(PART, name, "as documented", limit)

@@ -15,7 +15,9 @@ import tracemalloc
 from collections.abc import Callable
 from typing import Any
 
-BATCHES = 8
+import numpy as np
+
+BATCHES = 6
 SECONDS = 1.0  # for all the calls of an entry, about
 FEWEST = 16  # calls
 
@@ -71,14 +73,10 @@ def _count(call: Callable[[], Any], calls: int) -> int:
 
 def _measured(call: Callable[[], Any], count: int) -> float:
     per_batch = max(1, count // BATCHES)
-    for _ in range(per_batch):
-        call()
-    before, steps = _in_use(), []
-    for _ in range(BATCHES):
+    found = np.zeros((BATCHES + 1, 2))  # made before: it is not to be counted itself
+    for batch in range(BATCHES + 1):  # the first one warms up
         for _ in range(per_batch):
             call()
-        now = _in_use()
-        steps.append([(b - a) / per_batch for a, b in zip(before, now, strict=True)])
-        before = now
-    python, native = (sorted(kind)[1] for kind in zip(*steps, strict=True))
-    return max(python, native)
+        found[batch] = _in_use()
+    steps = np.sort(np.diff(found, axis=0), axis=0)
+    return float(steps[1].max() / per_batch)
