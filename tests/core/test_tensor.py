@@ -604,8 +604,8 @@ def test_forward_mode_of_python_complex_numbers():
 
 def test_methods_take_one_axis_without_a_tuple():
     x = np.array([1.0, 2.0])
-    for same in (lambda x: x.transpose(0), lambda x: x.reshape(2)):
-        np.testing.assert_array_equal(gs.grad(lambda x: np.sum(same(x) ** 2))(x), 2 * x)
+    dx = gs.grad(lambda x: np.sum(x.transpose(0) * x.reshape(2)))(x)
+    np.testing.assert_array_equal(dx, 2 * x)
 
 
 @pytest.mark.parametrize("update", ["x += c", "x -= c", "x *= c", "x /= c", "x **= c"])
