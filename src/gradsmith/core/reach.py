@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import dis
 import gc
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 from itertools import islice
 from types import (
     BuiltinFunctionType,
@@ -157,6 +158,21 @@ def names_in(code: CodeType) -> frozenset[str]:
     """The names of globals, among others, in a function and those inside of it."""
     inner = [c for c in code.co_consts if isinstance(c, CodeType)]
     return frozenset(code.co_names).union(*map(names_in, inner))
+
+
+@lru_cache(maxsize=4096)
+def global_names(code: CodeType) -> tuple[str, ...]:
+    """The names of the globals that a function, or one inside of it, reads.
+
+    >>> global_names((lambda x: np.sin(x.gc)).__code__)
+    ('np',)
+    """
+    inner = [c for c in code.co_consts if isinstance(c, CodeType)]
+    read = [i.argval for i in dis.get_instructions(code) if i.opname in _READS]
+    return tuple(dict.fromkeys([*read, *(n for c in inner for n in global_names(c))]))
+
+
+_READS = ("LOAD_GLOBAL", "LOAD_NAME")
 
 
 def arrays_kept(*roots: Any, beside: Iterable[Any] = ()) -> Iterator[np.ndarray]:

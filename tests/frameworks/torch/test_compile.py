@@ -403,3 +403,27 @@ def test_compiled_autograd(op):
         with torch._dynamo.compiled_autograd._enable(torch.compile(backend="eager")):
             op(x).sum().backward()
         torch.testing.assert_close(x.grad, expected)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+@pytest.mark.parametrize("form", ["closure", "rule"])
+def test_an_argument_changed_in_place_after_compiled_code(backend, form):
+    @gs.operation
+    def sine(x):
+        return x.sin()
+
+    sine.vjp(lambda dy, y, x: dy * x.cos())
+    if form == "closure":
+        sine = gs.custom_gradient(lambda x: (x.sin(), lambda dy: dy * x.cos()))
+    torch._dynamo.reset()
+    compiled = torch.compile(sine, fullgraph=True, backend=backend)
+    for changed in (False, True):
+        x = torch.ones(3, requires_grad=True)
+        y = compiled(x)
+        if not changed:
+            y.sum().backward()
+            continue
+        with torch.no_grad():
+            x.mul_(3)
+        with pytest.raises(RuntimeError, match="modified"):
+            y.sum().backward()

@@ -624,3 +624,71 @@ def test_a_default_may_be_left_out_after_it_was_given():
     assert dx.tolist() == [3, 3]
     (dx,) = torch.autograd.grad(left, x, torch.ones(2))
     assert dx.tolist() == [2, 2]
+
+
+# --- changes in place ----------------------------------------------------------------
+
+SCALE = torch.tensor(2.0)
+SEEN = torch.tensor(0.0)
+
+
+def scaled(dy):
+    return dy * SCALE
+
+
+@gs.custom_gradient
+def by_name(x):
+    return x * SCALE, lambda dy: dy * SCALE
+
+
+@gs.custom_gradient
+def by_helper(x, y):
+    return (x * y, x), lambda dy, _: (scaled(dy), scaled(dy))
+
+
+@gs.operation
+def by_rule(x):
+    return x * SCALE
+
+
+@by_rule.vjp
+def _(dy, y, x):
+    return dy * SCALE
+
+
+@pytest.mark.parametrize("op", [by_name, by_helper, by_rule], ids=lambda op: op.name)
+def test_a_global_tensor_changed_in_place_is_noticed(op):
+    def run(change):
+        x = torch.ones(3, requires_grad=True)
+        y = op(x, x)[0] if op is by_helper else op(x)
+        change()
+        y.sum().backward()
+
+    run(lambda: None)
+    run(lambda: SCALE * 3)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        run(lambda: SCALE.mul_(1.0))
+    run(lambda: None)
+
+
+def test_a_rule_may_write_into_a_global_tensor():
+    @gs.custom_gradient
+    def recorded(x):
+        def grad(dy):
+            SEEN.add_(dy.sum())
+            return dy * 2
+
+        return x * 2, grad
+
+    @gs.custom_gradient
+    def recorded_too(x):
+        def grad(dy):
+            SEEN.add_(dy.sum())
+            return dy * 2
+
+        return x * 2, grad
+
+    x = torch.ones(3, requires_grad=True)
+    recorded(recorded_too(recorded(x))).sum().backward()
+    assert x.grad.tolist() == [8, 8, 8]
+    assert SEEN == 3 + 6 + 12

@@ -49,7 +49,8 @@ def call(operation: Any, bound: Bound) -> Any:
         ys = opaque(operation.key, *_encoded(operation, bound))
         return decoded(with_tensors(thawed(structure(operation.key)), ys))
     leaves = bound.leaves
-    inner = bound.with_leaves([x.detach() for x in leaves])
+    with torch.no_grad():
+        inner = bound.with_leaves([x.view_as(x) for x in leaves])
     returned, grad = run_body(operation, inner)
     outputs = Outputs(operation, returned)
     varies = torch.is_grad_enabled() and any(x.requires_grad for x in leaves)

@@ -21,6 +21,7 @@ from ..private import apply_of, is_any_autocast, next_node_number
 from .autocast import entered, states
 from .captured import Captured, Variable, captured_by, gradients_again, variables_of
 from .eager_call import EagerCall
+from .hidden import named_in
 from .outputs import Outputs, as_tensor
 from .rules import gradients
 from .specs import require_supported
@@ -64,6 +65,7 @@ def attached(
     require_supported(leaves)
     autocast = states(leaves) if is_any_autocast() else ()
     run = EagerCall(operation, inner, outputs, grad, autocast, variables, captured)
+    run.named = named_in(grad or operation.vjp_rule)
     if captured or variables:
         leaves = [*leaves, *(x for x, _ in variables), *_inputs(captured)]
     ys = _apply(run, *leaves)
@@ -132,6 +134,8 @@ class _Applied(torch.autograd.Function):
             found: dict[int, Any] = {}
             if wanted:
                 found = gradients(run.application(saved, dys, again), dys, wanted)
+                if run.named is not None:
+                    run.named.written()
         if not run.captured:
             return (None, *[found.get(i) for i in own])
         captured = _captured_gradients(run, dys, again)

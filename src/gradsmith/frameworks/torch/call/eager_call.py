@@ -13,7 +13,7 @@ from ..private import is_alias
 from .autocast import State
 from .captured import Captured, Variable, not_the_same, require_same
 from .closures import alike, restored, stripped
-from .hidden import hidden_in, versions
+from .hidden import Named, hidden_in, versions
 from .outputs import Outputs
 from .specs import AutocastSpec, TensorSpec
 
@@ -54,8 +54,8 @@ class EagerCall:
     """
 
     __slots__ = (
-        "autocast", "bound", "captured", "grad", "hidden", "leaves", "operation",
-        "outputs", "saved", "variables", "version",
+        "autocast", "bound", "captured", "grad", "hidden", "leaves", "named",
+        "operation", "outputs", "saved", "variables", "version",
     )  # fmt: skip
 
     def __init__(
@@ -77,6 +77,7 @@ class EagerCall:
         self.variables = variables
         self.captured = captured
         self.hidden: Sequence[torch.Tensor] = ()
+        self.named: Named | None = None  # what the rule reads as globals
         # What is saved beside the arguments: tensors, some of them outputs
         if grad is None:
             self.grad = None
@@ -125,6 +126,8 @@ class EagerCall:
     ) -> Application:
         """What the rule is called with, from the saved tensors."""
         bound = y = grad = None
+        if self.named is not None and self.named.changed():
+            raise changed_in_place()
         if self.grad is None:
             bound = self.bound.with_leaves(saved[: self.leaves])
             y = self.outputs.structured(saved[self.leaves :])

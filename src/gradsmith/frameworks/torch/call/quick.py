@@ -34,7 +34,7 @@ from .autocast import entered
 from .captured import not_the_same, require_same
 from .closures import alike, stripped
 from .eager_call import EagerCall, changed_in_place, given_back
-from .hidden import PLAIN, versions
+from .hidden import PLAIN, named_in, versions
 from .outputs import Outputs
 from .rules import meant
 
@@ -112,7 +112,10 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
             for x in held:
                 version += x._version
             is_ours = not held and getrefcount(returned) == _HELD_HERE
-            run = [operation, args, leaves, held, version, grad, is_ours, returned]
+            named = named_in(grad or operation.vjp_rule)
+            run = [
+                operation, args, leaves, held, version, grad, named, is_ours, returned
+            ]  # fmt: skip
             try:
                 return apply(run, *leaves)
             except RuntimeError:
@@ -171,7 +174,8 @@ def _is_plain(operation: Any, grad: Any, n: int) -> bool:
 
 class QuickNode(torch.autograd.Function):
     """The node of one run, which is: operation, arguments, the tensors among them, what
-    else the rule may see, how often all of these were changed in place, and `grad`.
+    else the rule may see, how often all of these were changed in place, `grad`, and
+    what the rule reads as globals.
 
     All of it is held here, released after the walk back, and watched for changes: 2 us
     less than by `save_for_backward`. Nothing of it holds the output that is given back,
@@ -189,12 +193,12 @@ class QuickNode(torch.autograd.Function):
         run = ctx.run
         if not run or _is_grad_enabled() or is_any_autocast():
             return _unusual(ctx, dy)
-        operation, args, leaves, held, version, grad = run
+        operation, args, leaves, held, version, grad, named = run
         for x in leaves:
             version -= x._version
         for x in held:
             version -= x._version
-        if version:
+        if version or (named is not None and named.changed()):
             raise changed_in_place()
         try:
             if grad is None:
@@ -205,6 +209,8 @@ class QuickNode(torch.autograd.Function):
             what = "vjp" if grad is None else "gradient"
             add_notes(error, f"the {what} of operation {operation.name!r}")
             raise
+        if named is not None:
+            named.written()
         if not keeps_graph():
             run.clear()
         if len(leaves) == 1:
@@ -226,7 +232,7 @@ class QuickNode(torch.autograd.Function):
 
 def backward_in_graph(ctx: Any, dy: torch.Tensor) -> Any:
     """`QuickNode.backward` for compiled autograd, which sees no changes in place."""
-    operation, args, leaves, held, _, grad = ctx.run
+    operation, args, leaves, held, _, grad, _ = ctx.run
     returned = operation.vjp_rule(dy, held[0], *args) if grad is None else grad(dy)
     return (None, *_checked(ctx, operation, args, leaves, grad, dy, returned))
 
@@ -260,8 +266,8 @@ def _wanted(ctx: Any) -> list[int]:
 
 def _again(ctx: Any, run: Any, dy: Any) -> list[Any]:
     """The gradients, to be differentiated: by the general way, which can do that."""
-    operation, args, saved, held, version, grad = run
-    if versions([*saved, *held]) != version:
+    operation, args, saved, held, version, grad, named = run
+    if versions([*saved, *held]) != version or (named and named.changed()):
         raise changed_in_place()
     leaves = [x.view_as(x) for x in saved]
     bound = operation.signature.bind(args, {})
