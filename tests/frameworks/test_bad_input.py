@@ -103,3 +103,28 @@ def test_numpy_functions_on_traced_values(framework):
     notes = "\n".join(info.value.__notes__)
     assert "gradsmith.numpy" in notes
     assert "gs.python_op" in notes
+
+
+OURS = {
+    "grad": lambda f, x: gs.grad(f)(x),
+    "value_and_grad": lambda f, x: gs.value_and_grad(f)(x),
+    "vjp": lambda f, x: gs.vjp(f, x),
+    "jvp": lambda f, x: gs.jvp(f, (x,), (x,)),
+    "jacobian": lambda f, x: gs.jacobian(f)(x),
+    "jacrev": lambda f, x: gs.jacrev(f)(x),
+    "jacfwd": lambda f, x: gs.jacfwd(f)(x),
+    "hessian": lambda f, x: gs.hessian(f)(x),
+    "hvp": lambda f, x: gs.hvp(f, (x,), (x,)),
+    "watch": lambda f, x: gs.GradientTape().watch(x),
+    "accumulator": lambda f, x: gs.ForwardAccumulator([x], [x]),
+}
+THEIRS = {"tensorflow": "tf.", "jax": "jax.grad", "torch": "backward", "mlx": "mx.grad"}
+
+
+@pytest.mark.parametrize("transform", OURS)
+@pytest.mark.parametrize("framework", FOREIGN, ids=lambda f: f.name)
+def test_the_engine_refuses_the_arrays_of_frameworks(framework, transform):
+    x = framework.array([1.0, 2.0], "float32")
+    words = rf"array \(.*\)[\s\S]*differentiate by .*{THEIRS[framework.name]}"
+    with pytest.raises(gs.GradsmithError, match=words):
+        OURS[transform](lambda x: (x * x).sum(), x)

@@ -26,6 +26,7 @@ class Known(Protocol):
     packages: tuple[str, ...]  # all that it consists of, these included
     example: str  # how an array of another framework is converted into one of its own
     generated: str  # how the names of files begin into which it writes Python code
+    derivatives: str  # how users differentiate a function of its arrays
 
     def owns(self, x: Any) -> bool:
         """Whether an object of one of its classes counts as an array."""
@@ -181,6 +182,24 @@ def _mixed(caller: str, x: Any, other: Any) -> GradsmithError:
         "  expected: all of one framework, since no derivative passes from one into "
         "another\n"
         f"  what to do: convert one of them first: {', '.join(conversions)} or {last}"
+    )
+
+
+def require_plain(x: Any, what: str) -> None:
+    """Raise if `what` is an array of another framework, which the engine can't follow.
+
+    >>> require_plain(np.ones(3), "x")
+    """
+    name = framework_of(x)
+    if name is None or name == NUMPY:
+        return
+    framework = FRAMEWORKS[name]
+    raise GradsmithError(
+        f"{what} is a {framework.title} array ({type(x).__name__}), and gs.grad, the "
+        "tape and their like differentiate NumPy code\n"
+        f"  what to do: differentiate by {framework.derivatives}, which honour the "
+        "rules of operations too; or convert it, and the code, to NumPy: "
+        f"{FRAMEWORKS[NUMPY].example}"
     )
 
 

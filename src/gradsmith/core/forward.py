@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import trees
+from .arrays import require_plain
 from .cotangent import cast, spec_of
 from .errors import GradsmithError, TapeError, UnsupportedOperationError, type_of
 from .escapes import LEFT
@@ -50,6 +51,7 @@ class ForwardAccumulator(Scope):
         trees.map(lambda x, dx: pairs.append((x, dx)), primals, tangents)
         for i, (x, dx) in enumerate(pairs):
             if not isinstance(x, Traced):
+                require_plain(x, f"primals[{i}]")
                 raise TapeError(
                     f"primals[{i}] is {type_of(x)}. Make it a tensor first: "
                     "x = gs.Tensor(x)."

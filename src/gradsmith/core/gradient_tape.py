@@ -11,6 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from . import trees
+from .arrays import require_plain
 from .cotangent import cast
 from .errors import GradsmithError, TapeError, type_of
 from .explain import Stop, Stops, explain
@@ -61,6 +62,7 @@ class GradientTape(Scope, Tape):
         """Follow a tensor (or each in a tree of them)."""
         for i, x in enumerate(trees.leaves(tensor)):
             if not isinstance(x, Traced):
+                require_plain(x, _name_of(tensor, i))
                 raise TapeError(
                     f"tape.watch takes tensors, and {_name_of(tensor, i)} is "
                     f"{type_of(x)}. Make it one first: x = gs.Tensor(x)."

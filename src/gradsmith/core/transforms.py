@@ -14,6 +14,7 @@ from typing import Any, ParamSpec
 import numpy as np
 
 from . import trees
+from .arrays import require_plain
 from .errors import GradsmithError, UnsupportedOperationError, type_of
 from .escapes import tell_lost
 from .forward import ForwardAccumulator, checked_tangent
@@ -253,6 +254,7 @@ def _lift(tree: Any, name: str, copy: bool = False) -> Any:
         if isinstance(leaf, Traced):
             value, marks = leaf.value, marks_of(leaf)
         else:
+            require_plain(leaf, f"an argument of {name}")
             value, marks = _read(leaf, name, copy), None
         if value.dtype.kind not in "fcO" or (value.dtype == object and not value.shape):
             raise GradsmithError(

@@ -32,6 +32,7 @@ ROWS = (
         oldest=(2, 18),
         install="tensorflow-cpu",
         custom_gradients=("tf.custom_gradient",),
+        derivatives="tf.GradientTape",
         becomes="__tf_tensor__",
         untouched="autograph_info__",
         generated="__autograph_generated",
@@ -46,6 +47,7 @@ ROWS = (
         roots=("jaxlib",),
         oldest=(0, 10),
         custom_gradients=("jax.custom_vjp", "jax.custom_jvp"),
+        derivatives="jax.grad, jax.jvp and their like",
         becomes="__jax_array__",
         early=("jax",),
     ),
@@ -60,6 +62,7 @@ ROWS = (
             "a torch.autograd.Function (the class, or its apply)",
             "a torch.library.custom_op",
         ),
+        derivatives="y.backward(), torch.autograd or torch.func",
         early=("torch._dynamo",),
     ),
     Framework(
@@ -72,6 +75,7 @@ ROWS = (
         oldest=(0, 32),
         install='"mlx[cpu]"',
         custom_gradients=("mx.custom_function",),
+        derivatives="mx.grad, mx.vjp or mx.jvp",
         cannot={
             "intercept": "MLX's functions are compiled code that calls itself, without "
             "a place where a call could be answered by something else",

@@ -654,6 +654,7 @@ class Framework:
     oldest : the oldest release whose interfaces the folder uses
     install : what `pip install` is given
     custom_gradients : how messages call its own means of custom gradients
+    derivatives : how users differentiate a function of its arrays
     becomes : the method by which an object of another kind becomes one of its arrays
     untouched : the attribute of functions that its compiler is not to rewrite
     generated : how the names of files begin into which it writes Python code
@@ -689,6 +690,7 @@ class Framework:
         oldest: tuple[int, ...] = (),
         install: str = "",
         custom_gradients: tuple[str, ...] = (),
+        derivatives: str = "",
         becomes: str = "",
         untouched: str = "",
         generated: str = "",
@@ -706,6 +708,7 @@ class Framework:
         self.oldest = oldest
         self.install = install or name
         self.custom_gradients = custom_gradients
+        self.derivatives = derivatives or f"{title}'s own functions"
         self.becomes = becomes
         self.untouched = untouched
         self.generated = generated
