@@ -405,9 +405,8 @@ def test_compiled_autograd(op):
         torch.testing.assert_close(x.grad, expected)
 
 
-@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
 @pytest.mark.parametrize("form", ["closure", "rule"])
-def test_an_argument_changed_in_place_after_compiled_code(backend, form):
+def test_an_argument_changed_in_place_after_compiled_code(form):
     @gs.operation
     def sine(x):
         return x.sin()
@@ -415,11 +414,10 @@ def test_an_argument_changed_in_place_after_compiled_code(backend, form):
     sine.vjp(lambda dy, y, x: dy * x.cos())
     if form == "closure":
         sine = gs.custom_gradient(lambda x: (x.sin(), lambda dy: dy * x.cos()))
-    torch._dynamo.reset()
-    compiled = torch.compile(sine, fullgraph=True, backend=backend)
+    run = compiled(sine)
     for changed in (False, True):
         x = torch.ones(3, requires_grad=True)
-        y = compiled(x)
+        y = run(x)
         if not changed:
             y.sum().backward()
             continue

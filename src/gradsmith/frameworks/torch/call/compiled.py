@@ -49,8 +49,7 @@ def call(operation: Any, bound: Bound) -> Any:
         ys = opaque(operation.key, *_encoded(operation, bound))
         return decoded(with_tensors(thawed(structure(operation.key)), ys))
     leaves = bound.leaves
-    with torch.no_grad():
-        inner = bound.with_leaves([x.view_as(x) for x in leaves])
+    inner = bound.with_leaves([x.detach() for x in leaves])
     returned, grad = run_body(operation, inner)
     outputs = Outputs(operation, returned)
     varies = torch.is_grad_enabled() and any(x.requires_grad for x in leaves)
@@ -139,6 +138,8 @@ class Traced(torch.autograd.Function):
         ctx.autocast = autocast
         ctx.varied = varied
         ctx.k = k
+        # What the rule reads of these is watched for changes in place, and nothing else
+        ctx.save_for_backward(*application.bound.leaves)
         ys = tuple(y.view_as(y) for y in tensors[:k])
         ctx.mark_non_differentiable(*[y for i, y in enumerate(ys) if i not in varied])
         return ys
