@@ -7,13 +7,16 @@ function is given or captures. A framework adds the kinds that it has to `KINDS`
 from __future__ import annotations
 
 import random
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..core.errors import GradsmithError
 from ..core.reach import reached
+from . import _global_random
 
 
 class Stream(NamedTuple):
@@ -23,61 +26,102 @@ class Stream(NamedTuple):
     write: Callable[[Any], None]
 
 
+class Moment(NamedTuple):
+    """Before a function draws: the states, and what it draws from NumPy's generator."""
+
+    states: list[Any]
+    drawn: _global_random.Recording
+
+
 class Streams:
     """The generators that a function may draw from."""
 
     def __init__(self, *roots: Any) -> None:
         kinds = tuple(KINDS)
         own = reached(*roots, stop=lambda x: isinstance(x, kinds))
+        shared = np.random.get_state.__self__  # NumPy's, which threads draw from apart
         # Two generators of one bit generator are one stream.
-        found = {id(getattr(x, "bit_generator", x)): _stream_of(x) for x in own}
-        self.streams = [_NUMPY, _PYTHON, *found.values()]
+        found = {
+            id(getattr(x, "bit_generator", x)): _stream_of(x)
+            for x in own
+            if x is not shared
+        }
+        self.streams = [_PYTHON, *found.values()]
 
     def read(self) -> list[Any]:
-        return [stream.read() for stream in self.streams]
+        states = [stream.read() for stream in self.streams]
+        return [_global_random.read(), *states]
 
     def write(self, states: list[Any]) -> None:
-        for stream, state in zip(self.streams, states, strict=True):
+        _global_random.write(states[0])
+        for stream, state in zip(self.streams, states[1:], strict=True):
             stream.write(state)
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
         """Set them back afterwards."""
-        before = self.read()
+        before = [stream.read() for stream in self.streams]
         try:
-            yield
+            with _global_random.private():
+                yield
         finally:
-            self.write(before)
+            for stream, state in zip(self.streams, before, strict=True):
+                stream.write(state)
 
-    def drawn_since(self, before: list[Any]) -> Replay | None:
+    def begin(self) -> Moment:
+        states = [stream.read() for stream in self.streams]
+        return Moment(states, _global_random.recording())
+
+    def drawn_since(self, before: Moment) -> Replay | None:
         """How to draw the same again; None if none of them was drawn from."""
-        pairs = zip(self.streams, before, strict=True)
-        drawn = [
-            (stream, state)
-            for stream, state in pairs
-            if not _same(stream.read(), state)
-        ]
-        return Replay(drawn) if drawn else None
+        _global_random.stop(before.drawn)
+        found: list[tuple[Stream, Any, Any]] = []
+        for stream, state in zip(self.streams, before.states, strict=True):
+            after = stream.read()
+            if not _same(after, state):
+                found.append((stream, state, after))
+        starts = before.drawn.starts
+        return Replay(found, starts) if found or starts else None
 
 
 class Replay(NamedTuple):
-    """Generators and the states that they had."""
+    """Generators with the states that they had before and after a function drew."""
 
-    states: list[tuple[Stream, Any]]
+    states: list[tuple[Stream, Any, Any]]
+    starts: dict[int, Any]  # of NumPy's global generator, which is drawn from apart
 
     @contextmanager
     def __call__(self) -> Iterator[None]:
-        now = [stream.read() for stream, _ in self.states]
+        now = [stream.read() for stream, _, _ in self.states]
         try:
-            for stream, state in self.states:
+            for stream, state, _ in self.states:
                 stream.write(state)
-            yield
+            with _global_random.private(self.starts):
+                yield
+            self._require_alone()
         finally:
-            for (stream, _), state in zip(self.states, now, strict=True):
+            for (stream, _, _), state in zip(self.states, now, strict=True):
                 stream.write(state)
 
+    def in_parts(self) -> Replay:
+        """For one who draws the same in another order, and may not end as before."""
+        return self._replace(states=[(s, before, None) for s, before, _ in self.states])
 
-_NUMPY = Stream(lambda: np.random.get_state(legacy=False), np.random.set_state)
+    def _require_alone(self) -> None:
+        """A generator without a lock is one stream: nobody else may draw meanwhile."""
+        if threading.active_count() == 1:
+            return
+        ends = [(s.read(), end) for s, _, end in self.states if end is not None]
+        if not all(_same(now, end) for now, end in ends):
+            raise GradsmithError(
+                "a checkpointed block draws from a random generator that another "
+                "thread draws from at the same time (Python's `random`, or one that "
+                "the block is given): what it drew can't be drawn again.\n  what to "
+                "do: give each thread a generator of its own, or draw from np.random, "
+                "whose numbers are kept apart"
+            )
+
+
 _PYTHON = Stream(random.getstate, random.setstate)
 
 

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import gc
+import pickle
 import random
+import sys
+import threading
 import weakref
+from contextlib import contextmanager
 
 import numpy as np
 import pytest
@@ -248,3 +252,141 @@ def test_bad_input():
         gs.checkpoint(np.ones(3))
     with pytest.raises(gs.GradsmithError, match="True or False, not 1"):
         gs.checkpoint(np.sin, verify=1)
+
+
+# Other threads draw meanwhile
+
+
+@contextmanager
+def drawing(draw):
+    """Another thread that draws numbers all the time; a list of them."""
+    numbers, stop = [], threading.Event()
+
+    def work():
+        while not stop.is_set():
+            numbers.append(draw())
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    try:
+        while not numbers:
+            pass
+        yield numbers
+    finally:
+        stop.set()
+        thread.join()
+
+
+@pytest.fixture
+def often_switched():
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("often_switched")
+def test_other_threads_never_see_a_number_twice():
+    drawn = []
+
+    def noisy(x):
+        for _ in range(3):
+            noise = np.random.standard_normal(5)
+            drawn.append(noise)
+            x = x * noise + np.random.random()
+        return x
+
+    with drawing(lambda: np.random.random_sample()) as numbers:
+        for _ in range(30):
+            drawn.clear()
+            gs.grad(lambda x: np.sum(gs.checkpoint(noisy)(x)))(np.ones(5))
+            assert len(drawn) == 6
+            np.testing.assert_array_equal(
+                drawn[:3], drawn[3:]
+            )  # and what was recomputed
+    assert len(numbers) == len(set(numbers)) > 30
+
+
+@pytest.mark.usefixtures("often_switched")
+def test_a_scan_with_other_threads_is_right_or_refused():
+    numbers_of = {}
+
+    def step(state):
+        x, i = state
+        noise = np.random.random_sample(2)
+        numbers_of.setdefault(int(i), []).append(tuple(noise))
+        return x * noise, i + 1
+
+    def loss(x):
+        return np.sum(gs.checkpoint_scan(step, (x, np.array(0)), 8, snapshots=2)[0])
+
+    refusals = set()
+    with drawing(lambda: np.random.random_sample()) as numbers:
+        for _ in range(5):
+            numbers_of.clear()
+            try:
+                gs.grad(loss)(np.ones(2))
+            except gs.GradsmithError as error:
+                refusals.add("another thread" in str(error))
+                continue
+            # The first run finds out that it draws at all
+            assert all(len(set(found[1:])) == 1 for found in numbers_of.values())
+    assert refusals <= {True}
+    assert len(numbers) == len(set(numbers))
+
+
+@pytest.mark.usefixtures("often_switched")
+def test_a_generator_without_a_lock_is_not_shared_in_silence():
+    shared = random.Random(0)
+
+    def noisy(x):
+        for _ in range(200):
+            x = x * shared.random()
+        return x
+
+    def often():
+        for _ in range(50):
+            gs.grad(lambda x: np.sum(gs.checkpoint(noisy)(x)))(np.ones(5))
+
+    with (
+        drawing(shared.random),
+        pytest.raises(gs.GradsmithError, match="another thread draws from at the same"),
+    ):
+        often()
+    gs.grad(lambda x: np.sum(gs.checkpoint(noisy)(x)))(np.ones(5))  # alone it is right
+
+
+def test_the_global_generator_goes_on_as_without_checkpoints():
+    def noisy(x):
+        return x * np.random.normal() + np.random.normal(size=3)
+
+    results = []
+    for wrap in (lambda f: f, gs.checkpoint):
+        np.random.seed(5)
+        np.random.normal()  # a second one is kept for later
+        dx = gs.grad(lambda x: np.sum(wrap(noisy)(x)))(np.ones(3))  # noqa: B023
+        results.append((*dx, np.random.normal(), *np.random.randint(9, size=4)))
+    assert results[0] == results[1]
+    state = np.random.get_state()
+    assert state[0] == "MT19937"
+    copied = pickle.loads(pickle.dumps(np.random.get_state.__self__))
+    assert copied.random_sample() == np.random.random_sample()
+
+
+def test_a_block_that_seeds_does_so_for_itself_when_it_is_recomputed():
+    def seeds(x):
+        np.random.seed(3)
+        return x * np.random.random_sample()
+
+    def loss(x):
+        y = gs.checkpoint(seeds)(x)
+        after.append(np.random.random_sample())
+        return np.sum(y)
+
+    after = []
+    dx = gs.grad(loss)(np.ones(2))
+    after.append(np.random.random_sample())
+    np.random.seed(3)
+    first, *expected = np.random.random_sample(3)
+    assert after == expected
+    np.testing.assert_array_equal(dx, first)

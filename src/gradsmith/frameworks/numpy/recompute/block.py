@@ -31,7 +31,7 @@ def checkpointed(block: Block, name: str, streams: Streams | None = None) -> Any
     if all(isinstance(recorder, ForwardAccumulator) for recorder in outer):
         return block()  # forward mode keeps nothing
     finder = InputFinder(outer)
-    before = streams.read() if streams else []
+    before = streams.begin() if streams else None
     with only((finder,)):
         result = block()
     numbers: list[int] = []
@@ -45,7 +45,7 @@ def checkpointed(block: Block, name: str, streams: Streams | None = None) -> Any
             ys.append(wrap(y.value))
             flat[i] = ys[-1]
     if ys:
-        replay = streams.drawn_since(before) if streams else None
+        replay = streams.drawn_since(before) if streams and before else None
         rerun = Rerun(block, list(finder.found.values()), numbers, ys, replay, name)
         rule = RecomputeRule(name)
         for recorder in outer:

@@ -20,7 +20,7 @@ import numpy as np
 from ....core.errors import GradsmithError
 from ....core.tape import Node, Traced, only, state, walk_back
 from ....core.tensor import readonly, wrap
-from ..._randomness import Streams
+from ..._randomness import Replay, Streams
 from ..._recompute import Action, ScanPlan
 from .block import (
     InputFinder,
@@ -48,9 +48,8 @@ def scan(plan: ScanPlan) -> list[Any]:
         if isinstance(x, Traced):
             finder.mark_of(x)
     sweep = Sweep(plan.take, plan.start, plan.actions(), streams, plan.folder)
-    before = streams.read()
     with only((finder,)):
-        last = sweep.forward(finder.mark_of)
+        last, replay = sweep.forward(finder.mark_of)
     flat = last.values
     last.values = []
     if not finder.found:
@@ -58,7 +57,7 @@ def scan(plan: ScanPlan) -> list[Any]:
     numbers = [i for i, node in enumerate(last.ends) if node is not None]
     ys = [flat[i] for i in numbers]
     if ys:
-        inputs, replay = list(finder.found.values()), streams.drawn_since(before)
+        inputs = list(finder.found.values())
         rerun = Rerun(nested, inputs, numbers, ys, replay, plan.name)
         for recorder in outer:
             recorder.record(ScanRule(plan.name, sweep), inputs, rerun, None, ys)
@@ -137,17 +136,23 @@ class Sweep:
         self.rest = iter(self.schedule)
         self.recorded: RecordedStep | None = None
 
-    def forward(self, is_source: Any) -> RecordedStep:
-        """All steps, of which the last is recorded."""
-        before = self.streams.read()
-        self._advance(is_source, keep=True)
-        if self.streams.drawn_since(before) is not None:
-            self.is_random = True
-            self.streams.write(before)
-            self._reset()
+    def forward(self, is_source: Any) -> tuple[RecordedStep, Replay | None]:
+        """All steps, of which the last is recorded; and how to draw the same again."""
+        with self.streams.unchanged():
+            before = self.streams.begin()
             self._advance(is_source, keep=True)
+            replay = self.streams.drawn_since(before)
+        if replay is not None:  # now in earnest
+            self.is_random = True
+            self._reset()
+            before = self.streams.begin()
+            self._advance(is_source, keep=True)
+            replay = self.streams.drawn_since(before)
+            if replay is not None and len(replay.starts) > 1:
+                raise GradsmithError(_TOGETHER)
+            replay = replay and replay.in_parts()
         assert self.recorded is not None
-        return self.recorded
+        return self.recorded, replay
 
     def _advance(self, is_source: Any, *, keep: bool = False) -> None:
         """Go on by the schedule until a step is recorded."""
@@ -282,6 +287,11 @@ class _File:
         return [wrap(x) if traced else x for x, traced in pairs]
 
 
+_TOGETHER = (
+    "the steps of checkpoint_scan draw from np.random, and so did another thread at "
+    "the same time: what they drew can't be drawn again. Give the steps a generator of "
+    "their own, np.random.default_rng(...)."
+)
 _CHANGED = (
     "a state that checkpoint_scan stored on disk, {}, is not as it was written: the "
     "disk or another program has changed it. Choose another folder=..., or disk=0."

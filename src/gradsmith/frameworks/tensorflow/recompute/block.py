@@ -52,7 +52,7 @@ class Block:
         self.log = Log()
         uses = Uses(xs)
         start = None if executing_eagerly() else default_graph().version + 1
-        before = self.streams.read()
+        before = self.streams.begin()
         with (
             VariableWatcher() as watcher,
             uses if start is None else nullcontext(),

@@ -111,7 +111,7 @@ class _Block:
             with (self.replay or nullcontext)(), given(self.buffers):
                 return self.fn(*args, **kwargs)
         streams, self.streams = self.streams, None
-        before = streams.read()
+        before = streams.begin()
         result = self.fn(*args, **kwargs)
         self.replay = streams.drawn_since(before)
         self.buffers = written_since(self.buffers)
