@@ -4,10 +4,10 @@ No tool patches a function of ours: who wants to see or change something wraps t
 of that moment for a while. A hook that nobody wraps costs one test of an attribute.
 
 >>> seen = []
->>> def look(proceed, operation, args, kwargs):
+>>> def noted(proceed, operation, args, kwargs):
 ...     seen.append(operation)
 ...     return proceed(operation, args, kwargs)
->>> with CALL.wrapped(look):
+>>> with CALL.wrapped(noted):
 ...     CALL.run(lambda operation, args, kwargs: sum(args), "add", (1, 2), {})
 3
 >>> seen
