@@ -18,6 +18,7 @@ from ..core import hooks, trees
 from ..core.arrays import NUMPY, common_framework
 from ..core.places import Place, place_here
 from ..core.tensor import unwrap
+from ..operations.info import is_floating
 
 # What an event is called that adds gradients, which is no operation of the user's
 SUM = "the sum of the gradients of a value that is used more than once"
@@ -89,6 +90,99 @@ class Observer(Protocol):
     def outputs(self, outputs: Sequence[Operand]) -> bool:
         """The function has returned; whether to go on with the backward pass."""
         ...
+
+
+class Entry(NamedTuple):
+    """What was run: `fn(*ins)` gave `outs`; `custom` if it has a rule of its own."""
+
+    fn: Callable[..., Sequence[Any]]
+    ins: Sequence[Any]
+    outs: Sequence[Any]
+    event: Event
+    custom: bool = False
+
+
+class Walk:
+    """Takes note of what is run, and goes through it backwards one by one.
+
+    Values are known by their identity. `active` are the arrays to differentiate by;
+    without them nothing is kept for the way back. A framework says how arrays are made,
+    and how one entry is pulled back.
+    """
+
+    ones_like: Callable[[Any], Any]
+    zeros_like: Callable[[Any], Any]
+
+    def __init__(
+        self, observer: Observer, active: Sequence[Any] = (), phase: str = "forward"
+    ) -> None:
+        self.observer = observer
+        self.phase = phase
+        self.entries: list[Entry] = []
+        self.active = {id(x) for x in active}
+        self.recording = bool(active)
+
+    def is_active(self, x: Any) -> bool:
+        return id(x) in self.active and is_floating(x)
+
+    def note(self, entry: Entry) -> None:
+        """Report what was run, and keep it for the way back."""
+        self.observer.event(entry.event)
+        if self.recording and any(map(self.is_active, entry.ins)):
+            self.active.update(map(id, entry.outs))
+            self.entries.append(entry)
+
+    def pull(self, entry: Entry, fn: Any, xs: Sequence[Any], dys: list[Any]) -> Any:
+        """The gradients of `fn(*xs)`, the floating outputs by the active inputs."""
+        raise NotImplementedError
+
+    def add(self, dx: Any, other: Any) -> Any:
+        return dx + other
+
+    def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
+        """The gradients of the sum of ys by xs, None where there is none."""
+        self.recording, self.phase = False, "backward"
+        cotangents: dict[int, Any] = {}
+        for y in filter(self.is_active, ys):
+            self._receive(cotangents, y, self.ones_like(y), None)
+        for entry in reversed(self.entries):
+            outs = [y for y in entry.outs if is_floating(y)]
+            if any(id(y) in cotangents for y in outs):
+                dys = [
+                    cotangents[id(y)] if id(y) in cotangents else self.zeros_like(y)
+                    for y in outs
+                ]
+                moved = [x for x in entry.ins if self.is_active(x)]
+                for x, dx in zip(moved, self._pulled(entry, dys), strict=True):
+                    self._receive(cotangents, x, dx, entry.event)
+        return [cotangents.get(id(x)) for x in xs]
+
+    def _pulled(self, entry: Entry, dys: list[Any]) -> list[Any]:
+        """The gradients of the active inputs of what was run."""
+        at = [i for i, x in enumerate(entry.ins) if self.is_active(x)]
+
+        def outputs(*xs: Any) -> list[Any]:
+            places = dict(zip(at, xs, strict=True))
+            ins = [places.get(i, x) for i, x in enumerate(entry.ins)]
+            return [y for y in entry.fn(*ins) if is_floating(y)]
+
+        self.observer.enter()
+        dxs = [*self.pull(entry, outputs, [entry.ins[i] for i in at], dys)]
+        ins = [*operands(dys, id, "dy"), *entry.event.inputs]
+        self.observer.event(entry.event.backward(ins, operands(dxs, id, "dx")))
+        return dxs
+
+    def _receive(
+        self, cotangents: dict[int, Any], x: Any, dx: Any, event: Event | None
+    ) -> None:
+        before = cotangents.get(id(x))
+        if before is not None:
+            ins = operands([before, dx], id, "dy")
+            dx = self.add(before, dx)
+            place, outs = event and event.place, [Operand("dy", dx, id(dx))]
+            total = Event(SUM, "backward", place, ins, outs, elementwise=True)
+            self.observer.event(total)
+        cotangents[id(x)] = dx
 
 
 class ObservedArray(np.ndarray):

@@ -128,13 +128,13 @@ def test_scan():
 
 def _gradient(f, x):
     from gradsmith.frameworks.jax.arrays import floats
-    from gradsmith.frameworks.jax.observe.walk import Walk, gradients
+    from gradsmith.frameworks.jax.observe.walk import EquationWalk
     from gradsmith.tools.nan.origins import Origins
 
     code = jax.make_jaxpr(f)(x)
-    walk = Walk(Origins(floats), active=[x])
+    walk = EquationWalk(Origins(floats), active=[x])
     ys = walk.run(code, [x], None)
-    return gradients(walk, ys, [x])[0]
+    return walk.gradients(ys, [x])[0]
 
 
 def test_branches_and_loops():

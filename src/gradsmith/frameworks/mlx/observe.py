@@ -6,10 +6,10 @@ They are put in a list, and gone through backwards one by one. What is transform
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import wraps
-from typing import Any, NamedTuple
+from typing import Any
 
 import mlx.core as mx
 
@@ -17,8 +17,15 @@ from ...core import hooks, trees
 from ...core.arrays import framework_of
 from ...core.patching import patched
 from ...core.places import place_here
-from ...operations.info import is_floating
-from .._observe import SUM, Event, Observer, Operand, inside_operations, operands
+from .._observe import (
+    Entry,
+    Event,
+    Observer,
+    Operand,
+    Walk,
+    inside_operations,
+    operands,
+)
 from .call.captured import is_known
 from .kernels.elementwise import ELEMENTWISE
 
@@ -44,36 +51,21 @@ _OPERATORS = {
 }  # fmt: skip
 
 
-class Entry(NamedTuple):
-    """What was run: `fn(*ins)` gave `outs`."""
-
-    fn: Callable[..., list[Any]]
-    ins: list[Any]
-    outs: list[Any]
-    event: Event
-
-
-class Walk:
+class CallWalk(Walk):
     """Takes note of what is run on arrays that have values."""
 
-    def __init__(self, observer: Observer, active: Sequence[Any]) -> None:
-        self.observer = observer
-        self.phase = "forward"
-        self.busy = False  # what runs is a part of something that was reported
-        self.entries: list[Entry] | None = []  # None where nothing is differentiated
-        self.active = {id(x) for x in active}
-
-    def is_active(self, x: Any) -> bool:
-        return id(x) in self.active and is_floating(x)
+    ones_like, zeros_like = staticmethod(mx.ones_like), staticmethod(mx.zeros_like)
+    busy = False  # what runs is a part of something that was reported
 
     @contextmanager
-    def reporting(self, entries: list[Entry] | None, *, busy: bool) -> Iterator[None]:
-        before = self.busy, self.entries
-        self.busy, self.entries = busy, entries
+    def reporting(self, *, busy: bool) -> Iterator[None]:
+        """The context in which nothing is differentiated."""
+        before = self.busy, self.recording
+        self.busy, self.recording = busy, False
         try:
             yield
         finally:
-            self.busy, self.entries = before
+            self.busy, self.recording = before
 
     def apply(
         self, fn: Any, args: Any, kwargs: Any, name: str, *, custom: bool = False
@@ -96,7 +88,7 @@ class Walk:
 
         if custom:
             self.observer.enter()
-        with self.reporting(None, busy=True):
+        with self.reporting(busy=True):
             outs = flat(*ins)
         y = returned[0]
         if not outs or not is_known(outs):
@@ -108,60 +100,18 @@ class Walk:
             selects=name.removeprefix("mx.") in _SELECTS,
             encloses=custom,
         )  # fmt: skip
-        self.observer.event(event)
-        if self.entries is not None and any(map(self.is_active, ins)):
-            self.active.update(map(id, outs))
-            self.entries.append(Entry(flat, ins, outs, event))
+        self.note(Entry(flat, ins, outs, event))
         return y
 
-    def pulled(self, entry: Entry, dys: list[Any]) -> list[Any]:
-        """The gradients of the active inputs of what was run."""
-        at = [i for i, x in enumerate(entry.ins) if self.is_active(x)]
-
-        def outputs(*xs: Any) -> list[Any]:
-            places = dict(zip(at, xs, strict=True))
-            ins = [places.get(i, x) for i, x in enumerate(entry.ins)]
-            return [y for y in entry.fn(*ins) if is_floating(y)]
-
-        self.observer.enter()
-        with self.reporting(None, busy=True):
-            dxs = mx.vjp(outputs, [entry.ins[i] for i in at], dys)[1]
+    def pull(self, entry: Entry, fn: Any, xs: Sequence[Any], dys: list[Any]) -> Any:
+        with self.reporting(busy=True):
+            dxs = mx.vjp(fn, list(xs), dys)[1]
             mx.eval(dxs)
-        ins = [*operands(dys, id, "dy"), *entry.event.inputs]
-        self.observer.event(entry.event.backward(ins, operands(dxs, id, "dx")))
         return dxs
 
-    def gradients(self, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
-        """The gradients of the sum of ys by xs, None where there is none."""
-        entries, self.entries, self.phase = self.entries or [], None, "backward"
-        cotangents: dict[int, Any] = {}
-        for y in filter(self.is_active, ys):
-            self._receive(cotangents, y, mx.ones_like(y), None)
-        for entry in reversed(entries):
-            outs = [y for y in entry.outs if is_floating(y)]
-            if any(id(y) in cotangents for y in outs):
-                dys = [
-                    cotangents[id(y)] if id(y) in cotangents else mx.zeros_like(y)
-                    for y in outs
-                ]
-                moved = [x for x in entry.ins if self.is_active(x)]
-                for x, dx in zip(moved, self.pulled(entry, dys), strict=True):
-                    self._receive(cotangents, x, dx, entry.event)
-        return [cotangents.get(id(x)) for x in xs]
-
-    def _receive(
-        self, cotangents: dict[int, Any], x: Any, dx: Any, event: Event | None
-    ) -> None:
-        before = cotangents.get(id(x))
-        if before is not None:
-            ins = operands([before, dx], id, "dy")
-            with self.reporting(None, busy=True):
-                dx = before + dx
-            outs = [Operand("dy", dx, id(dx))]
-            place = event and event.place
-            total = Event(SUM, "backward", place, ins, outs, elementwise=True)
-            self.observer.event(total)
-        cotangents[id(x)] = dx
+    def add(self, dx: Any, other: Any) -> Any:
+        with self.reporting(busy=True):
+            return dx + other
 
 
 def _arrays(tree: Any) -> list[Any]:
@@ -179,7 +129,7 @@ def observe(
     xs = [x for _, x in named]
     for name, x in named:
         observer.argument(Operand(name, x, id(x)))
-    walk = Walk(observer, xs)
+    walk = CallWalk(observer, xs)
     with observed(walk), inside_operations(observer, lambda: walk.phase):
         returned = fn(*args, **kwargs)
         ys = [
@@ -200,7 +150,7 @@ def observe(
 
 
 @contextmanager
-def observed(walk: Walk) -> Iterator[None]:
+def observed(walk: CallWalk) -> Iterator[None]:
     """The context in which a walk is told of all that is run."""
     with ExitStack() as stack:
         stack.enter_context(_uncompiled())
@@ -235,7 +185,7 @@ def _uncompiled() -> Iterator[None]:
         mx.enable_compile()
 
 
-def _methods(walk: Walk) -> dict[str, Any]:
+def _methods(walk: CallWalk) -> dict[str, Any]:
     found = {}
     for name in dir(mx.array):
         operator = _OPERATORS.get(name.strip("_")) if name[0] == "_" else name
@@ -245,7 +195,7 @@ def _methods(walk: Walk) -> dict[str, Any]:
     return found
 
 
-def _reporting(walk: Walk, fn: Any, name: str, *, custom: bool = False) -> Any:
+def _reporting(walk: CallWalk, fn: Any, name: str, *, custom: bool = False) -> Any:
     @wraps(fn)
     def call(*args: Any, **kwargs: Any) -> Any:
         return walk.apply(fn, args, kwargs, name, custom=custom)
@@ -253,7 +203,7 @@ def _reporting(walk: Walk, fn: Any, name: str, *, custom: bool = False) -> Any:
     return call
 
 
-def _transform(walk: Walk, name: str) -> Any:
+def _transform(walk: CallWalk, name: str) -> Any:
     """A transformation, whose results are run as one operation each."""
     transform = getattr(mx, name)
     if name in ("vjp", "jvp"):
@@ -269,14 +219,14 @@ def _transform(walk: Walk, name: str) -> Any:
     return make
 
 
-def _checkpointed(walk: Walk) -> Any:
+def _checkpointed(walk: CallWalk) -> Any:
     def checkpointed(proceed: Any, fn: Any, args: Any, kwargs: Any) -> Any:
         return walk.apply(proceed, (fn, args, kwargs), {}, "checkpoint", custom=True)
 
     return checkpointed
 
 
-def _operation(walk: Walk) -> Any:
+def _operation(walk: CallWalk) -> Any:
     def operation(proceed: Any, op: Any, args: Any, kwargs: Any) -> Any:
         if all(framework_of(x) != "mlx" for x in trees.leaves((args, kwargs))):
             return proceed(op, args, kwargs)
@@ -286,18 +236,18 @@ def _operation(walk: Walk) -> Any:
     return operation
 
 
-def _body(walk: Walk) -> Any:
+def _body(walk: CallWalk) -> Any:
     def body(proceed: Any, operation: Any, bound: Any) -> Any:
         # In the backward pass it is run again, which was reported before.
-        with walk.reporting(None, busy=walk.phase == "backward"):
+        with walk.reporting(busy=walk.phase == "backward"):
             return proceed(operation, bound)
 
     return body
 
 
-def _rule(walk: Walk) -> Any:
+def _rule(walk: CallWalk) -> Any:
     def rule(proceed: Any, *args: Any) -> Any:
-        with walk.reporting(None, busy=walk.phase == "forward"):
+        with walk.reporting(busy=walk.phase == "forward"):
             return proceed(*args)
 
     return rule

@@ -17,7 +17,7 @@ from ...operations.info import is_floating
 from .._observe import Event, Operand
 from .._protocol import Residual
 from .call.captured import captured_by
-from .observe import Entry, Walk, observed
+from .observe import CallWalk, Entry, observed
 
 NOTES = ("in compiled code MLX may keep less, or what is recomputed",)
 
@@ -38,7 +38,7 @@ class _Nobody:
         return False
 
 
-class _Memory(Walk):
+class _Memory(CallWalk):
     """Knows what the operations with a rule of their own keep for it."""
 
     def __init__(self, active: list[Any]) -> None:
@@ -51,7 +51,7 @@ class _Memory(Walk):
         self, fn: Any, args: Any, kwargs: Any, name: str, *, custom: bool = False
     ) -> Any:
         entries = self.entries
-        if not custom or self.busy or entries is None:
+        if not custom or self.busy or not self.recording:
             return super().apply(fn, args, kwargs, name, custom=custom)
         self.found, known = None, len(entries)
         y = super().apply(fn, args, kwargs, name, custom=True)
@@ -61,7 +61,7 @@ class _Memory(Walk):
 
     def _kept(self, entry: Entry, name: str) -> list[Any]:
         if self.found is None or name == "checkpoint":
-            return entry.ins
+            return [*entry.ins]
         # What the body returned is given back as another array in the same memory.
         places = self.outputs
         return [entry.outs[places[id(x)]] if id(x) in places else x for x in self.found]
@@ -90,7 +90,7 @@ def _kept(walk: _Memory, ys: list[int], taken: set[int]) -> Iterator[Residual]:
     """What the operations that lead to the results keep, each array once."""
     needed, same = {*ys}, _same_memory(walk)
     kept_by = {id(entry): kept for entry, kept in walk.kept_by}
-    for entry in reversed(walk.entries or []):
+    for entry in reversed(walk.entries):
         if not needed & {*map(id, entry.outs)}:
             continue
         needed |= {*map(id, entry.ins)}
@@ -103,7 +103,7 @@ def _kept(walk: _Memory, ys: list[int], taken: set[int]) -> Iterator[Residual]:
                 yield Residual(entry.event.operation, entry.event.place, nbytes)
 
 
-def _same_memory(walk: Walk) -> dict[int, int]:
+def _same_memory(walk: CallWalk) -> dict[int, int]:
     """Of results that are views, whose memory they see."""
     found: dict[int, int] = {}
     views = {
@@ -114,7 +114,7 @@ def _same_memory(walk: Walk) -> dict[int, int]:
         "broadcast_to",
         "flatten",
     }
-    for entry in walk.entries or []:
+    for entry in walk.entries:
         name = entry.event.operation.removeprefix("mx.")
         if name in views and len(entry.ins) == 1:
             source = id(entry.ins[0])
@@ -126,7 +126,7 @@ def _sizes(arrays: list[Any]) -> list[tuple[int, int]]:
     return [(id(x), x.nbytes) for x in arrays if isinstance(x, mx.array)]
 
 
-def _read_by_gradient(walk: Walk, entry: Entry) -> list[tuple[Any, int]]:
+def _read_by_gradient(walk: CallWalk, entry: Entry) -> list[tuple[Any, int]]:
     """What the gradient of one operation reads, by identity, with its size."""
     at = [i for i, x in enumerate(entry.ins) if walk.is_active(x)]
     outs = [y for y in entry.outs if is_floating(y)]

@@ -11,7 +11,7 @@ from ....core import trees
 from ....core.places import place_here
 from ..._observe import Observer, Operand, inside_operations
 from .eager import recorded
-from .walk import Walk, gradients
+from .walk import EquationWalk
 
 WHERE = "jnp.where"
 
@@ -27,7 +27,7 @@ def observe(
     xs = [x for _, x in named]
     for name, x in named:
         observer.argument(Operand(name, x, id(x)))
-    walk = Walk(observer, active=xs)
+    walk = EquationWalk(observer, active=xs)
     with inside_operations(observer, lambda: "forward"):
         names, ys = _run(walk, fn, args, kwargs, xs)
     pairs = zip(names, ys, strict=True)
@@ -36,12 +36,12 @@ def observe(
     if not any(walk.is_active(y) for y in ys):
         return None
     with inside_operations(observer, lambda: "backward"):
-        dxs = gradients(walk, ys, xs)
+        dxs = walk.gradients(ys, xs)
     pairs = zip(named, dxs, strict=True)
     return [Operand(name, dx, id(dx)) for (name, _), dx in pairs]
 
 
-def _run(walk: Walk, fn: Any, args: Any, kwargs: Any, xs: list[Any]) -> Any:
+def _run(walk: EquationWalk, fn: Any, args: Any, kwargs: Any, xs: list[Any]) -> Any:
     """The outputs with their names, run step by step; at once if it reads values."""
     names: list[str] = []
 

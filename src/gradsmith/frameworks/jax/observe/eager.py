@@ -22,11 +22,11 @@ from ....core.arrays import framework_of, unwrapped
 from ....core.patching import patched
 from ....core.places import place_here
 from .equations import kind_of_name
-from .walk import Walk
+from .walk import EquationWalk
 
 
 @contextmanager
-def recorded(walk: Walk) -> Iterator[None]:
+def recorded(walk: EquationWalk) -> Iterator[None]:
     """A context in which a walk records all that is run."""
     bind = Primitive.bind
     busy = False
@@ -76,14 +76,18 @@ def recorded(walk: Walk) -> Iterator[None]:
         yield
 
 
-def _primitive(walk: Walk, run: Callable[..., Any], args: list[Any], name: str) -> Any:
+def _primitive(
+    walk: EquationWalk, run: Callable[..., Any], args: list[Any], name: str
+) -> Any:
     kind = kind_of_name(name)
     if kind.custom:
         return _traced(walk, run, args)
     return walk.apply(run, args, name, place_here(), kind)
 
 
-def _traced(walk: Walk, run: Callable[..., Any], args: Sequence[Any]) -> list[Any]:
+def _traced(
+    walk: EquationWalk, run: Callable[..., Any], args: Sequence[Any]
+) -> list[Any]:
     """Trace what has a rule of its own, and run it step by step."""
     code = jax.make_jaxpr(run)(*args)
     return walk.run(code, args, place_here())

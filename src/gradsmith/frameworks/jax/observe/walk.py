@@ -1,20 +1,19 @@
 """The equations of JAX's code, run one by one, and their gradients back.
 
-Values are known by their identity, so that code inside of code (a compiled function, a
-branch, a loop) needs nothing special: its equations are on the same list.
+Code inside of code (a compiled function, a branch, a loop) needs nothing special: its
+equations are on the same list.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 
 from ....core.places import Place
-from ....operations.info import is_floating
-from ..._observe import SUM, Event, Observer, Operand, operands
+from ..._observe import Entry, Event, Walk, operands
 from .equations import (
     Kind,
     evaluated,
@@ -28,34 +27,10 @@ from .equations import (
 )
 
 
-class Entry(NamedTuple):
-    """What was run: `fn(*ins)` gave `outs`; `custom` if it has a rule of its own."""
+class EquationWalk(Walk):
+    """Runs equations, and reports each."""
 
-    fn: Callable[..., Sequence[Any]]
-    ins: Sequence[Any]
-    outs: Sequence[Any]
-    event: Event
-    custom: bool
-
-
-class Walk:
-    """Runs equations, and reports each.
-
-    `active` are the arrays to differentiate by; without them nothing is kept for the
-    way back.
-    """
-
-    def __init__(
-        self, observer: Observer, active: Sequence[Any] = (), phase: str = "forward"
-    ) -> None:
-        self.observer = observer
-        self.phase = phase
-        self.entries: list[Entry] = []
-        self.active = {id(x) for x in active}
-        self.recording = bool(active)
-
-    def is_active(self, x: Any) -> bool:
-        return id(x) in self.active and is_floating(x)
+    ones_like, zeros_like = staticmethod(jnp.ones_like), staticmethod(jnp.zeros_like)
 
     def run(self, code: Any, args: Sequence[Any], outer: Place | None) -> list[Any]:
         """The outputs of code; `outer` is the place of what has no better one."""
@@ -104,10 +79,7 @@ class Walk:
             name, self.phase, place, operands(ins, id, "x"), operands(outs, id, "y"),
             kind.elementwise, kind.selects, encloses=kind.custom,
         )  # fmt: skip
-        self.observer.event(event)
-        if self.recording and any(map(self.is_active, ins)):
-            self.active.update(map(id, outs))
-            self.entries.append(Entry(fn, ins, outs, event, kind.custom))
+        self.note(Entry(fn, ins, outs, event, kind.custom))
         return outs
 
     def _cond(self, eqn: Any, ins: list[Any], place: Place | None) -> list[Any]:
@@ -145,60 +117,11 @@ class Walk:
             stacked = [jnp.zeros((0, *out.shape), out.dtype) for out in outs]
         return [*carry, *stacked]
 
-
-def gradients(walk: Walk, ys: Sequence[Any], xs: Sequence[Any]) -> list[Any]:
-    """The gradients of the sum of ys by xs, None where there is none."""
-    cotangents: dict[int, Any] = {}
-    for y in filter(walk.is_active, ys):
-        _receive(walk, cotangents, y, jnp.ones_like(y), None)
-    for entry in reversed(walk.entries):
-        outs = [y for y in entry.outs if is_floating(y)]
-        if any(id(y) in cotangents for y in outs):
-            dys = [
-                cotangents[id(y)] if id(y) in cotangents else jnp.zeros_like(y)
-                for y in outs
-            ]
-            moved = [x for x in entry.ins if walk.is_active(x)]
-            for x, dx in zip(moved, _pulled(walk, entry, dys), strict=True):
-                _receive(walk, cotangents, x, dx, entry.event)
-    return [cotangents.get(id(x)) for x in xs]
-
-
-def _pulled(walk: Walk, entry: Entry, dys: list[Any]) -> list[Any]:
-    """The gradients of the active inputs of what was run."""
-    at = [i for i, x in enumerate(entry.ins) if walk.is_active(x)]
-
-    def pulled(xs: Sequence[Any], dys: list[Any]) -> Sequence[Any]:
-        def outputs(*xs: Any) -> list[Any]:
-            places = dict(zip(at, xs, strict=True))
-            ins = [places.get(i, x) for i, x in enumerate(entry.ins)]
-            return [y for y in entry.fn(*ins) if is_floating(y)]
-
-        return jax.vjp(outputs, *xs)[1](dys)
-
-    xs = [entry.ins[i] for i in at]
-    walk.observer.enter()
-    if entry.custom:  # its own rule is the user's: each line of it is seen
-        with lines_of_rules():
+    def pull(self, entry: Entry, fn: Any, xs: Sequence[Any], dys: list[Any]) -> Any:
+        pulled = lambda xs, dys: jax.vjp(fn, *xs)[1](dys)
+        if not entry.custom:
+            return pulled(xs, dys)
+        with lines_of_rules():  # its own rule is the user's: each line of it is seen
             code = jax.make_jaxpr(pulled)(xs, dys)
-        inside = Walk(walk.observer, phase="backward")
-        dxs = inside.run(code, [*xs, *dys], None)
-    else:
-        dxs = pulled(xs, dys)
-    ins = [*operands(dys, id, "dy"), *entry.event.inputs]
-    walk.observer.event(entry.event.backward(ins, operands(dxs, id, "dx")))
-    return list(dxs)
-
-
-def _receive(
-    walk: Walk, cotangents: dict[int, Any], x: Any, dx: Any, event: Event | None
-) -> None:
-    before = cotangents.get(id(x))
-    if before is not None:
-        ins = operands([before, dx], id, "dy")
-        dx = before + dx
-        place = event and event.place
-        outs = [Operand("dy", dx, id(dx))]
-        total = Event(SUM, "backward", place, ins, outs, elementwise=True)
-        walk.observer.event(total)
-    cotangents[id(x)] = dx
+        inside = EquationWalk(self.observer, phase="backward")
+        return inside.run(code, [*xs, *dys], None)
