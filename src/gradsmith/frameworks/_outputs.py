@@ -5,7 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..core import trees
+from ..core.errors import UnsupportedOperationError
+
+
+def refuse_numpy(y: Any, operation: str, framework: str) -> None:
+    """Raise if an output is NumPy's, through which no framework differentiates."""
+    if isinstance(y, (np.ndarray, np.generic)) and y.dtype.kind in "fc":
+        raise UnsupportedOperationError(
+            f"the body of operation {operation!r} was given arrays of {framework} and "
+            f"returned one of NumPy ({type(y).__name__}), through which {framework} "
+            "can't differentiate\n"
+            f"  what to do: compute with {framework} or gradsmith.numpy, or, if it is "
+            "NumPy or SciPy code, make the operation with gs.python_op"
+        )
 
 
 class _Place:

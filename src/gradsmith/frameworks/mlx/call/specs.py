@@ -8,8 +8,8 @@ import mlx.core as mx
 import numpy as np
 
 from ....core.cotangent import Spec
-from ....core.errors import UnsupportedOperationError
 from ..._dtypes import OtherDtype
+from ..._outputs import refuse_numpy
 
 _NAMES = (
     "float16 float32 float64 complex64 "
@@ -57,11 +57,5 @@ def as_output(y: Any, name: str) -> Any:
         return y
     if isinstance(y, (float, complex)):
         return mx.array(y)
-    if isinstance(y, (np.ndarray, np.generic)) and y.dtype.kind in "fc":
-        raise UnsupportedOperationError(
-            f"the body of operation {name!r} was given MLX arrays and returned a NumPy "
-            f"array ({type(y).__name__}), through which MLX can't differentiate\n"
-            "  what to do: compute with mlx.core or gradsmith.numpy, or, if it is "
-            "NumPy or SciPy code, make the operation with gs.python_op"
-        )
+    refuse_numpy(y, name, "MLX")
     return None

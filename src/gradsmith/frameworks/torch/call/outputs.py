@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
 import torch
 
 from ....core import trees
-from ....core.errors import UnsupportedOperationError
 from ....operations.application import OutputSpecs
+from ..._outputs import refuse_numpy
 from .specs import TensorSpec, has_gradient
 
 
@@ -73,11 +72,5 @@ def as_tensor(operation: Any, y: Any) -> Any:
     """An output as it is given back: a number with a gradient is a tensor."""
     if isinstance(y, (float, complex)):
         return torch.as_tensor(y)
-    if isinstance(y, (np.ndarray, np.generic)) and y.dtype.kind in "fc":
-        raise UnsupportedOperationError(
-            f"the body of operation {operation.name!r} was given tensors and returned "
-            f"a NumPy array ({type(y).__name__}), which PyTorch can't trace\n"
-            "  what to do: compute with torch or gradsmith.numpy, or, if it is NumPy "
-            "or SciPy code, make the operation with gs.python_op"
-        )
+    refuse_numpy(y, operation.name, "PyTorch")
     return y
