@@ -219,9 +219,14 @@ def test_workers_die_with_their_parent(mark, killed, where):
         write("ops.py", RIGHT, loop.format(""))
     else:
         write("ops.py", "@gs.custom_gradient\ndef hangs(x):\n    ", loop.format("    "))
+    Path("temporary").mkdir()
+    paths = {
+        "PYTHONPATH": str(Path(gradsmith.__file__).parents[1]),
+        "TMPDIR": os.path.abspath("temporary"),
+    }
     process = subprocess.Popen(
         [sys.executable, "-m", "gradsmith", "check", "ops.py", "--quick"],
-        env={**os.environ, "PYTHONPATH": str(Path(gradsmith.__file__).parents[1])},
+        env={**os.environ, **paths},
         stdout=subprocess.DEVNULL,
     )
     end = time.monotonic() + 40
@@ -231,6 +236,7 @@ def test_workers_die_with_their_parent(mark, killed, where):
     process.send_signal(killed)
     process.wait()
     assert gone(mark), processes(mark)
+    assert [path.name for path in Path("temporary").iterdir()] == []
 
 
 # --- a time-out keeps what was found
@@ -240,7 +246,7 @@ calls = []
 
 @gs.custom_gradient
 def slow(x):
-    calls.append(1)
+    calls.append(time.sleep(0.005))
     while len(calls) > 60:
         time.sleep(0.1)
     return x**2, lambda dy: 2 * x * dy

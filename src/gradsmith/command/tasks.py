@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Container
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
@@ -83,7 +84,7 @@ def preload(task: Task) -> tuple[str, ...]:
 
 def modules_for(frameworks: Container[str]) -> tuple[str, ...]:
     """The modules of some frameworks and of NumPy, as far as they are installed."""
-    return tuple(
+    return "numpy.ma", *(  # which np.median imports
         module
         for each in FRAMEWORKS.values()
         if (each.name == NUMPY or each.name in frameworks) and each.is_installed
@@ -208,8 +209,16 @@ def _framework(op: Any) -> str:
 
 
 def _checked(task: Task, module: Any, tell: Tell) -> TaskOutcome:
+    seen, again = 0, 0.0
+
     def tell_partial(report: CheckReport) -> None:
-        tell(Partial(_result(task, report).as_row()))
+        """Whatever is found; of what is right as often as takes 5 % of the time."""
+        nonlocal seen, again
+        start = time.perf_counter()
+        if len(report.findings) > seen or start > again:
+            tell(Partial(_result(task, report).as_row()))
+            seen, now = len(report.findings), time.perf_counter()
+            again = now + 20 * (now - start)
 
     op = named(module, task.name)
     options: Any = {

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gradsmith.tools.workers import Journal, Partial, Pool, channel
+from gradsmith.tools.workers import Journal, Partial, Pool, channel, pool
 
 
 def work(item, tell):
@@ -30,9 +30,9 @@ def double(item, tell):
 
 
 def answers(fn, items, **options):
-    with Pool(fn, **options) as pool:
-        pool.add(items)
-        return {answer.item: answer for answer in pool.answers() if answer}
+    with Pool(fn, **options) as workers:
+        workers.add(items)
+        return {answer.item: answer for answer in workers.answers() if answer}
 
 
 def test_what_comes_of_items():
@@ -68,22 +68,31 @@ def alone(item, tell):
     return [os.getpid(), os.environ.get("CHANGED")]
 
 
-def test_isolated_items_have_processes_of_their_own():
-    items = ["changes", "large", "raises", "array", "late", "last"]
+@pytest.mark.parametrize("forked", [True, False])
+def test_isolated_items_have_processes_of_their_own(forked, monkeypatch):
+    monkeypatch.setattr(pool, "IS_POSSIBLE", forked and pool.IS_POSSIBLE)
+    items = ["changes", "raises", "array", "late", "last"]
     found = answers(alone, items, jobs=1, limit=2.0, isolated=True)
     assert found["changes"].result[1] == "changes"
     assert found["last"].result[1] is None
     assert found["last"].result[0] != found["changes"].result[0]
-    assert "too many for a message" in str(found["large"].error)
     assert "KeyError: 'raises'" in str(found["raises"].error)
     assert "not JSON serializable" in str(found["array"].error)
     assert found["late"].lost == "took longer than 2 s"
     assert found["late"].partial == {"found": 1}
 
 
+def test_a_result_that_is_too_large_is_told():
+    found = answers(alone, ["large", "last"], jobs=1, limit=60.0, isolated=True)
+    assert "too many for a message" in str(found["large"].error)
+    assert found["last"].result
+
+
 KILLED = """
 import os, signal, sys, time
-from gradsmith.tools.workers import map_unordered
+from gradsmith.tools.workers import lifetime, map_unordered
+if "watched" in sys.argv:
+    lifetime.IS_LINUX = False  # as where the system does not see to it
 def work(item):
     print(os.getpid(), flush=True)
     time.sleep(600)
@@ -93,9 +102,10 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="processes are seen in /proc")
-def test_workers_end_with_a_parent_that_is_killed(tmp_path):
+@pytest.mark.parametrize("how", ["signalled", "watched"])
+def test_workers_end_with_a_parent_that_is_killed(how, tmp_path):
     (tmp_path / "script.py").write_text(KILLED)
-    words = [sys.executable, str(tmp_path / "script.py")]
+    words = [sys.executable, str(tmp_path / "script.py"), how]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         workers = [int(process.stdout.readline()) for _ in range(2)]

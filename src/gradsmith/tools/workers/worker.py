@@ -20,6 +20,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from io import FileIO
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -87,7 +88,8 @@ def serve(
             except EOFError:
                 return
             if files is not None:
-                os.truncate(files[0], 0)
+                with suppress(OSError):
+                    os.ftruncate(1, 0)
             _answer(channel, send, work, item, tell)
 
 
@@ -172,12 +174,16 @@ class Worker:
         self.since = self.began = time.monotonic()
         self._folder: Any = None
         self.files: tuple[str, str] | None = None
+        self._open: list[FileIO] = []  # the same
         if logged:
-            self._folder = tempfile.TemporaryDirectory(prefix="gradsmith-")
-            log, trace = (Path(self._folder.name, n) for n in ("log", "trace"))
-            for path in (log, trace):
-                path.touch()
-            self.files = str(log), str(trace)
+            with suppress(OSError):  # of a full disk: what it prints is lost
+                self._open_files()
+
+    def _open_files(self) -> None:
+        self._folder = tempfile.TemporaryDirectory(prefix="gradsmith-")
+        paths = [Path(self._folder.name, name) for name in ("log", "trace")]
+        self._open = [path.open("w+b", buffering=0) for path in paths]
+        self.files = str(paths[0]), str(paths[1])
 
     @classmethod
     def started(
@@ -219,7 +225,9 @@ class Worker:
             match message:
                 case ["started", int(pid)] if not self.is_there:
                     self.pid, self.is_there = pid, True
-                    self.since = time.monotonic()
+                    self.began = self.since = time.monotonic()
+                    if os.name == "posix":
+                        self._remove()  # the worker has them open too
                 case ["phase", str(words)]:
                     self.phase, self.since = words, time.monotonic()
                 case ["partial", result]:
@@ -248,17 +256,17 @@ class Worker:
         return self._read(1)
 
     def _read(self, i: int) -> str:
-        if self.files is None:
+        if not self._open:
             return ""
-        with open(self.files[i], "rb") as file:
-            size = file.seek(0, os.SEEK_END)
-            file.seek(max(0, size - 4 * KEPT))
-            return file.read().decode("utf-8", "replace")[-KEPT:]
+        file = self._open[i]
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - 4 * KEPT))
+        return file.read().decode("utf-8", "replace")[-KEPT:]
 
     def drop_output(self) -> None:
         """So that what prints without end fills no disk."""
-        if self.files is not None and os.stat(self.files[0]).st_size > PRINTED:
-            os.truncate(self.files[0], 0)
+        if self._open and self._open[0].seek(0, os.SEEK_END) > PRINTED:
+            self._open[0].truncate(0)
 
     def memory(self) -> int:
         """Bytes that it holds."""
@@ -281,6 +289,11 @@ class Worker:
         return status
 
     def clean(self) -> None:
+        for file in self._open:
+            file.close()
+        self._remove()
+
+    def _remove(self) -> None:
         if self._folder is not None:
             self._folder.cleanup()
 

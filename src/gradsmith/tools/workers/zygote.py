@@ -6,6 +6,7 @@ can have a process of its own: nothing that one changes reaches the next.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import pickle
@@ -70,8 +71,8 @@ class Zygote:
     def close(self) -> None:
         self.control.close()  # which it takes as a sign to leave
         try:
-            self.process.wait(10 * PATIENCE)
-        except subprocess.TimeoutExpired:
+            self.process.wait(PATIENCE)
+        except subprocess.TimeoutExpired:  # still importing: it has no children yet
             self.process.kill()
             self.process.wait()
 
@@ -87,6 +88,8 @@ def main(number: int) -> None:
     for name in preload:
         with suppress(Exception):  # whoever needs it is told
             import_module(name)
+    gc.collect()
+    gc.freeze()  # else a worker's first collection copies all of it
     workers = set[int]()
     while True:
         data, ends, _, _ = socket.recv_fds(control, 10_000, 1)
