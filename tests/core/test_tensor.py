@@ -56,10 +56,16 @@ def test_a_dtype_can_be_given():
     assert gs.constant(2, np.float16).dtype == np.float16
 
 
-def test_a_tensor_of_tensors_is_a_constant(x):
-    y, tape = followed(lambda x: gs.Tensor([x[0], 2 * x[1]]) * 3, x)
-    np.testing.assert_array_equal(y, [3.0, 12.0])
+def test_a_tensor_of_tensors_is_followed_as_they_are(x):
+    y, tape = followed(lambda x: gs.Tensor([x[0], 2 * x[1]], np.float32) * 3, x)
+    assert_same(y, np.array([3, 12], np.float32))
+    np.testing.assert_array_equal(tape.gradient(y, x), [3.0, 6.0, 0.0])
+
+
+def test_a_constant_of_tensors_is_a_constant(x):
+    y, tape = followed(lambda x: gs.constant([x[0], 2 * x[1]]) * 3, x)
     assert tape.gradient(y, x) is None
+    assert "gs.constant: it makes its argument a constant" in tape.explain(y, x)
 
 
 # --- operators ------------------------------------------------------------------------
@@ -394,40 +400,6 @@ def test_a_function_without_a_rule(x):
 def unruled(x):
     """Dispatches as NumPy's functions do, and has no rule."""
     return x + 1
-
-
-class Foreign:
-    """An array of another library, with its own way."""
-
-    def __array_ufunc__(self, *args, **kwargs):
-        return NotImplemented
-
-    def __array_function__(self, *args, **kwargs):
-        return NotImplemented
-
-
-@pytest.mark.parametrize(
-    "call",
-    [
-        lambda x, other: x + other,
-        lambda x, other: np.add(other, x),
-        lambda x, other: np.matmul(x, other),
-        lambda x, other: np.concatenate([x, other]),
-        lambda x, other: np.add(x, other, dtype=float),
-    ],
-)
-def test_arrays_that_do_not_know_each_other_are_not_mixed(call, x):
-    for other in (Foreign(), np.ma.masked_array(VALUES, [0, 1, 0])):
-        with pytest.raises(gs.UnsupportedOperationError, match="Tensor together with"):
-            call(x, other)
-
-
-def test_a_matrix_beside_a_tensor_is_an_array(x):
-    with pytest.warns(PendingDeprecationWarning):
-        matrix = np.matrix([[1.0, 2.0, 3.0]])
-    y = x * matrix
-    assert_same(y, VALUES * np.asarray(matrix))
-    assert type(y.value) is np.ndarray
 
 
 # --- ufuncs with options, and their methods -------------------------------------------

@@ -80,15 +80,6 @@ def test_numpy_array_becomes_the_frameworks_on_request(framework):
     assert gnp.add(x, [1.0, 2.0]).shape == (2,)
 
 
-@each_framework
-def test_list_of_arrays_is_no_array(framework):
-    x = NATIVE[framework](X)
-    with pytest.raises(gs.UnsupportedOperationError, match=r"gnp\.stack"):
-        gnp.exp([x, x])
-    with pytest.raises(gs.UnsupportedOperationError, match=r"gnp\.stack"):
-        gnp.sum([x, x])
-
-
 @pytest.mark.parametrize("framework", ["numpy", *FRAMEWORKS])
 def test_unknown_options_are_refused_everywhere(framework):
     x = NATIVE[framework](X)

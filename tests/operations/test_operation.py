@@ -753,7 +753,7 @@ def test_a_rule_that_can_not_be_transposed_says_so():
     op = gs.custom_gradient(lambda x: (x * 2, lambda dy: np.array(dy.tolist())))
     assert gs.grad(op)(1.0) == 1
     with pytest.raises(
-        gs.UnsupportedOperationError, match="can't be transposed"
+        gs.UnsupportedOperationError, match=r"x\.tolist\(\) would make a constant"
     ) as info:
         gs.jvp(op, (1.0,), (1.0,))
     assert "@<lambda>.jvp would give it directly" in info.value.__notes__[-1]
@@ -763,9 +763,7 @@ def test_no_part_of_a_transposed_rule_gets_lost():
     """A part that leaves NumPy's protocols would silently be missing in the tangent."""
     op = gs.custom_gradient(lambda x: (x * 5, lambda dy: 2 * dy + np.array(dy) * 3))
     assert gs.grad(op)(1.0) == 5
-    with pytest.raises(
-        gs.UnsupportedOperationError, match=r"leaves .* by numpy.asarray"
-    ):
+    with pytest.raises(gs.UnsupportedOperationError, match=r"^np\.array.* a constant"):
         gs.jvp(op, (1.0,), (1.0,))
 
 

@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from .elementwise import call_elementwise, call_unary, refuse_foreign, tell
+from .elementwise import call_elementwise, call_unary, tell
 from .errors import UnsupportedOperationError
 from .escapes import is_followed, tell_lost, traced_in
+from .foreign import answer_of, computes_differently, foreign_in
 from .hooks import FUNCTION
 from .rule import (
     NOT_YET,
@@ -31,12 +32,16 @@ from .rule import (
     reduction_of,
 )
 from .tape import INSIDE, Traced, state
-from .tensor import Tensor, unwrap, wrap
+from .tensor import Tensor, joined, unwrap, wrap
 
 
 def _array_ufunc(
     self: Tensor, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
 ) -> Any:
+    for x in inputs if len(inputs) > 1 else ():
+        if x.__class__ not in KNOWN and computes_differently(type(x)):
+            call_of = (ufunc, method, *inputs)
+            return answer_of(x, "__array_ufunc__", ufunc, *call_of, **kwargs)
     rule = RULES.get(ufunc)
     if method == "__call__" and not kwargs and type(rule) is Elementwise:
         if FUNCTION.wrappers:
@@ -52,10 +57,14 @@ def _array_ufunc(
 def _array_function(
     self: Tensor, fn: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
-    for cls in types:
-        if cls is not np.ndarray:
-            refuse_foreign(cls, fn)
+    if any(map(computes_differently, types)):
+        other = foreign_in((*args, *kwargs.values()))
+        return answer_of(other, "__array_function__", fn, fn, types, args, kwargs)
     return call(fn, args, kwargs)
+
+
+# Types of which nobody needs to ask whether they compute differently
+KNOWN = {Tensor, np.ndarray, np.float64, int, float}
 
 
 setattr(Tensor, "__array_ufunc__", _array_ufunc)  # noqa: B010 (no attribute for pyright)
@@ -88,6 +97,9 @@ def _call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 
 def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
     """Run a definition; what is lost in it is lost in the function that it defines."""
+    if not rule.lists:
+        args = [_one_array(x) for x in args]
+        kwargs = {name: _one_array(x) for name, x in kwargs.items()}
     outer = INSIDE.get()
     INSIDE.set(outer or rule.name)
     try:
@@ -99,10 +111,10 @@ def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
 def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if len(args) == 1 and isinstance(args[0], Traced) and _are_plain(kwargs):
         return _call_of_one(rule, args[0], kwargs)
-    if any(isinstance(x, Traced) for x in kwargs.values()):
+    if kwargs and next(traced_in(kwargs), None) is not None:
         args, kwargs = rule.bind(args, kwargs)
-    if not rule.lists and any(isinstance(x, (list, tuple)) for x in args):
-        args = _one_array_each(rule, args)
+    if any(isinstance(x, (list, tuple)) for x in args):
+        args = _without_lists(rule, args)
     if len(args) > rule.out_at and args[rule.out_at] is not None:
         raise UnsupportedOperationError(_WRITES.format(rule.name))
     plain = unwrap(tuple(args)), unwrap(kwargs)
@@ -139,18 +151,22 @@ def _call_of_one(rule: Function, x: Traced, options: dict[str, Any]) -> Any:
 _WHOLE = "its result has an integer or boolean dtype here"
 
 
-def _one_array_each(rule: Function, args: Sequence[Any]) -> list[Any]:
-    """Make an array of a list, for a rule by which an argument is one input."""
+def _without_lists(rule: Function, args: Sequence[Any]) -> list[Any]:
+    """Make one array of each list, but where the rule takes a list of arrays."""
     args = list(args)
     for i in range(len(args))[rule.arrays]:
-        if isinstance(args[i], (list, tuple)):
-            if next(traced_in(args[i]), None) is not None:
-                raise UnsupportedOperationError(
-                    f"{rule.name} was given a list that holds tensors. Make one tensor "
-                    "of it first: np.stack(list)."
-                )
-            args[i] = np.asarray(args[i])
+        if i != rule.list_at:
+            args[i] = joined(args[i])
+        elif isinstance(args[i], (list, tuple)):
+            args[i] = type(args[i])(map(joined, args[i]))
     return args
+
+
+def _one_array(x: Any) -> Any:
+    """A list as one array, if there are tensors in it; else it may be a shape."""
+    if not isinstance(x, (list, tuple)) or next(traced_in(x), None) is None:
+        return x
+    return joined(x)
 
 
 def _wrap_all(y: Any) -> Any:
@@ -216,8 +232,6 @@ def _call_ufunc(
     out = kwargs.pop("out", None)
     if out is not None and any(o is not None for o in out):
         raise UnsupportedOperationError(_WRITES.format(name_of(ufunc)))
-    for x in inputs:
-        refuse_foreign(type(x), ufunc)
     if method == "outer":
         x1, x2 = inputs
         inputs = np.reshape(x1, np.shape(x1) + (1,) * np.ndim(x2)), x2

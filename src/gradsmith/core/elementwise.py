@@ -9,12 +9,18 @@ from weakref import ref
 
 import numpy as np
 
-from .errors import UnsupportedOperationError
-from .escapes import traced_in
+from .foreign import answer_of, computes_differently
 from .pool import SMALLEST, LargePull, computed
-from .rule import Elementwise, Rule, name_of
-from .tape import NOTHING, REUSABLE, Traced, state
-from .tensor import Kept, Tensor, frozen, unwrap, wrap
+from .rule import Elementwise, Rule
+from .tape import (
+    NOTHING,
+    REUSABLE,
+    Traced,
+    holds_objects,
+    refuse_tensors_in,
+    state,
+)
+from .tensor import Kept, Tensor, frozen, joined, unwrap, wrap
 
 _new = object.__new__
 
@@ -25,6 +31,7 @@ def call_elementwise(rule: Elementwise, inputs: Sequence[Any]) -> Tensor:
         return call_unary(rule, inputs[0])
     if len(inputs) == 2:
         return call_binary(rule, *inputs)
+    inputs = [_operand(x, rule.fn) for x in inputs]
     values = unwrap(tuple(inputs))
     y = wrap(rule.fn(*values))
     if state().recorders:
@@ -98,6 +105,8 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
             tape.record_one(rule, 0, node1, values, y, False)
         elif node2 is not None:
             tape.record_one(rule, 1, node2, values, y, False)
+        elif holds_objects(y.value):
+            refuse_tensors_in(values, tape)
     elif state().recorders:
         tell(rule, (x1, x2), (x1, x2), values, y)
     return y
@@ -139,26 +148,14 @@ _PLAIN = (float, int, np.ndarray)
 
 
 def _operand(x: Any, fn: Any) -> Any:
-    """What stands beside a tensor, as a rule can read it: no lists, no matrices."""
+    """What stands beside a tensor, as a rule can read it: no lists, no subclasses."""
     if isinstance(x, (list, tuple)):
-        if next(traced_in(x), None) is None:
-            return np.asarray(x)
-        return np.stack([_operand(part, fn) for part in x])
+        return joined(x)
     if isinstance(x, Rational) and not isinstance(x, (int, np.generic)):
         return float(x)
-    refuse_foreign(type(x), fn)
+    if computes_differently(type(x)):
+        return answer_of(x, "", fn)  # raises
     return np.asarray(x) if isinstance(x, np.ndarray) else x
-
-
-def refuse_foreign(cls: type, fn: Any) -> None:
-    """Arrays that have their own way with NumPy's functions don't mix with tensors."""
-    overrides = hasattr(cls, "__array_ufunc__") or hasattr(cls, "__array_function__")
-    known = issubclass(cls, (Traced, np.ndarray, np.generic))
-    if (overrides and not known) or issubclass(cls, np.ma.MaskedArray):
-        raise UnsupportedOperationError(
-            f"{name_of(fn)} was given a gs.Tensor together with a {cls.__name__}, and "
-            "neither knows the other. Convert it first: np.asarray(...)."
-        )
 
 
 def tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> None:

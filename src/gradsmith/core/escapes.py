@@ -1,14 +1,15 @@
-"""Values that leave the recorders' sight, and who is told of it."""
+"""Values that leave the recorders' sight: who is told of it, and what is refused."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from .errors import UnsupportedOperationError
 from .tape import INSIDE, Traced, state
 
-LEFT = "the value became a plain array or number, which no tape follows"
+LEFT = "it returns a plain array, which no tape follows"
 
 
 def tell_lost(xs: Sequence[Traced], where: str, why: str) -> None:
@@ -27,22 +28,42 @@ def traced_in(x: Any) -> Iterator[Traced]:
 
 
 def is_followed(x: Traced) -> bool:
-    return any(recorder.mark_of(x) is not None for recorder in state().recorders)
+    return x.dtype.kind in "fcO" and any(
+        recorder.mark_of(x) is not None for recorder in state().recorders
+    )
 
 
-def refuse_scipy(x: Traced, frame: Any) -> None:
-    """SciPy's Python functions make plain arrays of their arguments without a word."""
-    fn = None
+def refuse_conversion(x: Traced, how: str) -> None:
+    """A value that is being differentiated becomes no constant without a word."""
+    if not (state().recorders and is_followed(x)):
+        return
+    by, only_compares = _library_function(sys._getframe(2))  # pyright: ignore[reportPrivateUsage]
+    if only_compares:
+        return
+    from .places import place_here  # nearly never needed
+
+    place = place_here()
+    line = "" if place is None else f"\n  at {place}: {place.source}"
+    raise UnsupportedOperationError(
+        f"{by or how} would make a constant of a value that is being differentiated: "
+        f"its part of the gradient would be lost{line}\n"
+        "  to keep it: compute with NumPy's functions on tensors, np.stack([a, b]) or "
+        "gnp.array([a, b]) instead of np.array([a, b]), gnp.full instead of np.full, "
+        "np.sin instead of math.sin, np.where instead of an assignment to elements; "
+        "gs.with_gradient gives a function its gradient rule\n"
+        "  if a constant is meant: gs.stop_gradient(x), or x.numpy() for a plain array"
+    )
+
+
+def _library_function(frame: Any) -> tuple[str, bool]:
+    """The function of NumPy's or SciPy's that was called, and if it only compares."""
+    name, package = "", ""
     while frame:
         module = frame.f_globals.get("__name__", "")
-        if module.startswith("scipy."):
-            fn = f"{module}.{frame.f_code.co_name}"
-        elif not module.startswith("numpy."):
+        if not module.startswith(("numpy.", "scipy.")):
             break
+        function = frame.f_code.co_qualname.partition(".")[0]
+        package = module.partition("._")[0]
+        name = f"{package}.{function}"
         frame = frame.f_back
-    if fn and is_followed(x):
-        raise UnsupportedOperationError(
-            f"{fn} has no gradient rule, and its argument is being differentiated. "
-            "Give it one with gs.with_gradient, or pass gs.stop_gradient(x) or "
-            "x.numpy() if it should count as a constant."
-        )
+    return name, package.startswith("numpy.testing")

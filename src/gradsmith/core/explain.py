@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 from weakref import ref
 
 from .errors import TapeError
-from .escapes import LEFT
 from .tape import Node, Traced, leading_to
 from .tensor import Variable
 
@@ -41,10 +40,6 @@ class Stops(dict[tuple[str, str, int], Stop]):
 
     def add(self, stop: Stop) -> None:
         self[stop.where, stop.file, stop.line] = stop
-
-    def escapes(self) -> list[Stop]:
-        """Where followed values became plain ones."""
-        return [stop for stop in self.values() if stop.why == LEFT]
 
 
 def explain(tape: Any, target: Any, source: Any, stops: Stops, silent: Silent) -> str:

@@ -11,8 +11,7 @@ from . import trees
 from .arrays import require_plain
 from .cotangent import cast, spec_of
 from .errors import GradsmithError, TapeError, UnsupportedOperationError, type_of
-from .escapes import LEFT
-from .explain import Stop, Stops
+from .foreign import refuse_as_tensor
 from .rule import Function
 from .tape import (
     Key,
@@ -20,8 +19,10 @@ from .tape import (
     Scope,
     Tape,
     Traced,
+    holds_objects,
     leave_mark,
     only,
+    refuse_tensors_in,
     state,
     walk_back,
 )
@@ -45,7 +46,6 @@ class ForwardAccumulator(Scope):
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.key = Key(self)
-        self.stops = Stops()
         self.leaves: dict[int, tuple[Traced, Any]] = {}
         pairs: list[tuple[Any, Any]] = []
         trees.map(lambda x, dx: pairs.append((x, dx)), primals, tangents)
@@ -87,8 +87,7 @@ class ForwardAccumulator(Scope):
         return None if leaf is None else leaf[1]
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
-        if why == LEFT and any(self.mark_of(x) is not None for x in xs):
-            self.stops.add(Stop.here(where, why))
+        """Nobody asks an accumulator why."""
 
     def outside(self) -> tuple[Any, ...]:
         """The recorders that may differentiate what this one computes."""
@@ -98,6 +97,8 @@ class ForwardAccumulator(Scope):
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
     ) -> None:
         tangents = [self.mark_of(x) if isinstance(x, Traced) else None for x in inputs]
+        if isinstance(y, Traced) and holds_objects(y.value):
+            refuse_tensors_in(inputs, self)
         if all(dx is None for dx in tangents):
             return
         with only(self.outside()), np.errstate(all="ignore"):
@@ -112,6 +113,7 @@ class ForwardAccumulator(Scope):
 def checked_tangent(x: Any, dx: Any, name: str) -> Any:
     """A tangent in the shape and dtype of its primal."""
     if not isinstance(dx, Traced):
+        refuse_as_tensor(dx, name)
         dx = np.asarray(dx)
     if dx.shape != x.shape or not np.can_cast(dx.dtype, x.dtype, "same_kind"):
         raise GradsmithError(
@@ -142,17 +144,6 @@ def push(rule: Any, tangents: Sequence[Any], call: Any, y: Any) -> Any:
     return dy
 
 
-class _Transposing(Tape):
-    """Follows the argument of a linear function; no part of it may get lost."""
-
-    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
-        if why == LEFT and any(self.mark_of(x) is not None for x in xs):
-            raise UnsupportedOperationError(
-                "the rule can't be transposed: a value that depends on its first "
-                f"argument leaves the functions that the engine records, by {where}"
-            )
-
-
 def transpose(
     fn: Callable[[list[Any]], Sequence[Any]], point: list[Any], cotangents: list[Any]
 ) -> list[Any]:
@@ -161,7 +152,7 @@ def transpose(
     For y = f(x) and its pullback dx = J'dy this gives J: the pullback is linear in dy,
     so its own pullback, from a tangent of x, is the tangent of y.
     """
-    tape = _Transposing(lifts=False, watch_variables=False)
+    tape = Tape(lifts=False, watch_variables=False)
     xs = [wrap(x) for x in point]
     nodes = [tape.follow(x) for x in xs]
     outer = state().recorders

@@ -15,6 +15,7 @@ from .arrays import require_plain
 from .cotangent import cast
 from .errors import GradsmithError, TapeError, type_of
 from .explain import Stop, Stops, explain
+from .foreign import refuse_as_tensor
 from .tape import Key, Node, Scope, Tape, Traced, activate, only, state, walk_back
 from .tensor import Tensor, Variable, unwrap, wrap
 from .unconnected import UnconnectedGradients, wants_zero
@@ -328,6 +329,7 @@ def seed(y: Any, dy: Any, name: str) -> Any:
     if dy is None:
         return np.ones_like(y)
     if not isinstance(dy, Traced):
+        refuse_as_tensor(dy, name)
         dy = np.array(dy)  # a copy: it may become a result, which nobody changes
     if dy.shape != y.shape or not np.can_cast(dy.dtype, y.dtype, "same_kind"):
         raise GradsmithError(

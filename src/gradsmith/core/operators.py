@@ -6,29 +6,41 @@ from typing import Any
 
 import numpy as np
 
-from .calls import call
+from .calls import KNOWN, call
 from .elementwise import call_binary, call_with_number
+from .foreign import computes_differently, foreign_in, goes_first
 from .hooks import FUNCTION
 from .rule import RULES, Elementwise, name_of
 from .tensor import Tensor
 
 
-def _binary(ufunc: np.ufunc) -> tuple[Any, Any]:
+def _binary(ufunc: np.ufunc, reflection: str) -> tuple[Any, Any]:
     """An operator and its reflection."""
     rule = RULES.get(ufunc)
     if type(rule) is not Elementwise:
-        return (
-            lambda self, other: call(ufunc, (self, other), {}),
-            lambda self, other: call(ufunc, (other, self), {}),
-        )
+
+        def slow_operator(self: Tensor, other: Any) -> Any:
+            if other.__class__ not in KNOWN:
+                if goes_first(type(other), reflection):
+                    return NotImplemented
+                return ufunc(self, other)  # which may ask the other type
+            return call(ufunc, (self, other), {})
+
+        return slow_operator, lambda self, other: ufunc(other, self)
 
     # 0.5 us less than through NumPy's dispatch
 
     def operator(self: Tensor, other: Any) -> Any:
         if FUNCTION.wrappers:
             return call(ufunc, (self, other), {})
-        if other.__class__ is float:
+        cls = other.__class__
+        if cls is float:
             return call_with_number(rule, self, (self, other), 0)
+        if cls not in KNOWN:
+            if goes_first(cls, reflection):
+                return NotImplemented
+            if computes_differently(cls):
+                return ufunc(self, other)  # asks the other type
         return call_binary(rule, self, other)
 
     def reflected(self: Tensor, other: Any) -> Any:
@@ -47,6 +59,8 @@ def _unary(fn: Any) -> Any:
 
 def _method(fn: Any) -> Any:
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        if foreign_in((*args, *kwargs.values())) is not None:
+            return fn(self, *args, **kwargs)  # asks the other type
         return call(fn, (self, *args), kwargs)
 
     method.__doc__ = f"Like `{name_of(fn)}`."
@@ -132,13 +146,15 @@ _METHODS = (
 )
 
 for _name, _ufunc in _OPERATORS.items():
-    _forward, _reflected = _binary(_ufunc)
+    _forward, _reflected = _binary(_ufunc, f"__r{_name}__")
     setattr(Tensor, f"__{_name}__", _forward)
     setattr(Tensor, f"__r{_name}__", _reflected)
     if _name != "divmod":
         setattr(Tensor, f"__i{_name}__", _in_place(_forward))
-for _name, _ufunc in _COMPARISONS.items():
-    setattr(Tensor, f"__{_name}__", _binary(_ufunc)[0])
+for (_name, _ufunc), _other in zip(
+    _COMPARISONS.items(), ("gt", "ge", "lt", "le", "eq", "ne"), strict=True
+):
+    setattr(Tensor, f"__{_name}__", _binary(_ufunc, f"__{_other}__")[0])
 for _name, _ufunc in _UNARY.items():
     setattr(Tensor, f"__{_name}__", _unary(_ufunc))
 for _name, _fn in _PROPERTIES.items():

@@ -232,8 +232,8 @@ def elementwise(fn: Any, *partials: Any, **facts: Any) -> None:
 class Function(Rule):
     """A function of whole arrays, by its `vjp` and maybe its `jvp`.
 
-    The array arguments are `args[arrays]`; an argument that is a list counts as many
-    inputs, unless `lists` is false or there is one `vjp` per argument.
+    The array arguments are `args[arrays]`. A list counts as one array, but that at the
+    position `list_at` as many.
     `vjp(dy, y, *args, **kwargs)` returns a cotangent for each array argument (a tuple
     if there can be several), or is itself a tuple of functions, one for each.
     """
@@ -246,11 +246,11 @@ class Function(Rule):
         *,
         saves: str = "",
         arrays: slice | int = 1,
-        lists: bool = True,
+        list_at: int | None = None,
         **facts: Any,
     ) -> None:
         super().__init__(fn, **facts)
-        self.lists = lists and not isinstance(vjp, tuple)
+        self.list_at = list_at
         self.vjp = vjp
         self.jvp = jvp
         self.arrays = slice(0, arrays) if isinstance(arrays, int) else arrays
@@ -439,11 +439,23 @@ def bilinear(fn: Any, transpose1: Any, transpose2: Any, **facts: Any) -> None:
 
 
 class Composite(Rule):
-    """A function written anew in functions that have rules."""
+    """A function written anew in functions that have rules.
 
-    def __init__(self, fn: Any, definition: Callable[..., Any], **facts: Any) -> None:
+    A list with tensors in it is given to the definition as one array, unless `lists`
+    says that a list means several.
+    """
+
+    def __init__(
+        self,
+        fn: Any,
+        definition: Callable[..., Any],
+        *,
+        lists: bool = False,
+        **facts: Any,
+    ) -> None:
         super().__init__(fn, **facts)
         self.definition = definition
+        self.lists = lists
 
 
 def composite(fn: Any, definition: Callable[..., Any], **facts: Any) -> None:

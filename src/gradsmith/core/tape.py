@@ -19,7 +19,7 @@ from itertools import count
 from typing import Any, Protocol, Self
 from weakref import ref
 
-from .errors import TapeError
+from .errors import TapeError, UnsupportedOperationError
 
 _next_index = count().__next__
 _new = object.__new__
@@ -262,6 +262,8 @@ class Tape:
                 if node is not None:
                     tracked.append(i)
                     parents.append(node)
+        if isinstance(y, Traced) and holds_objects(y.value):
+            refuse_tensors_in(inputs, self)
         if not tracked:
             return
         node = Node(rule, parents, rule.pullback(tracked, call, kept))
@@ -294,6 +296,7 @@ class Tape:
             node.pull, j = quick
             node.saved = NOTHING if j is None else value if j < 0 else call[j]
         else:
+            refuse_tensors_in(call, self)
             node.pull = rule.pull_one(i, call, value)
             node.saved = NOTHING
         y.marks = {self.key: node}
@@ -313,6 +316,25 @@ def marks_of(x: Traced) -> dict[Key, Any]:
         if mark is not None:
             found[recorder.key] = mark
     return found
+
+
+def holds_objects(value: Any) -> bool:
+    """Whether a result was computed from an array of objects, or is one of these."""
+    return value.dtype.kind == "O" or isinstance(value, Traced)
+
+
+def refuse_tensors_in(arrays: Iterable[Any], recorder: Recorder) -> None:
+    """Followed tensors that are elements of an array of objects are nobody's inputs."""
+    for x in arrays:
+        kind = getattr(getattr(x, "dtype", None), "kind", "")
+        elements = () if kind != "O" or isinstance(x, Traced) else x.flat
+        traced = (element for element in elements if isinstance(element, Traced))
+        if any(recorder.mark_of(element) is not None for element in traced):
+            raise UnsupportedOperationError(
+                "a tensor was combined with an array of objects that are tensors, "
+                "whose gradients would be lost. Make one tensor of them: "
+                "np.stack(list(array)); or gs.stop_gradient(x) for a constant."
+            )
 
 
 def leave_mark(y: Traced, key: Key, mark: Any) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from .errors import GradsmithError
-from .escapes import LEFT, refuse_scipy, tell_lost, traced_in
-from .rule import index
+from .escapes import LEFT, refuse_conversion, tell_lost, traced_in
+from .foreign import PRIORITY, refuse_as_tensor
+from .rule import convert, index
 from .tape import Traced, forget_the_dead, marks_of, state
 
 _new = object.__new__
@@ -26,12 +26,15 @@ class Tensor(Traced):
     """
 
     __slots__ = ("__weakref__",)
-    __array_priority__ = 1000
+    __array_priority__ = PRIORITY
 
     def __init__(self, data: Any, dtype: Any = None) -> None:
-        if state().recorders:
-            tell_lost([*traced_in(data)], f"gs.{type(self).__name__}()", LEFT)
-        super().__init__(native(np.array(unwrap(data), dtype=dtype)))
+        if state().recorders and next(traced_in(data), None) is not None:
+            y = joined(data) if dtype is None else convert(joined(data), dtype)
+            super().__init__(y.value, marks_of(y))
+        else:
+            refuse_as_tensor(data, "what a tensor is made of")
+            super().__init__(native(np.array(unwrap(data), dtype=dtype)))
 
     # Plain attributes
 
@@ -83,7 +86,7 @@ class Tensor(Traced):
     def __reduce__(self) -> Any:
         return wrap, (self.value,)
 
-    # Ways off the tape. They are legal; `tape.explain` tells of them.
+    # Ways off the tape: on purpose, of which `tape.explain` tells, or refused.
 
     def numpy(self) -> Any:
         """Return the plain array, read-only; it is not followed by any tape."""
@@ -91,30 +94,28 @@ class Tensor(Traced):
         return readonly(self.value)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
-        refuse_scipy(self, frame)
-        tell_lost([self], "numpy.asarray (or a function that calls it)", LEFT)
+        refuse_conversion(self, "np.array, np.asarray or an assignment to an array")
         array = np.array(self.value, dtype=dtype, copy=copy)
         return array if copy else readonly(array)
 
     def item(self, *index: int) -> Any:
-        tell_lost([self], "Tensor.item()", LEFT)
+        refuse_conversion(self, "x.item()")
         return self.value.item(*index)
 
     def tolist(self) -> Any:
-        tell_lost([self], "Tensor.tolist()", LEFT)
+        refuse_conversion(self, "x.tolist()")
         return self.value.tolist()
 
     def __float__(self) -> float:
-        tell_lost([self], "float()", LEFT)
+        refuse_conversion(self, "float(x), or a function of Python numbers,")
         return float(self.value)
 
     def __complex__(self) -> complex:
-        tell_lost([self], "complex()", LEFT)
+        refuse_conversion(self, "complex(x), or a function of Python numbers,")
         return complex(self.value)
 
     def __int__(self) -> int:
-        tell_lost([self], "int()", LEFT)
+        refuse_conversion(self, "int(x)")
         return int(self.value)
 
     def __format__(self, spec: str) -> str:
@@ -151,14 +152,15 @@ class Variable(Tensor):
         name: str | None = None,
         dtype: Any = None,
     ) -> None:
-        super().__init__(initial_value, dtype)
+        tell_lost([*traced_in(initial_value)], "gs.Variable()", _ASSIGNED)
+        super().__init__(unwrap(initial_value), dtype)
         self.trainable = trainable
         self.name = name or "variable"
 
     def assign(self, value: Any) -> Variable:
         """Replace the value by another of the same shape; the dtype stays."""
-        if state().recorders:
-            tell_lost([*traced_in(value)], "Variable.assign()", _ASSIGNED)
+        tell_lost([*traced_in(value)], "Variable.assign()", _ASSIGNED)
+        refuse_as_tensor(value, f"the new value of {self.name!r}")
         value = np.asarray(unwrap(value))
         fits = np.can_cast(value.dtype, self.dtype, "same_kind")
         if value.shape != self.shape or not fits:
@@ -213,7 +215,8 @@ class Kept(Tensor):
 
 def constant(value: Any, dtype: Any = None) -> Tensor:
     """Return a tensor that no tape follows until it is watched."""
-    return Tensor(value, dtype)
+    tell_lost([*traced_in(value)], "gs.constant", "it makes its argument a constant")
+    return Tensor(unwrap(value), dtype)
 
 
 def wrap(value: Any, marks: Any = None) -> Tensor:
@@ -222,6 +225,15 @@ def wrap(value: Any, marks: Any = None) -> Tensor:
     y.value = value
     y.marks = marks
     return y
+
+
+def joined(x: Any) -> Any:
+    """One array of nested lists, followed if there are followed tensors in them."""
+    if not isinstance(x, (list, tuple)):
+        return x
+    if next(traced_in(x), None) is None:
+        return np.asarray(x)
+    return np.stack([joined(part) for part in x])
 
 
 def unwrap(x: Any) -> Any:

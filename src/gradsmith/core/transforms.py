@@ -15,8 +15,9 @@ import numpy as np
 
 from . import trees
 from .arrays import require_plain
-from .errors import GradsmithError, UnsupportedOperationError, type_of
+from .errors import GradsmithError, type_of
 from .escapes import tell_lost
+from .foreign import refuse_as_tensor
 from .forward import ForwardAccumulator, checked_tangent
 from .gradient_tape import GradientTape, basis, seed
 from .tape import Traced, marks_of, state
@@ -68,7 +69,6 @@ def value_and_grad(
             result = call(xs)
         value, aux = _split_aux(fun, result, has_aux)
         _require_real_number(fun, value)
-        _refuse_escapes(fun, tape, value)
         dx = trees.unflatten(picked, tape.pulled(value, flat))
         dx = dx if isinstance(argnums, Sequence) else dx[0]
         if plain:
@@ -96,7 +96,6 @@ def vjp(
         tape.watch(xs)
         result = fun(*xs)
     y, aux = _split_aux(fun, result, has_aux)
-    _refuse_escapes(fun, tape, y)
 
     def pull(dy: Any) -> Any:
         dys = trees.map(lambda part, d: seed(part, d, "the cotangent"), y, dy)
@@ -130,7 +129,6 @@ def jvp(
     with ForwardAccumulator(xs, dxs) as accumulator:
         result = fun(*xs)
     y, aux = _split_aux(fun, result, has_aux)
-    _refuse_escapes(fun, accumulator, y)
     dy = accumulator.jvp(y, unconnected_gradients="zero")
     if plain:
         given = (primals, tangents)
@@ -269,6 +267,7 @@ def _lift(tree: Any, name: str, copy: bool = False) -> Any:
 
 
 def _read(leaf: Any, name: str, copy: bool) -> Any:
+    refuse_as_tensor(leaf, f"an argument of {name}")
     try:
         return native(np.array(leaf) if copy else np.asarray(leaf))
     except Exception as error:
@@ -367,23 +366,6 @@ def _require_real_number(fun: Any, value: Any) -> None:
         "Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with a cotangent); if "
         "it returns (value, aux), pass has_aux=True."
     )
-
-
-def _refuse_escapes(fun: Any, recorder: Any, y: Any) -> None:
-    """A derivative is not zero because the value left the tape on its way."""
-    escapes = recorder.stops and recorder.stops.escapes()
-    if escapes and all(_mark_of(recorder, part) is None for part in trees.leaves(y)):
-        places = "".join(f"\n  {stop}" for stop in escapes)
-        raise UnsupportedOperationError(
-            f"no derivative reaches what {_name(fun)} returned, since tensors became "
-            f"plain on the way:{places}\nCompute with NumPy's functions on tensors "
-            "(np.stack([a, b]) instead of np.array([a, b])), or use "
-            "gs.stop_gradient(x) where you mean a constant."
-        )
-
-
-def _mark_of(recorder: Any, x: Any) -> Any:
-    return recorder.mark_of(x) if isinstance(x, Traced) else None
 
 
 def _chosen_mode(fun: Any, mode: str, xs: Any, y: Any, holomorphic: bool) -> str:

@@ -12,7 +12,6 @@ from collections.abc import Callable, Sequence
 from types import CellType, FunctionType
 from typing import Any
 
-from ..core.escapes import LEFT
 from ..core.forward import ForwardAccumulator
 from ..core.tape import Key, Node, Tape, Traced, leave_mark, state
 from ..core.tensor import Variable, unwrap, wrap
@@ -53,10 +52,6 @@ class Captures:
                 parts[stand_in.part][stand_in.outer.key] = mark
         return [wrap(y.value, marks) for marks in parts if marks]
 
-    def escaped(self) -> str:
-        """By what the body made a plain array of an argument, if it did."""
-        return next((s.escaped for s in self.stand_ins if s.escaped), "")
-
     def take_variables(self) -> list[Variable]:
         """The variables that the body read, from now on a matter of its rule alone."""
         variables: dict[int, Variable] = {}
@@ -87,7 +82,6 @@ class _StandIn:
     outer: Any
     key: Key
     part = 0  # of an output: 1 is what comes from variables, if it is told apart
-    escaped = ""  # by what an argument became plain in the body
 
     def mark_of(self, x: Traced, *, reading: bool = True) -> Any:
         mark = x.marks.get(self.key) if x.marks else None
@@ -99,8 +93,6 @@ class _StandIn:
         return self.outer.mark_of(x)
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
-        if why == LEFT and any(map(self._is_blind, xs)):
-            self.escaped = where
         self.outer.lost([x for x in xs if self.mark_of(x) is not None], where, why)
 
     def record(self, rule: Any, inputs: Any, call: Any, kept: Any, y: Any) -> None:

@@ -14,6 +14,7 @@ import numpy as np
 from ..core import trees
 from ..core.errors import GradsmithError
 from ..core.reach import is_plain, reached
+from ..core.tensor import unwrap
 
 # Pairs of functions: whether a framework's compiler is tracing, and the `checkpoint`
 # that it can trace. A framework adds its own in the part `early`.
@@ -182,7 +183,7 @@ def difference(plain: Any, recomputed: Any, *, exact: bool) -> str:
         )
         return "" if same else f"{plain!r} at first, then {recomputed!r}"
     try:
-        a, b = np.asarray(plain), np.asarray(recomputed)
+        a, b = np.asarray(unwrap(plain)), np.asarray(unwrap(recomputed))
     except Exception:  # no arrays: nothing to compare
         return ""
     if a.dtype == object or b.dtype == object:

@@ -11,9 +11,13 @@ from typing import Any
 import numpy as np
 
 from ..core.arrays import common_framework, framework_of
+from ..core.escapes import traced_in
+from ..core.tape import Traced
+from ..core.tensor import joined
 from ..frameworks._dtypes import is_inexact, name_of
 from ..operations.portable import shape_of
 from ._dispatch import NUMPY, foreign_kernels, native, portable
+from ._joining import stack
 from ._operands import converted, first_array, kind_of
 
 _Float = np.float64
@@ -22,7 +26,8 @@ _Float = np.float64
 def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
     """An array of numbers, lists or a NumPy array, of the framework of `like`.
 
-    An array of a framework stays what it is; one of another than `like`'s raises.
+    An array of a framework stays what it is; one of another than `like`'s raises. Of
+    arrays in lists one array is made, and derivatives go through.
 
     >>> asarray([1, 2], float)
     array([1., 2.])
@@ -34,10 +39,21 @@ def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
     if K is not None:
         x = native(x)
         name = K.result_type(kind_of(K, x)) if dtype is None else name_of(dtype)
-        return converted(K, x, name, like)
-    if found is None:
+        return converted(K, x, name, first_array(K, (like, x)))
+    x = joined(x)
+    if found is None and not isinstance(x, Traced):
         return np.asarray(x, dtype)
     return x if dtype is None else np.astype(x, np.dtype(dtype), copy=False)
+
+
+def array(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
+    """A new array, as `asarray` makes it.
+
+    >>> array([1, 2], float)
+    array([1., 2.])
+    """
+    y = asarray(x, dtype, like=like)
+    return stack([y])[0] if y is x else y
 
 
 def zeros(shape: Any, dtype: Any = _Float, *, like: Any = None) -> Any:
@@ -67,7 +83,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None, *, like: Any = None) ->
     K = foreign_kernels("full", like, shape, fill_value)
     if K is None:
         dtype = dtype if dtype is None else np.dtype(name_of(dtype))
-        return np.full(shape, fill_value, dtype)
+        if next(traced_in(fill_value), None) is None:
+            return np.full(shape, fill_value, dtype)
+        return np.broadcast_to(asarray(fill_value, dtype), shape)
     name = K.result_type(kind_of(K, fill_value)) if dtype is None else name_of(dtype)
     value = converted(K, fill_value, name, like)
     return K.broadcast_to(value, shape_of(shape))
@@ -135,7 +153,7 @@ def linspace(
     """
     K = foreign_kernels("linspace", start, stop, like)
     if K is None:
-        return np.linspace(start, stop, num, endpoint, dtype=dtype)
+        return np.linspace(joined(start), joined(stop), num, endpoint, dtype=dtype)
     start, stop = native(start), native(stop)
     beside = first_array(K, (start, stop, like))
     name = K.result_type(kind_of(K, start), kind_of(K, stop), "float64")

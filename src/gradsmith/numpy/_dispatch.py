@@ -14,6 +14,7 @@ from typing import Any, Concatenate, ParamSpec
 
 import numpy as np
 
+from ..core import calls
 from ..core.arrays import (
     FRAMEWORKS,
     NUMPY,
@@ -22,8 +23,11 @@ from ..core.arrays import (
     unwrapped,
 )
 from ..core.compilers import not_rewritten
+from ..core.escapes import traced_in
+from ..core.rule import find_rule
 
 P = ParamSpec("P")
+LISTS = frozenset((list, tuple))
 
 _INSIDE = "in its elements"  # stands for the kernels of a list
 
@@ -138,8 +142,12 @@ def portable(
                 kernels = kernels_of(name, (args, *kwargs.values()))
             if len(args) > positional:
                 raise _too_many(name, positional, options)
-            if kernels is None or kernels is NUMPY:
+            if kernels is None:
                 return numpy(*args, **kwargs)
+            if kernels is NUMPY:
+                if LISTS.isdisjoint(map(type, args)):
+                    return numpy(*args, **kwargs)
+                return run_numpy(numpy, args, kwargs)
             if ADOPTED:
                 args = tuple(map(native, args))
                 kwargs = {name: native(x) for name, x in kwargs.items()}
@@ -148,6 +156,13 @@ def portable(
         return published(call, definition)
 
     return make
+
+
+def run_numpy(numpy: Any, args: Any, kwargs: Any) -> Any:
+    """NumPy's function; of tensors in lists, which NumPy can't see, by its rule."""
+    if next(traced_in((args, kwargs)), None) is None or find_rule(numpy) is None:
+        return numpy(*args, **kwargs)
+    return calls.call(numpy, args, kwargs)
 
 
 def published(call: Any, definition: Callable[..., Any]) -> Any:

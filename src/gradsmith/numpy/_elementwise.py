@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from ..core.compilers import not_rewritten
+from ..core.tensor import joined
 from ..frameworks._dtypes import is_inexact
-from ._dispatch import ADOPTED, NUMPY, kernels_of, native
+from ._dispatch import ADOPTED, LISTS, NUMPY, kernels_of, native
 from ._operands import converted, first_array, kind_of
 
 # For ufuncs that a framework has no kernel of, a formula; `_formulas` fills it.
@@ -71,7 +72,7 @@ def _unary(name: str, doc: str) -> Callable[[Any], Any]:
     def call(x: Any, /) -> Any:
         K = kernels_of(name, (x,))
         if K is None or K is NUMPY:
-            return ufunc(x)
+            return ufunc(joined(x) if x.__class__ in LISTS else x)
         x = native(x) if ADOPTED else x
         if of_floats and K.is_float(x):  # computed in its own dtype: 4 us less
             return _kernel(K, name)(x)
@@ -87,6 +88,8 @@ def _binary(name: str, doc: str) -> Callable[[Any, Any], Any]:
     def call(x1: Any, x2: Any, /) -> Any:
         K = kernels_of(name, (x1, x2))
         if K is None or K is NUMPY:
+            if x1.__class__ in LISTS:  # there may be tensors in it
+                x1 = joined(x1)
             return ufunc(x1, x2)
         if ADOPTED:
             x1, x2 = native(x1), native(x2)

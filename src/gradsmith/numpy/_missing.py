@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 _INSTEAD = {
-    "array": "gnp.asarray",
     "vstack": "gnp.concatenate or gnp.stack",
     "hstack": "gnp.concatenate",
     "column_stack": "gnp.stack(..., axis=1)",

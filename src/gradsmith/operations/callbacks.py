@@ -8,13 +8,14 @@ become operations in the same way when a framework asks for them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
 
 import numpy as np
 
 from ..core.arrays import FRAMEWORKS, common_framework, described
 from ..core.cotangent import Spec, cast
-from ..core.errors import UnsupportedOperationError
+from ..core.errors import UnsupportedOperationError, annotate
 from ..core.forward import ForwardAccumulator
 from ..core.gradient_tape import GradientTape
 from ..core.tape import Traced
@@ -165,10 +166,9 @@ def pullback(
         dys, xs = arrays[:count], [*arrays[count:]]
         for i in wanted:
             xs[i] = _tensor(xs[i], name)
-        with GradientTape(watch_accessed_variables=False) as tape:
+        with GradientTape(watch_accessed_variables=False) as tape, _noting(name):
             tape.watch([xs[i] for i in wanted])
             ys = flat(*xs)
-        _refuse_escapes(tape, name)
         ys = [y for y, has in zip(ys, given, strict=True) if has]
         dxs: list[Any] = [None] * len(wanted)
         pairs = zip(ys, dys, strict=True)
@@ -195,9 +195,9 @@ def pushforward(flat: Flat, moved: Sequence[int], name: str) -> Flat:
             xs[i] = _tensor(xs[i], name)
         pairs = zip(moved, dxs, strict=True)
         dxs = [_tensor(cast(dx, xs[i].dtype), name) for i, dx in pairs]
-        with ForwardAccumulator([xs[i] for i in moved], dxs) as accumulator:
+        primals = [xs[i] for i in moved]
+        with ForwardAccumulator(primals, dxs) as accumulator, _noting(name):
             ys = flat(*xs)
-        _refuse_escapes(accumulator, name)
         return [
             accumulator.jvp(y, unconnected_gradients="zero")
             if isinstance(y, Traced)
@@ -224,12 +224,9 @@ def _zeros(x: Any) -> Any:
     return np.zeros(x.shape, x.dtype)
 
 
-def _refuse_escapes(recorder: Any, name: str) -> None:
-    escapes = recorder.stops.escapes()
-    if escapes:
-        places = "".join(f"\n  {stop}" for stop in escapes)
-        raise UnsupportedOperationError(
-            f"{name} is being differentiated, and the engine can't trace all of it:"
-            f"{places}\nWrite the rule in NumPy's functions, or make the part that is "
-            "not one (SciPy, C) an operation of its own, with gs.python_op."
-        )
+def _noting(name: str) -> AbstractContextManager[None]:
+    return annotate(
+        f"{name} is being differentiated, and the engine can't trace all of it. Write "
+        "the rule in NumPy's functions, or make the part that is not one (SciPy, C) an "
+        "operation of its own, with gs.python_op."
+    )

@@ -152,4 +152,5 @@ differentiable(
     lambda dy, y, smooth, inputs, fn, options: (dy, *[None] * len(inputs)),
     lambda dxs, y, smooth, inputs, fn, options: dxs[0],
     arrays=2,
+    list_at=1,
 )

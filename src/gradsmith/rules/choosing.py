@@ -49,7 +49,7 @@ def select_jvp(
     return np.select(condlist, dx[:n], dx[n] if len(dx) > n else 0)
 
 
-differentiable(np.select, select_vjp, select_jvp, arrays=slice(1, 3))
+differentiable(np.select, select_vjp, select_jvp, arrays=slice(1, 3), list_at=1)
 
 
 def choose_transpose(
@@ -67,7 +67,7 @@ def choose_transpose(
     return np.stack([unbroadcast(dx, choices.shape[1:]) for dx in cotangents])
 
 
-linear(np.choose, choose_transpose, arrays=slice(1, 2))
+linear(np.choose, choose_transpose, arrays=slice(1, 2), list_at=1)
 
 
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kwargs: Any) -> Any:
@@ -105,4 +105,4 @@ def _replaced(
     return np.where(mask, scatter(values, condition, x.shape), y)
 
 
-composite(np.piecewise, piecewise)
+composite(np.piecewise, piecewise, lists=True)

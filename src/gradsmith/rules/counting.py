@@ -175,5 +175,5 @@ def histogram2d(
     return counts, xedges, yedges
 
 
-composite(np.histogramdd, histogramdd)
+composite(np.histogramdd, histogramdd, lists=True)
 composite(np.histogram2d, histogram2d)

@@ -62,12 +62,12 @@ def hstack_transpose(dy: Any, y: Any, tup: Any, **_: Any) -> Any:
     return joined_along(0 if flat else 1, 1 if flat else 2)(dy, y, tup)
 
 
-linear(np.concatenate, concatenate_transpose)
-linear(np.stack, stack_transpose)
-linear(np.vstack, joined_along(0, 2))
-linear(np.hstack, hstack_transpose)
-linear(np.dstack, joined_along(2, 3))
-linear(np.column_stack, joined_along(1, 2))
+linear(np.concatenate, concatenate_transpose, list_at=0)
+linear(np.stack, stack_transpose, list_at=0)
+linear(np.vstack, joined_along(0, 2), list_at=0)
+linear(np.hstack, hstack_transpose, list_at=0)
+linear(np.dstack, joined_along(2, 3), list_at=0)
+linear(np.column_stack, joined_along(1, 2), list_at=0)
 
 
 def block(arrays: Any) -> Any:
@@ -100,7 +100,7 @@ def append(arr: Any, values: Any, axis: Any = None) -> Any:
     return np.concatenate((arr, values), axis)
 
 
-composite(np.block, block)
+composite(np.block, block, lists=True)
 composite(np.append, append)
 
 # Inserting and deleting: NumPy does it with the numbers of the elements.
@@ -158,7 +158,12 @@ linear(np.split, split_transpose)
 linear(np.array_split, split_transpose)
 linear(np.vsplit, split_transpose)
 linear(np.hsplit, hsplit_transpose)
-linear(np.dsplit, lambda dys, ys, ary, cuts: split_transpose(dys, ys, ary, cuts, 2))
+linear(
+    np.dsplit,
+    lambda dys, ys, ary, indices_or_sections: split_transpose(
+        dys, ys, ary, indices_or_sections, 2
+    ),
+)
 linear(np.unstack, lambda dys, ys, x, axis=0: np.stack(dys, axis))
 
 # Repeating: the cotangents of the copies add up.

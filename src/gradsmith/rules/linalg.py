@@ -39,9 +39,7 @@ def solve_jvp(dx: Any, y: Any, a: Any, b: Any) -> Any:
     return np.linalg.solve(a, db - np.matmul(da, y))
 
 
-differentiable(
-    np.linalg.solve, solve_vjp, solve_jvp, saves="a y", arrays=2, lists=False
-)
+differentiable(np.linalg.solve, solve_vjp, solve_jvp, saves="a y", arrays=2)
 
 
 def tensorsolve(a: Any, b: Any, axes: Any = None) -> Any:

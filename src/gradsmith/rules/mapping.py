@@ -37,5 +37,5 @@ def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
     return a
 
 
-composite(np.apply_along_axis, apply_along_axis)
+composite(np.apply_along_axis, apply_along_axis, lists=True)
 composite(np.apply_over_axes, apply_over_axes)

@@ -252,4 +252,4 @@ def _multiply(chain: Any, split: Any, i: int, j: int) -> Any:
     return np.dot(_multiply(chain, split, i, k), _multiply(chain, split, k + 1, j))
 
 
-composite(np.linalg.multi_dot, multi_dot)
+composite(np.linalg.multi_dot, multi_dot, lists=True)

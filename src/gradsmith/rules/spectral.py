@@ -135,7 +135,7 @@ def lstsq(a: Any, b: Any, rcond: Any = None) -> Any:
     return x, squares, rank, known_singular_values(a, s)
 
 
-differentiable(least_squares, lstsq_vjp, saves="a b y", arrays=2, lists=False)
+differentiable(least_squares, lstsq_vjp, saves="a b y", arrays=2)
 differentiable(
     known_singular_values,
     (lambda dy, y, a, s: svdvals_vjp(dy, y, a), None),

@@ -95,7 +95,6 @@ differentiable(
     variance_about_jvp,
     saves="a mean",
     arrays=2,
-    lists=False,
 )
 
 

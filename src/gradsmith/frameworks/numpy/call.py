@@ -17,6 +17,7 @@ from ...core import trees
 from ...core.arity import arity_of
 from ...core.cotangent import Spec, spec_of
 from ...core.errors import GradsmithError, UnsupportedOperationError
+from ...core.foreign import refuse_as_tensor
 from ...core.tape import Traced, marks_of, only, state
 from ...core.tensor import Variable, readonly, wrap
 from ...operations.application import Application, OutputSpecs, run_body
@@ -55,13 +56,14 @@ def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> An
     opaque = ""
     try:
         run = _RecordedCall(operation, bound, higher=higher, on_tensors=on_tensors)
-    except UnsupportedOperationError as error:
-        if not on_tensors:
+    except (UnsupportedOperationError, ValueError) as error:
+        # NumPy has its own error for an element that can't be set, caused by ours.
+        why = error.__cause__ if isinstance(error, ValueError) else error
+        if not on_tensors or not isinstance(why, UnsupportedOperationError):
             raise
         # The engine can't see into the body. Its own gradient does not need that.
-        opaque = str(error)
+        opaque = str(why).partition("\n")[0]
         run = _RecordedCall(operation, bound, higher=higher, on_tensors=False)
-    opaque = opaque or run.escaped
     if higher and not operation.closure and run.captured:
         # The gradient of what is captured depends on the arguments too.
         run = _RecordedCall(operation, bound, higher=higher, on_tensors=True)
@@ -92,7 +94,7 @@ class _RecordedCall:
     """
 
     __slots__ = (
-        "bound", "captured", "escaped", "grad", "higher", "numbers", "operation",
+        "bound", "captured", "grad", "higher", "numbers", "operation",
         "outputs", "tensors", "variables", "ys",
     )  # fmt: skip
 
@@ -111,7 +113,6 @@ class _RecordedCall:
                 error.add_note(_WHY_TENSORS[operation.closure])
             raise
         self.outputs, self.grad = _owned(outputs, grad, self.bound.leaves)
-        self.escaped = captures.escaped()
         vjp = self.grad or operation.vjp_rule
         takes_variables = vjp is not None and arity_of(vjp).variables
         self.variables = captures.take_variables() if takes_variables else []
@@ -228,6 +229,7 @@ def _any_traced(xs: Sequence[Any]) -> bool:
 def _as_tensor(y: Any) -> Any:
     """An output as a tensor, if it is an array or a number with a gradient."""
     if isinstance(y, (np.ndarray, np.generic)):
+        refuse_as_tensor(y, "what an operation returned to a tape")
         return wrap(y)
     return wrap(np.asarray(y)) if isinstance(y, (float, complex)) else y
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from ...core.errors import GradsmithError, UnsupportedOperationError
 from ...core.tape import only
+from ...core.tensor import unwrap
 
 JIT = VMAP = ""
 
@@ -42,5 +43,6 @@ def columns(push: Callable[[Any], Any], like: Any) -> Any:
 
 def insist(x: Any, holds: Any, text: str, **facts: Any) -> Any:
     if not holds:
-        raise GradsmithError(text.format(**{k: float(v) for k, v in facts.items()}))
+        numbers = {k: float(unwrap(v)) for k, v in facts.items()}
+        raise GradsmithError(text.format(**numbers))
     return x
