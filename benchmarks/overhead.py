@@ -118,7 +118,64 @@ def run(options: Options) -> Report:
                         unit="us",
                     )
                 )
+    for per_input in (2, 3, 4):
+        _jacobian(report, progress, per_input)
+    _second_order(report, progress)
     return report
+
+
+# From how many outputs per input on a Jacobian is cheaper by columns; no target
+
+
+def _jacobian(report: Report, progress: Progress, per_input: int) -> None:
+    import gradsmith as gs
+
+    x, weights = np.linspace(-1, 1, 10), np.random.default_rng(0).normal(size=(32, 10))
+    last = np.random.default_rng(1).normal(size=(10 * per_input, 32))
+
+    def f(x: Any) -> Any:
+        return np.tanh(last @ np.tanh(weights @ x))
+
+    calls = {
+        mode: lambda mode=mode: gs.jacobian(f, mode=mode)(x)
+        for mode in ("forward", "reverse")
+    }
+    case = f"Jacobian in forward mode, {per_input} outputs per input"
+    _compare(report, progress, case, calls)
+
+
+# The Hessian times a vector: forward over reverse, and reverse over reverse
+
+
+def _second_order(report: Report, progress: Progress) -> None:
+    import gradsmith as gs
+
+    x, v = np.linspace(-1, 1, 10), np.linspace(0, 1, 10)
+    gradient = gs.grad(lambda x: chain(x, np.sin, np.tanh, np.sum))
+    calls = {
+        "jvp of grad": lambda: gs.jvp(gradient, (x,), (v,))[1],
+        "grad of grad": lambda: gs.grad(lambda x: np.sum(gradient(x) * v))(x),
+    }
+    _compare(report, progress, "a Hessian times a vector, jvp of grad", calls)
+
+
+def _compare(
+    report: Report, progress: Progress, case: str, calls: dict[str, Callable[[], Any]]
+) -> None:
+    (first, ours), (second, theirs) = calls.items()
+    np.testing.assert_allclose(ours(), theirs(), rtol=1e-9, atol=1e-12)
+    rounds, turn = (1, 0.001) if report.options.quick else (10, 0.05)
+    seconds = interleaved(calls, progress, rounds=rounds, turn=turn)
+    report.rows.append(
+        Row(
+            case=case,
+            ours=seconds[first] * 1e6,
+            peer=seconds[second] * 1e6,
+            peer_name=second,
+            target=None,
+            unit="us",
+        )
+    )
 
 
 def _require_agreement(calls: dict[str, Callable[[], Any]]) -> None:

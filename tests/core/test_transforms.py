@@ -720,3 +720,20 @@ def test_the_gradient_of_true_or_false_is_refused(f):
     for transform in (gs.grad, gs.value_and_grad, gs.hessian):
         with pytest.raises(gs.GradsmithError, match="one real number"):
             transform(f)(1.5)
+
+
+@pytest.mark.parametrize(
+    ("outputs", "mode"),
+    [(1, "reverse"), (2, "reverse"), (3, "forward"), (9, "forward")],
+)
+def test_the_mode_of_a_jacobian_is_the_cheaper_one(outputs, mode):
+    runs = []
+
+    def f(x):
+        runs.append(x)
+        return np.tile(np.sin(x), outputs)
+
+    x = np.ones(4)
+    gs.jacobian(f)(x)
+    # Once to know the outputs, and forward once more for each input
+    assert len(runs) == (5 if mode == "forward" else 1)

@@ -161,31 +161,30 @@ class State:
 
 # Variables of the context, as a task has one of its own; they are also read in a third
 # of the time of a thread's.
-_state: ContextVar[State] = ContextVar("recorders", default=State(()))  # noqa: B039
-state = _state.get
+STATE: ContextVar[State] = ContextVar("recorders", default=State(()))  # noqa: B039
+state = STATE.get
 # The name of the function that is run by its definition in others
 INSIDE: ContextVar[str] = ContextVar("inside", default="")
 
 
 def activate(recorders: tuple[Recorder, ...]) -> None:
     """Let exactly these recorders see what follows."""
-    _state.set(State(recorders))
+    STATE.set(State(recorders))
 
 
 class only:  # noqa: N801 (reads as a statement)
     """Run a block with exactly these recorders active."""
 
-    __slots__ = ("before", "recorders")
+    __slots__ = ("state", "token")
 
     def __init__(self, recorders: tuple[Recorder, ...]) -> None:
-        self.recorders = recorders
+        self.state = State(recorders)
 
     def __enter__(self) -> None:
-        self.before = state().recorders
-        activate(self.recorders)
+        self.token = STATE.set(self.state)
 
     def __exit__(self, *_: object) -> None:
-        activate(self.before)
+        STATE.reset(self.token)
 
 
 class Scope:
