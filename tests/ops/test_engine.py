@@ -306,7 +306,7 @@ BAD = {
     r"expected: shape \(3,\)": lambda: ops.cross_entropy(X, np.array([0, 1])),
     "classes\\) or of floats": lambda: ops.cross_entropy(X, [0, 1, 2]),
     "got: bool": lambda: ops.cross_entropy(X, np.array([True, False, True])),
-    "shares in the shape": lambda: ops.cross_entropy(X, Q[:, :3]),
+    "probabilities in the shape": lambda: ops.cross_entropy(X, Q[:, :3]),
     "label_smoothing": lambda: ops.cross_entropy(X, _ONE, label_smoothing=2),
     "z_loss": lambda: ops.cross_entropy(X, _ONE, z_loss=-1.0),
     "from -2 to 1": lambda: ops.cross_entropy(X, _ONE, axis=2),
@@ -328,7 +328,7 @@ BAD = {
     "seed": lambda: ops.noise(X, 1.5),
     r"got: int64 of shape \(3,\)": lambda: ops.gumbel_softmax(X, LABELS),
     "'none' or 'tanh'": lambda: ops.gelu(X, "exact"),
-    r"floats \(shares\)": lambda: ops.kl_divergence(X, LABELS),
+    r"floats \(probabilities\)": lambda: ops.kl_divergence(X, LABELS),
     "slope > 0": lambda: ops.spike_arctan(X, 1.0, -1.0),
 }
 

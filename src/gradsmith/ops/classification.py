@@ -34,8 +34,9 @@ def cross_entropy(
     """-log(softmax(logits)) of the labels.
 
     Labels are whole numbers, in the shape of the logits without `axis`, of which
-    `ignore_index` has no loss and doesn't count in the mean; or shares in the shape of
-    the logits. `z_loss` adds z_loss * logsumexp(logits)**2, which keeps logits small.
+    `ignore_index` has no loss and doesn't count in the mean; or probabilities in the
+    shape of the logits. `z_loss` adds z_loss * logsumexp(logits)**2, which keeps logits
+    small.
     """
     op = "cross_entropy"
     require_reduction(op, reduction)
@@ -62,7 +63,7 @@ def _is_whole(op: str, labels: Any) -> bool:
     name = kind(labels)
     if name is None or name == "bool" or name.startswith("complex"):
         got = type(labels).__name__ if name is None else name
-        expected = "an array of whole numbers (classes) or of floats (shares)"
+        expected = "an array of whole numbers (classes) or of floats (probabilities)"
         raise wrong(op, "labels", expected, got, "convert them first")
     return "int" in name
 
@@ -77,7 +78,7 @@ def _classes(op: str, x: Any, labels: Any, axis: int, ignored: int) -> Any:
             "labels",
             f"shape {expected}, that of the logits without axis {axis}",
             f"shape {tuple(labels.shape)}",
-            "give one label for each row of logits (or shares, as floats)",
+            "give one label for each row of logits (or probabilities, as floats)",
         )
     values = known_values(labels)
     if values is not None and n is not None:
@@ -100,9 +101,9 @@ def _same_shape(op: str, labels: Any, x: Any) -> Any:
         raise wrong(
             op,
             "labels",
-            f"shares in the shape of the logits, {tuple(x.shape)}",
+            f"probabilities in the shape of the logits, {tuple(x.shape)}",
             f"shape {tuple(labels.shape)}",
-            "give a share for each class (or classes, as whole numbers)",
+            "give a probability for each class (or classes, as whole numbers)",
         )
     return labels if kind(labels) == kind(x) else gnp.astype(labels, x.dtype)
 
@@ -110,14 +111,16 @@ def _same_shape(op: str, labels: Any, x: Any) -> Any:
 def kl_divergence(
     logits: Any, labels: Any, *, axis: int = -1, reduction: str = "mean"
 ) -> Any:
-    """sum(q log(q / softmax(logits))) of the shares q; terms without a share are 0."""
+    """sum(q log(q / softmax(logits))) of probabilities q; terms where q is 0 are 0."""
     op = "kl_divergence"
     require_reduction(op, reduction)
     x = prediction(logits)
     axis = require_axis(op, x, axis)
     if framework_of(labels) is None or "float" not in str(kind(labels)):
         got = str(kind(labels) or type(labels).__name__)
-        raise wrong(op, "labels", "an array of floats (shares)", got, "convert them")
+        raise wrong(
+            op, "labels", "an array of floats (probabilities)", got, "convert them"
+        )
     q = _same_shape(op, labels, x)
     return reduced(_divergence(x, q, axis), reduction, logits)
 

@@ -110,14 +110,14 @@ def _one_hot(x: Any, axis: int) -> Any:
     return gnp.astype(gnp.equal(classes_along(x, axis), place), x.dtype)
 
 
-@custom_gradient(surrogate="of a hard choice, the gradient of its shares")
+@custom_gradient(surrogate="of a hard choice, the gradient of its probabilities")
 def gumbel_softmax(
     x: Any, seed: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1
 ) -> Any:
-    """A random choice by the logits x, as shares that can be differentiated.
+    """A random choice by the logits x, as probabilities that can be differentiated.
 
     With `hard=True` the value is 1 at the choice and 0 elsewhere, and the gradient that
-    of the shares. The same seed makes the same choice in every framework.
+    of the probabilities. The same seed makes the same choice in every framework.
     """
     require_axis("gumbel_softmax", x, axis)
     require_positive("gumbel_softmax", temperature=temperature)
