@@ -36,7 +36,7 @@ from .pool import SMALLEST, large_product
 RULES: dict[Any, Rule] = {}
 REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {}  # what `ufunc.reduce` stands for
 NOT_YET: dict[Any, str] = {}  # why a function has no rule yet
-LATE: list[Callable[[], bool]] = []  # they read more rules, and say if any was new
+LOADERS: list[Callable[[], bool]] = []  # of more rules; each says if any was new
 
 _REAL = np.dtype(float)
 ONE = 1  # compared by identity: a product with it is not computed
@@ -89,14 +89,14 @@ def name_of(fn: Any) -> str:
 def find_rule(fn: Any) -> Rule | None:
     """Return the rule of a function, or None."""
     rule = RULES.get(fn)
-    if rule is None and _read_late():
+    if rule is None and _load_more():
         rule = RULES.get(fn)
     return rule
 
 
 def reduction_of(ufunc: np.ufunc, method: str) -> Any:
     """The function that `ufunc.reduce` or `ufunc.accumulate` stands for."""
-    _read_late()
+    _load_more()
     if (ufunc, method) not in REDUCTIONS:
         raise UnsupportedOperationError(
             f"{name_of(ufunc)}.{method} has no gradient rule; those that have: "
@@ -105,8 +105,8 @@ def reduction_of(ufunc: np.ufunc, method: str) -> Any:
     return REDUCTIONS[ufunc, method]
 
 
-def _read_late() -> bool:
-    return sum(read() for read in LATE) > 0  # each of them
+def _load_more() -> bool:
+    return sum(load() for load in LOADERS) > 0  # each of them
 
 
 # --- elementwise ---------------------------------------------------------------------

@@ -54,7 +54,7 @@ class Specs(Sequence[Spec]):
         return iter(self._specs)
 
 
-def hosted(
+def call_back(
     flat: Flat, arrays: Sequence[Any], find: Callable[[], Sequence[Spec]], name: str
 ) -> list[Any]:
     """Run a function of NumPy arrays on the arrays of a framework."""
@@ -98,7 +98,7 @@ class _Function:
         self.trials = trials
 
     def run(self, arrays: Sequence[Any]) -> tuple[Any, ...]:
-        return tuple(hosted(self.flat, arrays, lambda: self.find(arrays), self.name))
+        return tuple(call_back(self.flat, arrays, lambda: self.find(arrays), self.name))
 
     def vjp(self, dy: Any, y: Any, *arrays: Any, needs: Any) -> list[Any]:
         given = [d is not None for d in dy]

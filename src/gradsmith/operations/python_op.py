@@ -18,7 +18,7 @@ from ..core.cotangent import Spec, spec_of
 from ..core.errors import GradientContractError, GradsmithError, type_of
 from ..core.tensor import unwrap
 from .application import OutputSpecs, run_body
-from .callbacks import array_spec, differentiable, has_tangent, hosted
+from .callbacks import array_spec, call_back, differentiable, has_tangent
 from .contract.causes import written
 from .engine_rule import gradients_of, tangents_of
 from .operation import F, Operation, P, R_co
@@ -193,7 +193,7 @@ class _SpecCall:
             _require_specs(self.name, trees.leaves(self.outputs), trees.leaves(found))
             return trees.leaves(ys)
 
-        ys = hosted(flat, xs, self._output_specs, self.operation.name)
+        ys = call_back(flat, xs, self._output_specs, self.operation.name)
         return trees.unflatten(self.outputs, ys)
 
     def gradients(

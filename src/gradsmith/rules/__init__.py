@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-from ..core.rule import LATE
+from ..core.rule import LOADERS
 from . import (  # noqa: F401  (they register)
     arithmetic,
     elementwise,
@@ -20,7 +20,7 @@ from . import (  # noqa: F401  (they register)
     trigonometry,
 )
 
-_LATE = {
+_BY_LIBRARY = {
     "numpy": [
         "calculus", "choosing", "counting", "creation", "decompositions", "einsum",
         "interpolation", "joining", "linalg", "mapping", "nondifferentiable", "norms",
@@ -37,7 +37,7 @@ def load_present() -> bool:
     """Read the families of all libraries that are there; say if any was new."""
     new = [
         family
-        for library, families in _LATE.items()
+        for library, families in _BY_LIBRARY.items()
         if library in sys.modules
         for family in families
         if family not in _loaded
@@ -48,10 +48,10 @@ def load_present() -> bool:
 
 
 def load(family: str) -> None:
-    """Read the rules of a late family."""
+    """Read the rules of a family."""
     _loaded.add(family)
     import_module(f"{__name__}.{family}")
 
 
-LATE.append(load_present)
+LOADERS.append(load_present)
 scipy_hook.install()
