@@ -83,10 +83,11 @@ def test_what_is_wrong_is_said_first_of_all():
     assert check("ops.py", "--json", "/dev/full").returncode == 1
 
 
-def test_a_full_standard_output():
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_full_standard_output(words):
     write("ops.py", RIGHT)
     with open("/dev/full", "w") as full:
-        found = check("ops.py", stdout=full)
+        found = check("ops.py", *words, stdout=full)
     assert found.returncode == 4
     assert "No space left" in found.stderr
     assert "Exception ignored" not in found.stderr

@@ -59,16 +59,24 @@ class Outputs:
         self.trouble: list[str] = []
 
     def write(self, name: str | Path, writes: Callable[[], object]) -> None:
+        """To a file, or to standard output (-)."""
+        if str(name) == "-":
+            self.show(writes)
+        else:
+            self._try(name, writes)
+
+    def show(self, shows: Callable[[], object]) -> None:
+        """To standard output, as far as that can be written to."""
+        if not self._try("standard output", lambda: (shows(), sys.stdout.flush())):
+            _discard_stdout()
+
+    def _try(self, name: str | Path, writes: Callable[[], object]) -> bool:
         try:
             writes()
         except OSError as error:
             self.trouble.append(f"{name}: {error.strerror or error}")
-
-    def show(self, shows: Callable[[], object]) -> None:
-        """To standard output, as far as that can be written to."""
-        self.write("standard output", lambda: (shows(), sys.stdout.flush()))
-        if self.trouble and self.trouble[-1].startswith("standard output"):
-            _discard_stdout()
+            return False
+        return True
 
     def reached(self, found: Exit, *, is_whole: bool) -> Exit:
         """The status of all of it, by what was found."""
