@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 LARGEST = 30.0  # of a value: differences lose as many digits as values have
+SMALLEST = 1e-9  # what is less, but not 0, is rounding, and has no derivative
 MOST = 120  # elements
 SHAPES = ((), (1,), (2,), (3,), (4,), (2, 3), (3, 3), (1, 3), (3, 1), (2, 1, 3), (0,))
 SHAPES += ((0, 2), (2, 2), (4, 2), (2, 2, 2), (3, 4))
@@ -189,9 +190,9 @@ def is_of_use(value: Any) -> bool:
         return False
     if value.size > MOST or value.ndim > 4:
         return False
-    return value.size == 0 or (
-        bool(np.isfinite(value).all()) and float(np.abs(value).max()) < LARGEST
-    )
+    size = np.abs(value)
+    rounding = (size > 0) & (size < SMALLEST)
+    return value.size == 0 or bool(size.max() < LARGEST and not rounding.any())
 
 
 def _broadcasts(one: tuple[int, ...], other: tuple[int, ...]) -> bool:

@@ -65,7 +65,8 @@ def einsum(w: Writer) -> str:
         3: ("ijk->kj", "ijk,ijk->", "ijk->ik", "...k->...", "ijk,ijl->ikl", "ijj->i"),
     }[ndim]
     text = w.one_of((*one, "...->...", "...,...->..."))
-    if ("ii" in text or "jj" in text) and len({*w.values[name].shape[-2:], 0}) != 2:
+    rows, *_, columns = (*w.values[name].shape[-2:], 0)[:2]
+    if ("ii" in text or "jj" in text) and not rows == columns > 0:
         raise SkipLineError  # NumPy reads beyond the end of an empty array
     count = text.partition("->")[0].count(",") + 1
     others = [
