@@ -111,7 +111,17 @@ def _ours(mode: str, run: Callable[[], Any]) -> Any:
     except gs.GradsmithError as error:
         raise FoundError("refused", _reason(error)) from error
     except Exception as error:
+        told = _told(error)
+        if told:
+            raise FoundError("refused", _reason(told)) from error
         raise FoundError("crash", f"{mode}: {_reason(error)}") from error
+
+
+def _told(error: BaseException | None) -> gs.GradsmithError | None:
+    """Our error behind one of NumPy's: `array[0] = x` raises a ValueError from it."""
+    while error is not None and not isinstance(error, gs.GradsmithError):
+        error = error.__cause__ or error.__context__
+    return error
 
 
 def _reason(error: Exception) -> str:
