@@ -1,4 +1,4 @@
-"""The options of `mutants`, `ops` and `torture`: what is looked at, and how."""
+"""The options of `mutants`, `ops`, `torture` and `wild`: what is looked at, and how."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 NAMES = ["half", "framework", "kind", "operation", "seed", "jobs", "every", "results"]
 TORTURE = ("part", "programs", "program", "trial", "hour")
+WILD = ("framework", "results", "only", "oracle", "limit")
 
 
 def add_selection(parser: argparse.ArgumentParser) -> None:
@@ -32,6 +33,17 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write each outcome to it as it comes, and skip those it has",
     )
+    group = parser.add_argument_group("wild (also --framework and --results)")
+    group.add_argument("--only", metavar="TEXT", help="cases with this in their name")
+    group.add_argument(
+        "--oracle",
+        action="store_true",
+        default=None,
+        help="measure the truth again and compare it with what is written down",
+    )
+    group.add_argument(
+        "--limit", type=float, metavar="S", help="seconds until a check is ended (60)"
+    )
 
 
 def add_torture(parser: argparse.ArgumentParser) -> None:
@@ -47,7 +59,8 @@ def add_torture(parser: argparse.ArgumentParser) -> None:
 
 def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
     """What was asked for; None if nothing was."""
-    given = {name: getattr(arguments, name) for name in (*NAMES, *TORTURE)}
+    names = dict.fromkeys([*NAMES, *TORTURE, *WILD])
+    given = {name: getattr(arguments, name) for name in names}
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return None
@@ -55,7 +68,9 @@ def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
         return _of_ops(parser, given)
     if arguments.name == "torture" and given.keys() <= {"seed", *TORTURE}:
         return _of_torture(parser, given)
-    if arguments.name != "mutants" or given.keys() & set(TORTURE):
+    if arguments.name == "wild" and given.keys() <= set(WILD):
+        return _of_wild(parser, given)
+    if arguments.name != "mutants" or not given.keys() <= set(NAMES):
         parser.error(f"--{next(iter(given))} is not for {arguments.name}")
     from benchmarks.mutants.kind import FRAMEWORKS
     from benchmarks.mutants.kinds import KINDS
@@ -99,3 +114,13 @@ def _of_torture(parser: argparse.ArgumentParser, given: dict[str, Any]) -> Any:
     if "trial" in given and len(parts) != 1:
         parser.error("--trial needs one --part")
     return replace(whole, parts=parts, **given)
+
+
+def _of_wild(parser: argparse.ArgumentParser, given: dict[str, Any]) -> Any:
+    from benchmarks.wild.cases import FRAMEWORKS
+    from benchmarks.wild.running import Selection
+
+    if given.get("framework", FRAMEWORKS[0]) not in FRAMEWORKS:
+        known = ", ".join(FRAMEWORKS)
+        parser.error(f"--framework {given['framework']!r} is none of {known}")
+    return Selection(**given)
