@@ -113,19 +113,6 @@ def expi(random):
     return jax.scipy.special.expi, uniform(random, -3.0, -0.5, 4)
 
 
-@table(
-    "jax",
-    "jax/_src/scipy/special.py: _expi",
-    RIGHT,
-    "exp(x) / x, at 0+ nearly infinite",
-)
-def expi_near_zero(random):
-    import jax
-    import jax.numpy as jnp
-
-    return jax.scipy.special.expi, jnp.array([-1e-8, -1.0, 2.0])
-
-
 @table("jax", "jax/_src/lax/special.py: digamma", RIGHT, "trigamma")
 def digamma(random):
     import jax

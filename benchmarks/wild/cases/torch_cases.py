@@ -343,8 +343,8 @@ def matern_covariance(random):
     "gpytorch",
     "gpytorch/functions/_log_normal_cdf.py:12",
     WRONG,
-    "below -1 the value is a fraction made for z < -11, 2e-3 off at -1.01, and its slope"
-    " is another",
+    "below -1 the value is a fraction made for z < -11, 2e-3 off at -1.01, and its"
+    " slope is another",
 )
 def log_normal_cdf(random):
     from gpytorch.functions import log_normal_cdf
