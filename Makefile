@@ -4,7 +4,7 @@ PYTHON ?= python3
 ENVS := .venvs
 JOBS ?= 2
 
-.PHONY: demo test test-oldest lint format bench docs browser screenshot clean
+.PHONY: demo test test-oldest lint format bench wild docs browser screenshot clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -34,6 +34,9 @@ format: $(ENVS)/lint/made
 bench: $(ENVS)/bench/made
 	$(ENVS)/bench/bin/python -m benchmarks all $(ARGS)
 
+wild: $(ENVS)/wild/made
+	$(ENVS)/wild/bin/python -m benchmarks wild $(ARGS)
+
 docs: $(ENVS)/docs/made
 	$(ENVS)/docs/bin/mkdocs build --strict --quiet
 	@echo "site/index.html"
@@ -54,6 +57,15 @@ screenshot: $(ENVS)/test/made browser
 
 clean:
 	rm -rf $(ENVS) site
+
+# Public packages and all that they import, pinned; no solver finds versions that suit
+# all of them, and they work together all the same.
+$(ENVS)/wild/made: benchmarks/wild/requirements.txt
+	@echo "Making the environment $(@D) (once; a few minutes)"
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
 
 # Each environment has an extra of its name.
 $(ENVS)/%/made: pyproject.toml

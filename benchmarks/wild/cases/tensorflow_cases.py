@@ -10,7 +10,7 @@ from benchmarks.wild.case import EDGE, RIGHT, SURROGATE, Table
 
 table = Table("tensorflow")
 CASES = table.cases
-TFP = "tensorflow-probability"
+TFP = "tfp-nightly"
 SPECIAL = "tensorflow_probability/python/math/special.py"
 BESSEL = "tensorflow_probability/python/math/bessel.py"
 LINALG = "tensorflow_probability/python/math/linalg.py"

@@ -142,8 +142,8 @@ def sparsemax_module(random):
 @table(
     "torchdiffeq",
     "torchdiffeq/_impl/adjoint.py:8",
-    RIGHT,
-    "the adjoint equation, to the solver's tolerance of 1e-7",
+    EDGE,
+    "the adjoint equation, to the solver's tolerance of 1e-7; no second order",
 )
 def odeint_adjoint(random):
     import torch
@@ -189,7 +189,12 @@ def odeint_event(random):
     return fall, y0, uniform(random, 8.0, 11.0, dtype="float64")
 
 
-@table("zuko", "zuko/utils.py:159", RIGHT, "implicit in y and in the parameters")
+@table(
+    "zuko",
+    "zuko/utils.py:159",
+    EDGE,
+    "implicit in y and in the parameters; once differentiable",
+)
 def bisection(random):
     from zuko.utils import bisection
 
@@ -200,7 +205,12 @@ def bisection(random):
     return solve, y, uniform(random, 1.0, 2.0, 4, dtype="float64")
 
 
-@table("zuko", "zuko/utils.py:282", RIGHT, "quadrature, differentiated by its nodes")
+@table(
+    "zuko",
+    "zuko/utils.py:282",
+    EDGE,
+    "quadrature; in its limits the integrand; once differentiable",
+)
 def gauss_legendre(random):
     from zuko.utils import gauss_legendre
 
@@ -211,7 +221,12 @@ def gauss_legendre(random):
     return integral, a, b, uniform(random, 0.5, 1.5, 4, dtype="float64")
 
 
-@table("zuko", "zuko/utils.py:515", RIGHT, "the adjoint of each accepted step")
+@table(
+    "zuko",
+    "zuko/utils.py:515",
+    EDGE,
+    "the adjoint of each accepted step; once differentiable",
+)
 def odeint(random):
     from zuko.utils import odeint
 
@@ -275,7 +290,12 @@ def solve_ivp(random):
     return of, y0, uniform(random, 0.5, 1.5, 3, dtype="float64")
 
 
-@table("qpth", "qpth/qp.py:21", RIGHT, "the KKT system, where no constraint is weak")
+@table(
+    "qpth",
+    "qpth/qp.py:21",
+    EDGE,
+    "the KKT system, where no constraint is weak; no second order",
+)
 def qp(random):
     import torch
     from qpth.qp import QPFunction
@@ -587,8 +607,8 @@ def double_grad(random):
 @table(
     "geomloss",
     "geomloss/_legacy/kernel_samples.py:43",
-    RIGHT,
-    "twice the gradient of half of a symmetric sum is the gradient of all of it",
+    EDGE,
+    "half of a symmetric sum, doubled in the rule: second order is doubled too",
 )
 def gaussian_mmd(random):
     from geomloss import SamplesLoss
