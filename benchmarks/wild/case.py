@@ -37,6 +37,7 @@ class Case:
     make: Make
     x64: bool = False  # whether JAX runs with float64
     accuracy: float = 0.0  # of the value, where an iteration ends early
+    data: tuple[int, ...] = ()  # arguments that get no gradient, and say so
 
     @property
     def version(self) -> str:

@@ -89,6 +89,7 @@ def _compare(case: Case, seed: int) -> Finding:
 
     pairs = []
     for vs in _directions(xs, random):
+        vs = [0 * v if i in case.data else v for i, v in enumerate(vs)]
         got = sum(
             float(np.sum(g.astype("float64") * v))
             for g, v in zip(grads, vs, strict=True)
@@ -235,8 +236,9 @@ class TorchProblem(Problem):
 
         if isinstance(op, torch.nn.Module):
             module, count = op, len(inputs)
-            names = [name for name, _ in module.named_parameters()]
-            inputs = [*inputs, *(p.detach() for p in module.parameters())]
+            trained = {n: p for n, p in module.named_parameters() if p.requires_grad}
+            names = list(trained)
+            inputs = [*inputs, *(p.detach() for p in trained.values())]
 
             def op(*xs: Any) -> Any:
                 state = dict(zip(names, xs[count:], strict=True))

@@ -69,14 +69,18 @@ class Worker:
     def __init__(self, framework: str) -> None:
         self.framework = framework
         command = [sys.executable, "-m", "benchmarks.wild.worker", framework]
-        one_thread = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+        settings = {
+            "OMP_NUM_THREADS": "1",
+            "OPENBLAS_NUM_THREADS": "1",
+            "TF_USE_LEGACY_KERAS": "1",  # larq and others are older than Keras 3
+        }
         self.process = subprocess.Popen(
             command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,
-            env={**os.environ, **one_thread},
+            env={**os.environ, **settings},
         )
         self.lines: queue.Queue[str | None] = queue.Queue()
         threading.Thread(target=self._listen, daemon=True).start()

@@ -439,7 +439,9 @@ def ott_logsumexp(random):
     return logsumexp, normal(random, 5)
 
 
-@table("ott-jax", "ott/math/utils.py:190", EDGE, "in x; gamma gets no gradient")
+@table(
+    "ott-jax", "ott/math/utils.py:190", EDGE, "in x; gamma gets no gradient", data=(1,)
+)
 def softmin(random):
     from ott.math.utils import softmin
 

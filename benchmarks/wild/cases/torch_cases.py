@@ -741,8 +741,8 @@ def smooth_magnitude(random):
 @table(
     "pytorch_wavelets",
     "pytorch_wavelets/scatternet/lowlevel.py:71",
-    WRONG,
-    "mirrors at the border, and the transpose does not",
+    RIGHT,
+    "symmetric filters, whose transpose mirrors as they do",
 )
 def scatter_layer(random):
     from pytorch_wavelets import ScatLayer
