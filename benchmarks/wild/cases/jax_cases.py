@@ -494,7 +494,8 @@ def power_no_nan(random):
 def von_mises_cdf(random):
     from distrax._src.distributions.von_mises import _von_mises_cdf
 
-    return _von_mises_cdf, normal(random, 4), uniform(random, 0.5, 4.0, 4)
+    op = lambda x, concentration: _von_mises_cdf(x, concentration, x.dtype)
+    return op, normal(random, 4), uniform(random, 0.5, 4.0, 4)
 
 
 @table("numpyro", "numpyro/distributions/util.py:477", RIGHT, "for x < 0")
@@ -667,7 +668,7 @@ def spherical_harmonics(random):
     import e3nn_jax
 
     def harmonics(x):
-        return e3nn_jax.spherical_harmonics([1, 2], x, True).array
+        return e3nn_jax.spherical_harmonics("1o + 2e", x, True).array
 
     return harmonics, normal(random, 4, 3)
 

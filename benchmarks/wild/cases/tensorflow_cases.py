@@ -329,8 +329,8 @@ def scale_gradient(random):
 @table(
     "tf-models-official",
     "official/projects/yolo/ops/loss_utils.py:25",
-    SURROGATE,
-    "cross-entropy with the derivative of Darknet, which says that it differs",
+    RIGHT,
+    "x - y, which its docstring takes for another derivative",
 )
 def sigmoid_bce(random):
     import tensorflow as tf
