@@ -40,7 +40,7 @@ def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
         x = native(x)
         name = K.result_type(kind_of(K, x)) if dtype is None else name_of(dtype)
         return converted(K, x, name, first_array(K, (like, x)))
-    x = joined(x)
+    x: Any = joined(x)
     if found is None and not isinstance(x, Traced):
         return np.asarray(x, dtype)
     return x if dtype is None else np.astype(x, np.dtype(dtype), copy=False)
