@@ -56,6 +56,22 @@ def precise(x: Any) -> Any:
     return wide(x)
 
 
+FAR = 1e4
+
+
+def held(x: Any) -> Any:
+    """x within bounds beyond which exp(-|x|) is 0 in every format.
+
+    So x exp(-|x|) is 0 at infinity, which is its limit, and not NaN.
+    """
+    return gnp.clip(x, -FAR, FAR)
+
+
+def times(a: Any, x: Any) -> Any:
+    """a x, which is 0 where a is, also if x is infinite."""
+    return a * gnp.where(a == 0, gnp.zeros_like(a), x)
+
+
 def pair(x: Any, y: Any) -> tuple[Any, Any]:
     """Two operands as arrays of one dtype; a number takes that of the other."""
     arrays = [each for each in (x, y) if framework_of(each) is not None]

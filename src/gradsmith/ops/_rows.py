@@ -6,27 +6,8 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient
-from ._inputs import classes_along
-from .exponentials import off_greatest
-
-
-class Rows:
-    """Logits along an axis, their logarithm of a sum and their shares."""
-
-    def __init__(self, x: Any, axis: int) -> None:
-        self.off, self.top = off_greatest(x, axis)
-        self.e = gnp.exp(self.off)
-        total = gnp.sum(self.e, axis=axis, keepdims=True)
-        self.total = gnp.where(total == 0, gnp.ones_like(total), total)
-        self.log_total = gnp.log(self.total)
-
-    @property
-    def shares(self) -> Any:
-        return self.e / self.total
-
-    @property
-    def logsumexp(self) -> Any:
-        return self.log_total + self.top
+from ._inputs import classes_along, times
+from .exponentials import Shares
 
 
 @custom_gradient
@@ -38,23 +19,32 @@ def of_classes(
     With q, 1 at the label and else 0, then smoothed, and l = logsumexp(x), the loss is
     l - sum(q x) + z l^2, and its gradient softmax(x) (1 + 2 z l) - q.
     """
-    rows = Rows(x, axis)
+    rows = Shares(x, axis)
     labels = gnp.expand_dims(labels, axis)
     kept = gnp.not_equal(labels, ignored)
     places = gnp.where(kept, labels, gnp.zeros_like(labels))
     picked = gnp.take_along_axis(rows.off, places, axis=axis)
-    y = rows.log_total - (1 - smoothing) * picked
+    each, loss = _each(smoothing, x, axis), -picked
     if smoothing:
-        y = y - smoothing * gnp.mean(rows.off, axis=axis, keepdims=True)
+        # Not the mean, whose sum may overflow
+        among = gnp.sum(rows.off * each, axis=axis, keepdims=True)
+        loss = (1 - smoothing) * loss - among
+    # Infinite where the label is masked, or another logit is plus infinity
+    y = gnp.where(loss == gnp.inf, loss, rows.log_total + loss)
     y = _with_z_loss(y, rows, z_loss)
-    each = _each(smoothing, x, axis)
 
     def grad(dy: Any) -> Any:
         p = _share_of_z_loss(rows, z_loss)
         hot = gnp.equal(classes_along(x, axis), places)
-        q = gnp.where(hot, 1 - smoothing + each, each)
-        dx = (p - gnp.astype(q, x.dtype)) * gnp.expand_dims(dy, axis)
-        return {"x": gnp.where(kept, dx, 0.0)}
+        if smoothing or z_loss:
+            q = gnp.where(hot, 1 - smoothing + each, each)
+            dx = p - gnp.astype(q, x.dtype)
+        else:
+            # Of a label that is nearly certain p - 1 has few digits, the others' sum all
+            greatest = rows.close & (picked == 0)
+            others = gnp.where(greatest, rows.rest, rows.total - gnp.exp(picked))
+            dx = gnp.where(hot, -others / rows.total, p)
+        return {"x": gnp.where(kept, dx * gnp.expand_dims(dy, axis), 0.0)}
 
     return gnp.squeeze(gnp.where(kept, y, 0.0), axis), grad
 
@@ -68,18 +58,18 @@ def of_shares(x: Any, q: Any, axis: int, smoothing: float, z_loss: float) -> Any
     smooth = q
     if smoothing:
         smooth = q * (1 - smoothing) + _each(smoothing, x, axis)
-    rows = Rows(x, axis)
+    rows = Shares(x, axis)
     mass = gnp.sum(smooth, axis=axis, keepdims=True)
-    inner = gnp.where(smooth == 0, 0.0, smooth * rows.off)  # a masked logit is -inf
+    inner = times(smooth, rows.off)  # a masked logit is -inf
     y = mass * rows.log_total - gnp.sum(inner, axis=axis, keepdims=True)
     y = _with_z_loss(y, rows, z_loss)
 
     def grad(dy: Any) -> Any:
         dy = gnp.expand_dims(dy, axis)
-        extra = _share_of_z_loss(rows, z_loss) - rows.shares if z_loss else 0.0
+        extra = _share_of_z_loss(rows, z_loss) - rows.of_all if z_loss else 0.0
         dq = (rows.log_total - rows.off) * (1 - smoothing)
         dq = gnp.where(gnp.isfinite(dq), dq, 0.0)
-        return (rows.shares * mass - smooth + extra) * dy, dq * dy
+        return (rows.of_all * mass - smooth + extra) * dy, dq * dy
 
     return gnp.squeeze(y, axis), grad
 
@@ -90,15 +80,16 @@ def _each(smoothing: float, x: Any, axis: int) -> Any:
     return smoothing / (n if isinstance(n, int) else gnp.astype(n, x.dtype))
 
 
-def _with_z_loss(y: Any, rows: Rows, z_loss: float) -> Any:
+def _with_z_loss(y: Any, rows: Shares, z_loss: float) -> Any:
     if not z_loss:
         return y
-    return y + (z_loss * rows.logsumexp) * rows.logsumexp
+    more = (z_loss * rows.logsumexp) * rows.logsumexp
+    return gnp.where(more == gnp.inf, more, y + more)
 
 
-def _share_of_z_loss(rows: Rows, z_loss: float) -> Any:
+def _share_of_z_loss(rows: Shares, z_loss: float) -> Any:
     """The gradient of logsumexp(x) and of the z-loss."""
     if not z_loss:
-        return rows.shares
+        return rows.of_all
     most = gnp.finfo(rows.e).max
-    return rows.shares * gnp.clip(1 + 2 * z_loss * rows.logsumexp, -most, most)
+    return rows.of_all * gnp.clip(1 + 2 * z_loss * rows.logsumexp, -most, most)

@@ -8,11 +8,13 @@ from typing import Any
 from .. import numpy as gnp
 from ..operations.define import operation
 from ._inputs import (
+    FAR,
     as_target,
     is_number,
     known_values,
     prediction,
     require_share,
+    times,
     wrong,
 )
 from ._reductions import reduced, require_reduction
@@ -40,7 +42,7 @@ def binary_cross_entropy_with_logits(
 def _binary(x: Any, t: Any, weight: float) -> Any:
     # weight t softplus(-x) + (1 - t) softplus(x): no term is negative, nothing cancels.
     missed, met = _sides(x, t, weight)
-    line = missed * gnp.where(missed == 0, 0.0, gnp.abs(x))  # which may be infinite
+    line = times(missed, gnp.abs(x))
     rest = gnp.log1p(gnp.exp(-gnp.abs(x)))
     return line + (rest if weight == 1 else (missed + met) * rest)
 
@@ -50,7 +52,11 @@ def _(dy: Any, y: Any, x: Any, t: Any, weight: float, *, needs: dict[str, bool])
     dx = dy * _binary_slope(x, t, weight)
     if not needs["t"]:
         return dx, None
-    dt = dy * (weight * softplus(-x) - softplus(x))
+    # weight softplus(-x) - softplus(x), in which the lines are not subtracted
+    dt = gnp.where(x < 0, -weight * x, -x)
+    if weight != 1:
+        dt = dt + (weight - 1) * softplus(-gnp.abs(x))
+    dt = dy * dt
     return dx, gnp.unbroadcast(dt, gnp.shape(t))
 
 
@@ -117,6 +123,7 @@ def _focal(z: Any, gamma: float) -> Any:
 
 @_focal.vjp
 def _(dy: Any, y: Any, z: Any, gamma: float) -> Any:
+    z = gnp.maximum(z, -FAR)  # below, p log(p) is 0
     p, rest = both(z)
     return dy * _power(z, rest, gamma) * (gamma * p * log_sigmoid(z) - rest)
 

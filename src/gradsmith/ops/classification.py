@@ -19,6 +19,7 @@ from ._inputs import (
     wrong,
 )
 from ._reductions import reduced, require_reduction
+from .exponentials import Shares
 
 
 def cross_entropy(
@@ -127,7 +128,7 @@ def kl_divergence(
 
 @custom_gradient
 def _divergence(x: Any, q: Any, axis: int) -> Any:
-    rows = _rows.Rows(x, axis)
+    rows = Shares(x, axis)
     none = q == 0
     log_q = gnp.log(gnp.where(none, gnp.ones_like(q), q))
     off = gnp.where(none, 0.0, log_q - (rows.off - rows.log_total))
@@ -136,6 +137,6 @@ def _divergence(x: Any, q: Any, axis: int) -> Any:
     def grad(dy: Any) -> Any:
         dy = gnp.expand_dims(dy, axis)
         dq = gnp.where(none, 0.0, off + 1)  # its slope at 0 is infinite
-        return (rows.shares * mass - q) * dy, dq * dy
+        return (rows.of_all * mass - q) * dy, dq * dy
 
     return gnp.sum(q * off, axis=axis), grad

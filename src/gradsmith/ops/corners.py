@@ -30,7 +30,7 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 @operation
 def _sqrt_slope(y: Any) -> Any:
     """1 / (2 y), and 0 at 0."""
-    return gnp.where(y > 0, 0.5 / y, 0.0)
+    return gnp.where(y == 0, 0.0, 0.5 / y)
 
 
 @_sqrt_slope.vjp
@@ -64,9 +64,26 @@ def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     def grad(dy: Any) -> Any:
         if not keepdims:
             dy = gnp.reshape(dy, gnp.shape(size))
-        return like(divide(wide(dy), size) * (wide(x) * scale), x)
+        along, of = _direction(wide(x) * scale, size, axis)
+        return like(divide(wide(dy), of) * along, x)
 
     return like(y if keepdims else without(y, axis), x), grad
+
+
+def _direction(x: Any, size: Any, axis: Any) -> tuple[Any, Any]:
+    """x and its norm; of an infinite one, the limit of their quotient.
+
+    An infinite element takes all; of several of them none does, so that it is NaN.
+    """
+    infinite = size == gnp.inf
+
+    def at_limit() -> tuple[Any, Any]:
+        lead = gnp.where(gnp.abs(x) == gnp.inf, gnp.sign(x), gnp.zeros_like(x))
+        several = gnp.sum(lead * lead, axis=axis, keepdims=True) > 1
+        one = gnp.where(several, gnp.nan, gnp.ones_like(size))
+        return gnp.where(infinite, lead, x), gnp.where(infinite, one, size)
+
+    return if_any(infinite, at_limit, lambda: (x, size))
 
 
 def length(x: Any, axis: Any) -> tuple[Any, Any]:

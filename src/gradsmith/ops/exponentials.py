@@ -2,20 +2,78 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from math import log
 from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient, operation
-from ._inputs import fitted, kind, like, pair, polynomial, require_axis, wide
+from ._inputs import fitted, if_any, kind, like, pair, polynomial, require_axis, wide
+
+
+class Shares:
+    """exp(x) along axes over its greatest: e, its total, and the greatest, top.
+
+    A greatest that is infinite takes all; of several of them none does, so that all is
+    NaN. Where every x is minus infinity, e is 0, its total counts as 1 and top as 0.
+    """
+
+    def __init__(self, x: Any, axis: Any) -> None:
+        self.axis = axis
+        self.off, self.top = off_greatest(x, axis)
+        self.e = gnp.exp(self.off)
+        total = gnp.sum(self.e, axis=axis, keepdims=True)
+        self.masked = total == 0
+        several = (total > 1) & (self.top == gnp.inf)
+        total = gnp.where(several | (self.top != self.top), gnp.nan, total)
+        self.total = gnp.where(self.masked, gnp.ones_like(total), total)
+        self.close = self.total < 1.5
+
+    @property
+    def of_all(self) -> Any:
+        return self.e / self.total
+
+    @cached_property
+    def rest(self) -> Any:
+        """The total less the greatest's 1, to all digits where it is close to 1."""
+
+        def of_others() -> Any:
+            e = gnp.where(self.e < 1, self.e, gnp.zeros_like(self.e))
+            return gnp.sum(e, axis=self.axis, keepdims=True)
+
+        return if_any(self.close, of_others, lambda: self.total - 1)
+
+    @cached_property
+    def log_total(self) -> Any:
+        """log(total), to all digits where it is close to 0."""
+        y = gnp.log(self.total)
+        lost = gnp.stop_gradient(gnp.log1p(self.rest) - y)
+        return y + gnp.where(self.close, lost, gnp.zeros_like(lost))
+
+    @property
+    def logsumexp(self) -> Any:
+        return gnp.where(self.top == gnp.inf, self.top, self.log_total + self.top)
+
+
+def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
+    """x less the greatest, and that: a constant, 0 where it is minus infinity."""
+    if 0 in x.shape:
+        return x, gnp.stop_gradient(gnp.sum(x, axis=axis, keepdims=True))
+    top = gnp.stop_gradient(gnp.max(x, axis=axis, keepdims=True))
+    top = gnp.where(top == -gnp.inf, gnp.zeros_like(top), top)
+    off, infinite = x - top, top == gnp.inf
+
+    def at_limit() -> Any:
+        return gnp.where(infinite & (x == top), gnp.zeros_like(off), off)
+
+    return if_any(infinite, at_limit, lambda: off), top
 
 
 @operation
 def softmax(x: Any, axis: int = -1) -> Any:
     """exp(x) as shares of its sum; all 0 where every x is minus infinity."""
     require_axis("softmax", x, axis)
-    e = gnp.exp(off_greatest(wide(x), axis)[0])
-    return like(e / _one_for_zero(gnp.sum(e, axis=axis, keepdims=True)), x)
+    return like(Shares(wide(x), axis).of_all, x)
 
 
 @softmax.vjp
@@ -28,15 +86,13 @@ def _(dy: Any, y: Any, x: Any, axis: int) -> Any:
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """log(softmax(x)) without underflow."""
     require_axis("log_softmax", x, axis)
-    off, _ = off_greatest(wide(x), axis)
-    e = gnp.exp(off)
-    total = _one_for_zero(gnp.sum(e, axis=axis, keepdims=True))
+    s = Shares(wide(x), axis)
 
     def grad(dy: Any) -> Any:
         dz = wide(dy)
-        return like(dz - e * (gnp.sum(dz, axis=axis, keepdims=True) / total), x)
+        return like(dz - s.e * (gnp.sum(dz, axis=axis, keepdims=True) / s.total), x)
 
-    return like(off - gnp.log(total), x), grad
+    return like(s.off - s.log_total, x), grad
 
 
 @custom_gradient
@@ -45,30 +101,15 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
     The gradient is softmax(x); 0 where every x is minus infinity.
     """
-    off, top = off_greatest(wide(x), axis)
-    e = gnp.exp(off)
-    total = gnp.sum(e, axis=axis, keepdims=True)
-    y = gnp.where(total == 0, -gnp.inf, gnp.log(_one_for_zero(total))) + top
+    s = Shares(wide(x), axis)
+    y = gnp.where(s.masked, -gnp.inf, s.logsumexp)
 
     def grad(dy: Any) -> Any:
         if not keepdims:
-            dy = gnp.reshape(dy, gnp.shape(total))
-        return like(wide(dy) / _one_for_zero(total) * e, x)
+            dy = gnp.reshape(dy, gnp.shape(s.total))
+        return like(wide(dy) / s.total * s.e, x)
 
     return like(y if keepdims else without(y, axis), x), grad
-
-
-def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
-    """x less the greatest, and that: a constant, 0 where it is infinite."""
-    if 0 in x.shape:
-        return x, gnp.stop_gradient(gnp.sum(x, axis=axis, keepdims=True))
-    top = gnp.stop_gradient(gnp.max(x, axis=axis, keepdims=True))
-    top = gnp.where(gnp.isfinite(top), top, gnp.zeros_like(top))
-    return x - top, top
-
-
-def _one_for_zero(total: Any) -> Any:
-    return gnp.where(total == 0, gnp.ones_like(total), total)
 
 
 def not_zero(y: Any) -> tuple[Any, Any]:
@@ -100,7 +141,7 @@ def _(dy: Any, y: Any, x: Any) -> Any:
     z = wide(x)
     e = gnp.exp(-z)
     _, u = not_zero(_one_less(e, z))
-    return dy * like(gnp.where(z > 0, e / u, 0.0), x)
+    return dy * like(gnp.where(z <= 0, 0.0, e / u), x)
 
 
 # In float32 both are polynomials where 1 - e loses digits, which compiled code computes

@@ -3,6 +3,9 @@
 With e = exp(-|x|), which never overflows, every value and slope is a quotient of sums
 of positive numbers, so that none loses its digits. A slope is an operation of its own,
 for derivatives of every order.
+
+Where e is multiplied by x the product may be a normal number though e is none, which
+some frameworks count as 0. So e is the square of exp(-|x| / 2), taken factor by factor.
 """
 
 from __future__ import annotations
@@ -12,11 +15,17 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
-from ._inputs import kind, like, polynomial, precise
+from ._inputs import FAR, held, kind, like, polynomial, precise
 
 
 def _decay(x: Any) -> Any:
     return gnp.exp(-gnp.abs(x))
+
+
+def _size(x: Any) -> tuple[Any, Any]:
+    """|x|, held where exp(-|x|) is 0, and the root of that."""
+    size = gnp.minimum(gnp.abs(x), FAR)
+    return size, gnp.exp(size * -0.5)
 
 
 @operation
@@ -106,8 +115,8 @@ _LOG1P = (  # log(1 + e) / e, off by less than 5.3e-9
 def silu(x: Any) -> Any:
     """x sigmoid(x), also called swish."""
     z = precise(x)
-    e = _decay(z)
-    return like(gnp.where(z < 0, z * e, z) / (1 + e), x)
+    size, root = _size(z)
+    return like(gnp.where(z < 0, size * root * -root, z) / (1 + root * root), x)
 
 
 @silu.vjp
@@ -123,14 +132,16 @@ def silu_slope(x: Any) -> Any:
     numerator crosses 0.
     """
     z = precise(x)
-    e = _decay(z)
-    top = gnp.where(z < 0, e * _crossing(z, e), 1 + e + z * e)
+    size, root = _size(z)
+    e = root * root
+    top = gnp.where(z < 0, root * _crossing(-size, e) * root, 1 + e + size * e)
     return like(top / (1 + e * (2 + e)), x)
 
 
 @silu_slope.vjp
 def _(dy: Any, y: Any, x: Any) -> Any:
-    return dy * bump(x) * (2 - x * gnp.tanh(x / 2))
+    z = held(x)
+    return dy * bump(z) * (2 - z * gnp.tanh(z / 2))
 
 
 # The root of 1 + x + exp(x), -1.2784645427610738, in parts: the first two are exact in
@@ -144,9 +155,9 @@ def _crossing(x: Any, e: Any) -> Any:
 
     With t = x - root it is t + exp(root) (exp(t) - 1), which near 0 is a short series.
     """
-    t = ((x - _ROOT[0]) - _ROOT[1]) - _ROOT[2]
+    t = gnp.clip(gnp.clip(x - _ROOT[0], -0.25, 0.25) - _ROOT[1], -0.25, 0.25)
     near = gnp.abs(t) < 0.2
-    t = gnp.where(near, t, 0.0)
+    t = t - _ROOT[2]  # the bounds keep XLA from adding up the parts of the root
     series = t * _series(t, 12 if kind(x) == "float64" else 6)
     return gnp.where(near, series, (1 + x) + e)
 

@@ -12,7 +12,8 @@ from ._inputs import kind, like, polynomial, wide, wrong
 from .logistic import both, bump, sigmoid
 
 _ROOT_2PI = sqrt(2 * pi)
-_FAR, _NOTHING = 20.0, 60.0  # beyond them exp(-x^2 / 2) is 0 in float32 and float64
+# Beyond them exp(-x^2 / 2) is 0 in float32 and float64: an infinite x times that is NaN
+_FAR, _NOTHING = 20.0, 60.0
 
 
 @operation
@@ -24,11 +25,12 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     _require_known(approximate)
     z = wide(x)
     if approximate == "tanh":
-        return like(z * sigmoid(_inner(gnp.clip(z, -_CUT, _CUT))), x)
+        share = sigmoid(_inner(gnp.clip(z, -_CUT, _CUT)))
+        return like(gnp.maximum(z, -_CUT) * share, x)
     if kind(z) != "float32":
-        return like(z * _share(z), x)
+        return like(gnp.maximum(z, -_NOTHING) * _share(z), x)
     u = gnp.minimum(gnp.abs(z), _FAR)
-    return like(gnp.maximum(z, 0) - _bell(u) * (u * _mills(u)), x)
+    return like(gnp.maximum(z, 0) - _times_bell(u * _mills(u), u), x)
 
 
 @gelu.vjp
@@ -45,9 +47,10 @@ def gelu_slope(x: Any, approximate: str = "none") -> Any:
         p, rest = both(_inner(z))
         return like(p * (1 + z * _inner_slope(z) * rest), x)
     if kind(z) != "float32":
+        z = gnp.clip(z, -_NOTHING, _NOTHING)
         return like(_share(z) + z * gnp.exp(-z * z / 2) / _ROOT_2PI, x)
     u = gnp.minimum(gnp.abs(z), _FAR)
-    below = _bell(u) * _slope_over_bell(u)
+    below = _times_bell(_slope_over_bell(u), u)
     return like(gnp.where(z < 0, below, 1 - below), x)
 
 
@@ -72,16 +75,21 @@ def _share(x: Any) -> Any:
 # t = (u - 4) / (u + 4), so that hardly a digit is lost. Their errors are below 2e-8.
 
 
-def _bell(u: Any) -> Any:
-    """exp(-u^2 / 2), with the part of u^2 that rounding takes: 40 ULP far out."""
+def _times_bell(y: Any, u: Any) -> Any:
+    """y exp(-u^2 / 2), with the part of u^2 that rounding takes: 40 ULP far out.
+
+    The exponential is the square of its root, a normal number where the product is one:
+    some frameworks count numbers below the normal ones as 0.
+    """
     if framework_of(u) == "numpy":
         u = gnp.astype(u, "float64")
-        return gnp.astype(gnp.exp(u * u * -0.5), "float32")
+        return y * gnp.astype(gnp.exp(u * u * -0.5), "float32")
     a = gnp.floor(u * 128) / 128  # its square is exact
     square = u * u
     rest = (a * a - square) + (u - a) * (u + a)
-    e = gnp.exp(square * -0.5)
-    return e - e * (rest / 2)
+    root = gnp.exp(square * -0.25)
+    root = root - root * (rest / 4)
+    return root * y * root
 
 
 def _mills(u: Any) -> Any:
@@ -91,7 +99,8 @@ def _mills(u: Any) -> Any:
 
 def _slope_over_bell(u: Any) -> Any:
     """The slope at -u over exp(-u^2 / 2): its root is a factor."""
-    off = ((_ROOT[0] - u) + _ROOT[1]) + _ROOT[2]
+    # The bounds keep XLA from adding up the parts of the root
+    off = gnp.minimum(gnp.minimum(_ROOT[0] - u, 1.0) + _ROOT[1], 1.0) + _ROOT[2]
     return off * polynomial((u - 4) / (u + 4), _SLOPE)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
-from ._inputs import as_target, prediction, require_positive
+from ._inputs import as_target, kind, prediction, require_positive, times
 from ._reductions import reduced, require_reduction
 
 
@@ -41,26 +41,29 @@ def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
     """
     require_reduction("poisson_nll", reduction)
     z = prediction(log_rate)
-    parts = _poisson(z, as_target("poisson_nll", target, z))
+    greatest = float(gnp.finfo(log_rate if kind(log_rate) else z).max)
+    parts = _poisson(z, as_target("poisson_nll", target, z), greatest)
     return reduced(parts, reduction, log_rate)
 
 
 @operation
-def _poisson(x: Any, t: Any) -> Any:
+def _poisson(x: Any, t: Any, greatest: float) -> Any:
     most = _greatest_exponent(x)
-    rate = gnp.exp(gnp.minimum(x, most))
-    return gnp.where(x > most, gnp.inf, rate) - t * x
+    held = gnp.minimum(x, most)
+    y = gnp.exp(held) - times(t, held)
+    return gnp.where(x > most, y + gnp.inf, y)  # as exp(x) is, which t x is less than
 
 
 @_poisson.vjp
-def _(dy: Any, y: Any, x: Any, t: Any) -> Any:
-    rate = gnp.exp(gnp.minimum(x, _greatest_exponent(x)))
-    return dy * (rate - t), gnp.unbroadcast(-dy * x, gnp.shape(t))
+def _(dy: Any, y: Any, x: Any, t: Any, greatest: float) -> Any:
+    most = _greatest_exponent(x)
+    rate = gnp.where(x > most, gnp.inf, gnp.exp(gnp.minimum(x, most)))
+    return dy * gnp.minimum(rate - t, greatest), gnp.unbroadcast(-dy * x, gnp.shape(t))
 
 
 def _greatest_exponent(x: Any) -> float:
     """The logarithm of the greatest number, less what rounding may add."""
-    return log(gnp.finfo(x).max) * (1 - 2 * gnp.finfo(x).eps)
+    return log(gnp.finfo(x).max) * (1 - gnp.finfo(x).eps)
 
 
 def gaussian_nll(
