@@ -42,6 +42,7 @@ class Case:
     rows: bool = False
     promise: dict[str, float] = field(default_factory=dict)  # by dtype; else 4 ULP
     floor: float = 1.0  # so many smallest normal numbers may be flushed to 0
+    flushes: bool = False  # numbers below the normal ones to 0, in every framework
     dtypes: tuple[str, ...] = tuple(FORMATS)
 
     def __str__(self) -> str:
@@ -51,10 +52,11 @@ class Case:
 # Points
 
 SIZES = [
-    0.0, 1e-3, 0.3, 0.5, 0.69, 0.7, 0.7517916, 1.0, 1.1, 1.27846, 1.2784645, 1.5, 2.0, 3.0, 5.5, 8.0, 10.0,
-    11.09, 12.9, 13.2, 13.4, 14.3, 17.0, 20.0, 26.5, 37.5, 38.4, 40.0, 64.0, 87.3, 88.0,
-    88.7, 88.8, 91.0, 92.5, 103.0, 103.9, 104.2, 150.0, 512.0, 708.0, 709.0, 709.7,
-    710.0, 713.0, 745.0, 746.0, 1e3, 1e4, 65504.0, 1e19, 1e30, 1e38, 1e154, 1e300,
+    0.0, 1e-3, 0.3, 0.5, 0.69, 0.7, 0.7517916, 1.0, 1.1, 1.27846, 1.2784645, 1.5, 2.0,
+    3.0, 5.5, 8.0, 10.0, 11.09, 12.9, 13.2, 13.4, 14.3, 17.0, 20.0, 26.5, 37.5, 38.4,
+    40.0, 64.0, 87.3, 88.0, 88.7, 88.8, 91.0, 92.5, 103.0, 103.9, 104.2, 150.0, 512.0,
+    708.0, 709.0, 709.7, 710.0, 713.0, 745.0, 746.0, 1e3, 1e4, 65504.0, 1e19, 1e30,
+    1e38, 1e154, 1e300,
 ]  # fmt: skip
 
 
@@ -115,8 +117,16 @@ def led(form: Format) -> list[tuple[float, ...]]:
     x = _logits(form)
     others = combinations_with_replacement([x[i] for i in (0, 2, 3, 6, 7, 9, 10)], 2)
     return [(a, *b) for a, b in product(x, others)] + [
-        (0.0, NAN, 0.0), (-INF, NAN, 0.0), (-INF, INF, NAN)
+        (0.0, NAN, 0.0),
+        (-INF, NAN, 0.0),
+        (-INF, INF, NAN),
     ]
+
+
+def apart(form: Format) -> list[tuple[float, ...]]:
+    """Without two that are plus infinity, and differences that overflow."""
+    most = float(form.numbers(form.largest_code))
+    return [p for p in led(form) if p.count(INF) < 2 and not {most, -most} <= {*p}]
 
 
 # Formulas
@@ -202,7 +212,6 @@ def logsumexp(*xs: arb) -> arb:
 
 
 def log_softmax(*xs: arb) -> list[arb]:
-    total = logsumexp(*xs)
     top = max(xs)
     rest = list(xs)
     rest.remove(top)
@@ -267,7 +276,6 @@ def gaussian_slopes(x: arb, t: arb, v: arb) -> Any:
 
 def gaussian_terms(x: arb, t: arb, v: arb) -> Any:
     held = max(v, arb(1e-6))
-    dx = (abs(x) + abs(t)) / held
     value = abs(log(held)) + (abs(x) + abs(t)) ** 2 / held
     return value, (0, 0, 1 / held + ((x - t) / held) ** 2)
 
@@ -281,13 +289,23 @@ UNARY = [
     Case("silu", ops.silu, lambda x: x * sigmoid(x), each),
     Case("gelu", ops.gelu, gelu, each, dtypes=NOT_64),
     Case(
-        "gelu-64", ops.gelu, gelu, each,
+        "gelu-64",
+        ops.gelu,
+        gelu,
+        each,
         terms=lambda x: (0, (gelu(x) / x if x else 0.5,)),
-        promise={"float64": 1000}, floor=40, dtypes=("float64",),
-    ),  # fmt: skip
-    Case("gelu-tanh", lambda x: ops.gelu(x, "tanh"), gelu_tanh, each,
+        promise={"float64": 1000},
+        floor=40,
+        dtypes=("float64",),
+    ),
+    Case(
+        "gelu-tanh",
+        lambda x: ops.gelu(x, "tanh"),
+        gelu_tanh,
+        each,
         terms=lambda x: (0, (sigmoid(inner(x)),)),
-        promise={"float32": 20, "float64": 400}),
+        promise={"float32": 20, "float64": 400},
+    ),
     Case("softplus", ops.softplus, softplus, each),
     Case("log_sigmoid", ops.log_sigmoid, lambda x: -softplus(-x), each),
     Case("log1mexp", ops.log1mexp, log1mexp, each, declared=at_zero(-INF, 0.0)),
@@ -330,10 +348,22 @@ BINARY = [
         promise={"float32": 6},
         floor=3.0,
     ),
-    Case("poisson_nll", _none(ops.poisson_nll), poisson, counted, poisson_slopes,
-        terms=poisson_terms),
-    Case("gaussian_nll", _none(ops.gaussian_nll), gaussian, triples, gaussian_slopes,
-        terms=gaussian_terms),
+    Case(
+        "poisson_nll",
+        _none(ops.poisson_nll),
+        poisson,
+        counted,
+        poisson_slopes,
+        terms=poisson_terms,
+    ),
+    Case(
+        "gaussian_nll",
+        _none(ops.gaussian_nll),
+        gaussian,
+        triples,
+        gaussian_slopes,
+        terms=gaussian_terms,
+    ),
 ]
 
 
@@ -384,7 +414,9 @@ def log_softmax_terms(*xs: arb) -> Any:
 
 def logsumexp_terms(*xs: arb) -> Any:
     k = loss_of_precision(*xs)
-    return logsumexp(*xs) * (k if abs(max(xs)) < 1 else 1), [p * k for p in softmax(*xs)]
+    return logsumexp(*xs) * (k if abs(max(xs)) < 1 else 1), [
+        p * k for p in softmax(*xs)
+    ]
 
 
 def cross_entropy_slopes(smoothing: float, z_loss: float, *xs: arb) -> Any:
@@ -435,7 +467,20 @@ def _first(op: Any, **options: Any) -> Any:
 
 
 def _with(q: Any, op: Any) -> Any:
-    return lambda x: op(x, x * 0 + gnp.asarray(q, dtype=x.dtype, like=x), reduction="none")
+    def loss(x: Any) -> Any:
+        shares = gnp.zeros_like(x) + gnp.asarray(q, dtype=x.dtype, like=x)
+        return op(x, shares, reduction="none")
+
+    return loss
+
+
+def shares_slopes(q: Any, *xs: arb) -> Any:
+    return [p - a for p, a in zip(softmax(*xs), q, strict=True)]
+
+
+def shares_terms(q: Any, *xs: arb) -> Any:
+    size = 1 + sum(abs(a * b) for a, b in zip(q, log_softmax(*xs), strict=True))
+    return size, [1 + p for p in softmax(*xs)]
 
 
 SHARES = (0.25, 0.75, 0.0)
@@ -459,10 +504,89 @@ ROWS = [
         terms=partial(cross_entropy_terms, 0.0), rows=True, floor=3,
     ),
     Case(
-        "cross_entropy-all", _first(ops.cross_entropy, label_smoothing=0.1, z_loss=1e-4),
-        partial(cross_entropy, 0.1, 1e-4), led, partial(cross_entropy_slopes, 0.1, 1e-4),
+        "cross_entropy-all",
+        _first(ops.cross_entropy, label_smoothing=0.1, z_loss=1e-4),
+        partial(cross_entropy, 0.1, 1e-4), led,
+        partial(cross_entropy_slopes, 0.1, 1e-4),
         masked_out(INF, (0.1 - 0.1 / 3 - 1, -0.1 / 3, -0.1 / 3)),
         terms=partial(cross_entropy_terms, 0.1), rows=True, floor=3,
     ),
 ]  # fmt: skip
-CASES = [*UNARY, *BINARY, *FOCAL, *ROWS]
+SHARED = {
+    "slopes": partial(shares_slopes, SHARES),
+    "declared": masked_out(INF, tuple(-q for q in SHARES)),
+    "terms": partial(shares_terms, SHARES),
+    "rows": True,
+}
+ROWS += [
+    Case(
+        "cross_entropy-shares", _with(SHARES, ops.cross_entropy),
+        lambda *xs: of_shares(0.0, map(arb, SHARES), xs), apart, **SHARED,
+    ),
+    Case(
+        "kl_divergence", _with(SHARES, ops.kl_divergence),
+        lambda *xs: divergence([arb(q) for q in SHARES], *xs), apart, **SHARED,
+    ),
+]  # fmt: skip
+
+# Values that are steps, and gradients that are not theirs
+
+
+def _whole(x: arb) -> arb:
+    return arb(round(float(x))) if abs(x) < 2**60 else x
+
+
+def _clipped(x: arb) -> arb:
+    return max(min(x, arb(2)), arb(-1))
+
+
+def _within(low: float, high: float) -> Callable[..., Any]:
+    return lambda x: (None, (float(low <= x <= high),))
+
+
+def _through(x: float) -> Any:
+    return None, (1.0,)
+
+
+def _chosen(*xs: float) -> Any:
+    first = xs.index(max(xs))
+    slopes = (0.0 if max(xs) == -INF else None,) * len(xs)
+    return tuple(float(i == first) for i in range(len(xs))), slopes
+
+
+def _without_nan(form: Format) -> list[tuple[float, ...]]:
+    return [xs for xs in vectors(form) if xs == tuple(x for x in xs if x == x)]
+
+
+def _fast_sigmoid(x: arb) -> Any:
+    return (1 / (1 + 25 * abs(x - 1)) ** 2,)
+
+
+def _arctan(x: arb) -> Any:
+    return (1 / (1 + (arb.pi() * (x - 1)) ** 2),)
+
+
+STEPS = [
+    Case("round", ops.round, _whole, each, declared=_through),
+    Case("floor", ops.floor, lambda x: x.floor(), each, declared=_through),
+    Case("clamp", lambda x: ops.clamp(x, -1, 2), _clipped, each, declared=_through),
+    Case("sign", ops.sign, lambda x: x.sgn(), each, declared=_within(-1, 1)),
+    Case(
+        "quantize", lambda x: ops.quantize(x, 2, -1.0, 2.0),
+        lambda x: _whole(_clipped(x) + 1) - 1, each,
+        declared=_within(-1, 2), terms=lambda x: (1, (0,)),
+    ),
+    Case(
+        "spike_fast_sigmoid", ops.spike_fast_sigmoid, lambda x: arb(int(x >= 1)), each,
+        _fast_sigmoid,
+    ),
+    Case(
+        "spike_arctan", ops.spike_arctan, lambda x: arb(int(x >= 1)), each, _arctan,
+        flushes=True,
+    ),
+    Case(
+        "one_hot_argmax", ops.one_hot_argmax, softmax, _without_nan, softmax_slopes,
+        _chosen, softmax_terms, rows=True, floor=3,
+    ),
+]  # fmt: skip
+CASES = [*UNARY, *BINARY, *FOCAL, *ROWS, *STEPS]

@@ -10,11 +10,12 @@ import pytest
 pytest.importorskip("flint")
 
 import gradsmith.numpy as gnp
+from gradsmith import ops
 from gradsmith.core.arrays import FRAMEWORKS as REGISTRY
 from gradsmith.tools.audit.formats import FORMATS
 from tests.frameworks.portable import ALL
-from tests.ops.ends import CASES, WEIGHTS
-from tests.ops.truth import Truth, precisely, slope, stand_ins, units_off
+from tests.ops.ends import CASES, WEIGHTS, numbers
+from tests.ops.truth import INF, NAN, Precisely, Truth, slope, stand_ins, units_off
 
 FLUSHING = ("jax", "tensorflow", "mlx")  # 0 is what they take denormal numbers for
 
@@ -46,7 +47,7 @@ def flushed(case, form):
 @cache
 def _truth_at(case, point):
     """Of each value and each slope the results that must agree."""
-    with precisely():
+    with Precisely():
         stood = stand_ins(point)
         single = not case.rows
         values = [[y] if single else y for y in (case.true(*xs) for xs in stood)]
@@ -54,14 +55,16 @@ def _truth_at(case, point):
         slopes = [_slopes(case, xs) for xs in stood]
         terms = case.terms(*stood[0]) if case.terms else (0.0, [0.0] * len(point))
         terms = tuple(np.abs(np.array(t, float)) for t in terms)
-    values, slopes = ([list(each) for each in zip(*x)] for x in (values, slopes))
+    values, slopes = (
+        [list(each) for each in zip(*x, strict=True)] for x in (values, slopes)
+    )
     declared = case.declared(*point)
     if declared is not None:
         value, own = declared
         if value is not None:
             value = value if isinstance(value, tuple) else (value,) * len(values)
             values = [[v] for v in value]
-        slopes = [s if o is None else [o] for s, o in zip(slopes, own)]
+        slopes = [s if o is None else [o] for s, o in zip(slopes, own, strict=True)]
     return values, slopes, terms
 
 
@@ -138,14 +141,18 @@ def _loss(y):
 def off(case, framework, form):
     """Results, and how many units they are off."""
     got = results(case, framework, form)
-    found = _units(got, form, *truths(case, form))
+    right, terms = truths(case, form)
+    found = _units(got, form, right, terms)
     if framework.name in FLUSHING and form.name != "float16":
-        right, terms = truths_of_flushed(case, form)
-        found = map(np.minimum, found, _units(got, form, right, terms))
+        read, terms = truths_of_flushed(case, form)
+        found = map(np.minimum, found, _units(got, form, read, terms))
+    else:
+        read = right
+    if read is not right or case.flushes:
         least = case.floor * form.smallest_normal
         found = [
-            np.where((np.abs(t.hi) < least) & (np.abs(y) <= least), 0, u)
-            for u, y, t in zip(found, got, truths(case, form)[0], strict=True)
+            np.where((np.abs(y) <= least) & (_least(t, r) < least), 0, u)
+            for u, y, t, r in zip(found, got, right, read, strict=True)
         ]
     if framework.name == "mlx":  # whose exp is infinite from 88.4 on, on a CPU
         found = [
@@ -154,9 +161,15 @@ def off(case, framework, form):
         ]
     if (framework.name, form.name) == ("jax", "bfloat16"):
         # A denormal number is 0 to one instruction, and not to the next
-        denormal = (np.abs(points(case, form)) < form.smallest_normal).any(-1, keepdims=True)
+        denormal = (np.abs(points(case, form)) < form.smallest_normal).any(
+            -1, keepdims=True
+        )
         found = [np.where(denormal, 0, u) for u in found]
     return found, got
+
+
+def _least(*right):
+    return np.fmin(*[np.abs(truth.hi) for truth in right])
 
 
 def _units(got, form, right, terms):
@@ -179,7 +192,9 @@ def faults(case, framework, form):
     xs = points(case, form)
     y, dx = truths(case, form)[0]
     lines = []
-    for what, units, result, true in zip(("value", "gradient"), found, got, (y, dx)):
+    for what, units, result, true in zip(
+        ("value", "gradient"), found, got, (y, dx), strict=True
+    ):
         for i, j in np.argwhere(units > promise(case, framework, form)):
             at = ", ".join(f"{x:.9g}" for x in xs[i])
             lines.append(
@@ -202,3 +217,80 @@ RUNS = [
 def test_values_and_gradients_at_the_ends(case, framework, dtype):
     lines = faults(case, framework, FORMATS[dtype])
     assert not lines, f"{len(lines)} faults\n" + "\n".join(lines[:20])
+
+
+SHAPED = {
+    "reverse": (lambda x: ops.reverse(x, 2.0), lambda dy: -2 * dy),
+    "scale": (lambda x: ops.scale(x, 0.5), lambda dy: dy / 2),
+    "clip_by_value": (
+        lambda x: ops.clip_by_value(x, -1.0, 2.0),
+        lambda dy: np.clip(dy, -1, 2),
+    ),
+    "nan_to_zero": (ops.nan_to_zero, lambda dy: np.where(np.isnan(dy), 0, dy)),
+}
+
+
+@pytest.mark.parametrize("framework", ALL, ids=lambda f: f.name)
+@pytest.mark.parametrize("name", SHAPED)
+def test_shaped_gradients_at_the_ends(name, framework):
+    fn, expected = SHAPED[name]
+    dy = np.array(numbers(FORMATS["float32"]), np.float32)
+    if framework.name in FLUSHING:
+        dy = np.where(np.abs(dy) < 1e-37, 0, dy)
+    x, given = framework.array(np.zeros_like(dy)), framework.array(dy)
+    with np.errstate(all="ignore"):
+        (dx,) = framework.gradients(lambda x: gnp.sum(fn(x) * given), x)
+        np.testing.assert_array_equal(framework.plain(dx), expected(dy))
+
+
+@pytest.mark.parametrize("framework", ALL, ids=lambda f: f.name)
+def test_a_norm_is_clipped_at_the_ends(framework):
+    rows = [[INF, 1, 0], [-INF, 3e38, 1e-45], [3e38, 3e38, 0], [0, 0, 0], [INF, INF, 0]]
+    half = 0.5**0.5
+    expected = [[1, 0, 0], [-1, 0, 0], [half, half, 0], [0, 0, 0], [NAN, NAN, NAN]]
+    dy = framework.array(np.array(rows, np.float32))
+    x = framework.array(np.zeros((5, 3), np.float32))
+    clipped = lambda x: ops.clip_by_norm(x, 1.0, axis=-1)
+    with np.errstate(all="ignore"):
+        (dx,) = framework.gradients(lambda x: gnp.sum(clipped(x) * dy), x)
+    np.testing.assert_allclose(framework.plain(dx)[:4], expected[:4], rtol=3e-7)
+    assert np.isnan(framework.plain(dx)[4, :2]).all()
+
+
+@pytest.mark.parametrize("hard", [False, True])
+@pytest.mark.parametrize("framework", ALL, ids=lambda f: f.name)
+def test_a_random_choice_at_the_ends(framework, hard):
+    most = float(np.finfo(np.float32).max)
+    rows = [[-INF, -INF, 0], [INF, most, -INF], [most, -most, 0]]
+    x = framework.array(np.array(rows, np.float32))
+    choose = lambda x: ops.gumbel_softmax(x, 3, hard=hard)
+    expected = [[0, 0, 1], [1, 0, 0], [1, 0, 0]]
+    weights = framework.array(np.array([1, 2, 4], np.float32))
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(framework.plain(choose(x)), expected)
+        (dx,) = framework.gradients(lambda x: gnp.sum(choose(x) * weights), x)
+    np.testing.assert_array_equal(framework.plain(dx), np.zeros((3, 3)))
+
+
+@pytest.mark.parametrize("name", ["silu", "softplus", "cross_entropy"])
+def test_a_wrong_result_is_found(name):
+    """The judge finds a NaN, a lost digit and a flushed number where there is none."""
+    (case,) = [each for each in CASES if each.name == name]
+    form = FORMATS["float32"]
+    right, terms = truths(case, form)
+    with np.errstate(over="ignore"):
+        got = [t.hi.astype(np.float32).astype(float) for t in right]
+    assert max(np.max(u) for u in _units(got, form, right, terms)) <= 1
+    at = np.argmax(np.isfinite(right[0].hi) & (np.abs(right[0].hi) > 1e-30))
+    for wrong in (NAN, INF, 0.0, right[0].hi.flat[at] * (1 + 1e-6)):
+        bad = [got[0].copy(), got[1]]
+        bad[0].flat[at] = wrong
+        assert _units(bad, form, right, terms)[0].flat[at] > 4
+
+
+def test_every_operation_is_judged():
+    named = {case.name.partition("-")[0] for case in CASES} | set(SHAPED)
+    named |= {"binary_cross_entropy_with_logits", "clip_by_norm", "gumbel_softmax"}
+    named |= {"noise"}  # whose value is its argument, and whose noise is of no upstream
+    implicit = {"argmin", "fixed_point", "linear_solve", "odeint", "root"}
+    assert named - {"binary"} == set(ops.__all__) - implicit

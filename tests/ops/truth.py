@@ -87,7 +87,7 @@ def slope(fn: Callable[..., arb], xs: Sequence[arb], k: int) -> arb:
     return (fn(*above) - fn(*below)) / (2 * h)
 
 
-class precisely:
+class Precisely:
     """Arb in many bits."""
 
     def __enter__(self) -> None:

@@ -101,6 +101,16 @@ def if_any(wanted: Any, then: Any, otherwise: Any) -> Any:
     return K.if_any(wanted, then, otherwise)
 
 
+def unless_none(wanted: Any, then: Any, otherwise: Any) -> Any:
+    """`otherwise()` if it is seen for free that no element of `wanted` holds.
+
+    Else `then()`, which must be right in any case: compiled code fuses it with what is
+    around it, where a branch would take more time.
+    """
+    values = known_values(wanted)
+    return then() if values is None or values.any() else otherwise()
+
+
 def polynomial(t: Any, c: tuple[float, ...]) -> Any:
     """c[0] + c[1] t + c[2] t^2 + ..."""
     y = c[-1] * t + c[-2]

@@ -40,7 +40,7 @@ def of_classes(
             q = gnp.where(hot, 1 - smoothing + each, each)
             dx = p - gnp.astype(q, x.dtype)
         else:
-            # Of a label that is nearly certain p - 1 has few digits, the others' sum all
+            # Of a label that is nearly sure p - 1 has few digits, the others' sum all
             greatest = rows.close & (picked == 0)
             others = gnp.where(greatest, rows.rest, rows.total - gnp.exp(picked))
             dx = gnp.where(hot, -others / rows.total, p)

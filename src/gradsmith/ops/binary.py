@@ -8,7 +8,6 @@ from typing import Any
 from .. import numpy as gnp
 from ..operations.define import operation
 from ._inputs import (
-    FAR,
     as_target,
     is_number,
     known_values,
@@ -123,9 +122,8 @@ def _focal(z: Any, gamma: float) -> Any:
 
 @_focal.vjp
 def _(dy: Any, y: Any, z: Any, gamma: float) -> Any:
-    z = gnp.maximum(z, -FAR)  # below, p log(p) is 0
     p, rest = both(z)
-    return dy * _power(z, rest, gamma) * (gamma * p * log_sigmoid(z) - rest)
+    return dy * _power(z, rest, gamma) * (gamma * times(p, log_sigmoid(z)) - rest)
 
 
 def _power(z: Any, rest: Any, gamma: float) -> Any:

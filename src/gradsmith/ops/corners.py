@@ -64,13 +64,13 @@ def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     def grad(dy: Any) -> Any:
         if not keepdims:
             dy = gnp.reshape(dy, gnp.shape(size))
-        along, of = _direction(wide(x) * scale, size, axis)
+        along, of = direction(wide(x) * scale, size, axis)
         return like(divide(wide(dy), of) * along, x)
 
     return like(y if keepdims else without(y, axis), x), grad
 
 
-def _direction(x: Any, size: Any, axis: Any) -> tuple[Any, Any]:
+def direction(x: Any, size: Any, axis: Any) -> tuple[Any, Any]:
     """x and its norm; of an infinite one, the limit of their quotient.
 
     An infinite element takes all; of several of them none does, so that it is NaN.

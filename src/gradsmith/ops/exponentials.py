@@ -8,7 +8,16 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient, operation
-from ._inputs import fitted, if_any, kind, like, pair, polynomial, require_axis, wide
+from ._inputs import (
+    fitted,
+    kind,
+    like,
+    pair,
+    polynomial,
+    require_axis,
+    unless_none,
+    wide,
+)
 
 
 class Shares:
@@ -41,7 +50,7 @@ class Shares:
             e = gnp.where(self.e < 1, self.e, gnp.zeros_like(self.e))
             return gnp.sum(e, axis=self.axis, keepdims=True)
 
-        return if_any(self.close, of_others, lambda: self.total - 1)
+        return unless_none(self.close, of_others, lambda: self.total - 1)
 
     @cached_property
     def log_total(self) -> Any:
@@ -61,12 +70,15 @@ def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
         return x, gnp.stop_gradient(gnp.sum(x, axis=axis, keepdims=True))
     top = gnp.stop_gradient(gnp.max(x, axis=axis, keepdims=True))
     top = gnp.where(top == -gnp.inf, gnp.zeros_like(top), top)
-    off, infinite = x - top, top == gnp.inf
+    infinite = top == gnp.inf
+    off = x - gnp.where(infinite, gnp.zeros_like(top), top)
 
     def at_limit() -> Any:
-        return gnp.where(infinite & (x == top), gnp.zeros_like(off), off)
+        others = gnp.where(off == off, -gnp.inf, off)
+        limit = gnp.where(x == top, gnp.zeros_like(off), others)
+        return gnp.where(infinite, limit, off)
 
-    return if_any(infinite, at_limit, lambda: off), top
+    return unless_none(infinite, at_limit, lambda: off), top
 
 
 @operation

@@ -5,12 +5,12 @@ of positive numbers, so that none loses its digits. A slope is an operation of i
 for derivatives of every order.
 
 Where e is multiplied by x the product may be a normal number though e is none, which
-some frameworks count as 0. So e is the square of exp(-|x| / 2), taken factor by factor.
+some frameworks count as 0. So e is then a product, taken factor by factor.
 """
 
 from __future__ import annotations
 
-from math import factorial
+from math import exp, factorial
 from typing import Any
 
 from .. import numpy as gnp
@@ -22,10 +22,18 @@ def _decay(x: Any) -> Any:
     return gnp.exp(-gnp.abs(x))
 
 
-def _size(x: Any) -> tuple[Any, Any]:
-    """|x|, held where exp(-|x|) is 0, and the root of that."""
+def _parts(x: Any) -> tuple[Any, Any, Any]:
+    """|x|, held where exp(-|x|) is 0, and two factors of that, no smaller than normal.
+
+    Where the second is not 1, |x| - shift is exact.
+    """
     size = gnp.minimum(gnp.abs(x), FAR)
-    return size, gnp.exp(size * -0.5)
+    if kind(x) is None:  # certified balls have no smallest number
+        return size, gnp.exp(-size), 1.0
+    shift = 512.0 if kind(x) == "float64" else 64.0
+    far = size > shift
+    e = gnp.exp(gnp.where(far, shift - size, -size))
+    return size, e, gnp.where(far, exp(-shift), gnp.ones_like(size))
 
 
 @operation
@@ -115,8 +123,8 @@ _LOG1P = (  # log(1 + e) / e, off by less than 5.3e-9
 def silu(x: Any) -> Any:
     """x sigmoid(x), also called swish."""
     z = precise(x)
-    size, root = _size(z)
-    return like(gnp.where(z < 0, size * root * -root, z) / (1 + root * root), x)
+    size, e, rest = _parts(z)
+    return like(gnp.where(z < 0, size * e * -rest, z) / (1 + e * rest), x)
 
 
 @silu.vjp
@@ -132,9 +140,10 @@ def silu_slope(x: Any) -> Any:
     numerator crosses 0.
     """
     z = precise(x)
-    size, root = _size(z)
-    e = root * root
-    top = gnp.where(z < 0, root * _crossing(-size, e) * root, 1 + e + size * e)
+    size, first, rest = _parts(z)
+    e = first * rest
+    below = first * _crossing(-size, e) * rest
+    top = gnp.where(z < 0, below, 1 + e + size * e)
     return like(top / (1 + e * (2 + e)), x)
 
 
@@ -155,9 +164,10 @@ def _crossing(x: Any, e: Any) -> Any:
 
     With t = x - root it is t + exp(root) (exp(t) - 1), which near 0 is a short series.
     """
-    t = gnp.clip(gnp.clip(x - _ROOT[0], -0.25, 0.25) - _ROOT[1], -0.25, 0.25)
+    t = x - _ROOT[0]
     near = gnp.abs(t) < 0.2
-    t = t - _ROOT[2]  # the bounds keep XLA from adding up the parts of the root
+    # Chosen in between, the parts of the root are not added up by XLA
+    t = gnp.where(near, gnp.where(near, t, 0.0) - _ROOT[1], 0.0) - _ROOT[2]
     series = t * _series(t, 12 if kind(x) == "float64" else 6)
     return gnp.where(near, series, (1 + x) + e)
 

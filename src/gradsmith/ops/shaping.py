@@ -8,7 +8,7 @@ from .. import numpy as gnp
 from ..operations.define import operation
 from ._inputs import fitted, is_number, like, require_positive, wide, wrong
 from ._random import normal, require_seed
-from .corners import divide, length
+from .corners import direction, divide, length
 
 
 @operation(surrogate="the gradient is reversed")
@@ -63,7 +63,8 @@ def _(dy: Any, y: Any, x: Any, max_norm: float, axis: Any) -> Any:
     dz = wide(dy)
     size, scale = length(dz, axis)  # its squares neither overflow nor vanish
     fits = size <= max_norm * scale
-    shorter = dz * scale * divide(max_norm * gnp.ones_like(size), size)
+    along, of = direction(dz * scale, size, axis)
+    shorter = along * divide(max_norm * gnp.ones_like(size), of)
     return {"x": like(gnp.where(fits, dz, shorter), dy), "max_norm": None}
 
 

@@ -10,11 +10,15 @@ from ..operations.define import operation
 from ._inputs import like, require_positive, wide
 
 
+def _step(x: Any, threshold: Any) -> Any:
+    return gnp.where(gnp.isnan(x), x, gnp.astype(x >= threshold, x.dtype))
+
+
 @operation(surrogate="the slope of a fast sigmoid in place of the step's")
 def spike_fast_sigmoid(x: Any, threshold: float = 1.0, slope: float = 25.0) -> Any:
     """1 where x >= threshold, else 0; its slope 1 / (1 + slope |x - threshold|)^2."""
     require_positive("spike_fast_sigmoid", slope=slope)
-    return gnp.astype(x >= threshold, x.dtype)
+    return _step(x, threshold)
 
 
 @spike_fast_sigmoid.vjp
@@ -30,7 +34,7 @@ def spike_arctan(x: Any, threshold: float = 1.0, slope: float = 2.0) -> Any:
     It is slope / 2 / (1 + (pi / 2 slope (x - threshold))^2).
     """
     require_positive("spike_arctan", slope=slope)
-    return gnp.astype(x >= threshold, x.dtype)
+    return _step(x, threshold)
 
 
 @spike_arctan.vjp
