@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from math import log
 from typing import Any
 
@@ -27,7 +26,7 @@ class Shares:
     NaN. Where every x is minus infinity, e is 0, its total counts as 1 and top as 0.
     """
 
-    def __init__(self, x: Any, axis: Any) -> None:
+    def __init__(self, x: Any, axis: Any, *, log: bool = True) -> None:
         self.axis = axis
         self.off, self.top = off_greatest(x, axis)
         self.e = gnp.exp(self.off)
@@ -36,14 +35,16 @@ class Shares:
         several = (total > 1) & (self.top == gnp.inf)
         total = gnp.where(several | (self.top != self.top), gnp.nan, total)
         self.total = gnp.where(self.masked, gnp.ones_like(total), total)
-        self.close = self.total < 1.5
+        if log:
+            self.close = self.total < 1.5
+            self.rest = self._of_others()
+            self.log_total = self._log_total()
 
     @property
     def of_all(self) -> Any:
         return self.e / self.total
 
-    @cached_property
-    def rest(self) -> Any:
+    def _of_others(self) -> Any:
         """The total less the greatest's 1, to all digits where it is close to 1."""
 
         def of_others() -> Any:
@@ -52,8 +53,7 @@ class Shares:
 
         return unless_none(self.close, of_others, lambda: self.total - 1)
 
-    @cached_property
-    def log_total(self) -> Any:
+    def _log_total(self) -> Any:
         """log(total), to all digits where it is close to 0."""
         y = gnp.log(self.total)
         lost = gnp.stop_gradient(gnp.log1p(self.rest) - y)
@@ -85,7 +85,7 @@ def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
 def softmax(x: Any, axis: int = -1) -> Any:
     """exp(x) as shares of its sum; all 0 where every x is minus infinity."""
     require_axis("softmax", x, axis)
-    return like(Shares(wide(x), axis).of_all, x)
+    return like(Shares(wide(x), axis, log=False).of_all, x)
 
 
 @softmax.vjp
