@@ -1,9 +1,13 @@
 """Functions of NumPy on tensors, as one who wraps the hook sees them."""
 
+import threading
+import time
+
 import numpy as np
 import pytest
 
 import gradsmith as gs
+from gradsmith.core import hooks
 from gradsmith.core.hooks import FUNCTION
 
 X = np.array([0.5, 2.0])
@@ -63,3 +67,32 @@ def test_what_a_definition_calls_is_seen_too():
         gs.grad(lambda x: np.sum(np.trapezoid(x)))(X)
     assert seen[0] is np.trapezoid
     assert len(seen) > 2
+
+
+class Slow:
+    """A wrapper; while it is compared with others, another thread runs."""
+
+    def __call__(self, proceed, *what):
+        return proceed(*what)
+
+    def __eq__(self, other):
+        time.sleep(0.001)
+        return self is other
+
+    __hash__ = None
+
+
+def test_wrappers_of_many_threads_leave_nothing_behind():
+    hook = hooks.Hook()
+
+    def use():
+        for _ in range(10):
+            with hook.wrapped(Slow()):
+                time.sleep(0.001)
+
+    threads = [threading.Thread(target=use) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert hook.wrappers == ()

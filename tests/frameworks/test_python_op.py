@@ -146,6 +146,27 @@ def test_closure_form(framework):
     np.testing.assert_allclose(framework.plain(ddx), -np.sin(X), rtol=1e-6)
 
 
+@with_and_without_compiler
+def test_a_body_that_returns_its_gradient(framework, compiled):
+    @gs.python_op
+    def sine(x):
+        def grad(dy):
+            return dy * np.cos(x)
+
+        return np.sin(x), grad
+
+    @gs.python_op
+    def both(x, y):
+        return x * y, x + y, lambda dz, dw: (dz * y + dw, dz * x + dw)
+
+    x = framework.array(X, "float32")
+    (dx,) = gradients(framework, sine, compiled)(x)
+    np.testing.assert_allclose(framework.plain(dx), np.cos(X), rtol=1e-6)
+    (dx, dy) = gradients(framework, lambda *xs: both(*xs)[0], compiled)(x, x * 2)
+    np.testing.assert_allclose(framework.plain(dx), 2 * X, rtol=1e-6)
+    np.testing.assert_allclose(framework.plain(dy), X, rtol=1e-6)
+
+
 @each_compiled
 def test_rules_given_with_the_function(framework):
     def grad(dy, y, a, x):

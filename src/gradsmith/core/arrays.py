@@ -52,6 +52,7 @@ FRAMEWORKS: dict[str, Any] = {}  # by name, in the order of their rows
 _by_root: dict[str, Known] = {}
 _wrappers: dict[str, Wrapper] = {}
 _known: dict[type, str | None] = {}
+_MOST = 4096
 _wrapping: dict[
     type, Wrapper
 ] = {}  # those of the known types that have an array inside
@@ -117,6 +118,8 @@ def framework_of(x: Any) -> str | None:
     try:
         return _known[cls]
     except KeyError:
+        if len(_known) > _MOST:  # classes are made in loops, and held here
+            _known.clear()
         found = _known[cls] = _find(x)
         return found
 

@@ -22,6 +22,8 @@ from contextlib import contextmanager
 from functools import partial
 from typing import Any
 
+_changing = threading.RLock()  # of two threads, one would put back the other's
+
 
 class Hook:
     """One moment. A wrapper is called as `wrapper(proceed, *what)`.
@@ -44,13 +46,15 @@ class Hook:
             self.remove(wrapper)
 
     def add(self, wrapper: Callable[..., Any]) -> None:
-        self.wrappers = (*self.wrappers, wrapper)
+        with _changing:
+            self.wrappers = (*self.wrappers, wrapper)
 
     def remove(self, wrapper: Callable[..., Any]) -> None:
         """Take away the wrapper that was added last, of those that are equal to it."""
-        kept = list(self.wrappers)
-        del kept[len(kept) - 1 - kept[::-1].index(wrapper)]
-        self.wrappers = tuple(kept)
+        with _changing:
+            kept = list(self.wrappers)
+            del kept[len(kept) - 1 - kept[::-1].index(wrapper)]
+            self.wrappers = tuple(kept)
 
     def run(self, proceed: Callable[..., Any], *what: Any) -> Any:
         """What the moment gives, by way of all wrappers; the first one is outermost."""

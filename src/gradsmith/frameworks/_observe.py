@@ -185,10 +185,20 @@ class Walk:
         cotangents[id(x)] = dx
 
 
-class ObservedArray(np.ndarray):
-    """A NumPy array that reports each function it is given to, by `report`."""
+Report = Callable[[str, Sequence[Any], Sequence[Any], bool], None]
 
-    report: Callable[[str, Sequence[Any], Sequence[Any], bool], None]
+
+class ObservedArray(np.ndarray):
+    """A NumPy array that reports each function it is given to, by `report`.
+
+    Its views have the same. One class for all: types are remembered in many places.
+    """
+
+    report: Report
+
+    def __array_finalize__(self, obj: Any) -> None:
+        if isinstance(obj, ObservedArray):
+            self.report = obj.report
 
     def __array_ufunc__(  # type: ignore[override]
         self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any
@@ -197,19 +207,22 @@ class ObservedArray(np.ndarray):
         ys = getattr(ufunc, method)(*xs, **{k: _plain(v) for k, v in kwargs.items()})
         name = f"np.{ufunc.__name__}" + f".{method}" * (method != "__call__")
         self.report(name, xs, trees.leaves(ys), method == "__call__")
-        return _observed(ys, type(self))
+        return _observed(ys, self.report)
 
     def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
         args, kwargs = _plain(args), _plain(kwargs)
         ys = fn(*args, **kwargs)
         self.report(f"np.{fn.__name__}", trees.leaves(args), trees.leaves(ys), False)
-        return _observed(ys, type(self))
+        return _observed(ys, self.report)
 
 
-def _observed(tree: Any, cls: type[ObservedArray]) -> Any:
+def _observed(tree: Any, report: Report) -> Any:
     def leaf(x: Any) -> Any:
-        floating = isinstance(x, (np.ndarray, np.generic)) and x.dtype.kind in "fc"
-        return np.asarray(x).view(cls) if floating else x
+        if not isinstance(x, (np.ndarray, np.generic)) or x.dtype.kind not in "fc":
+            return x
+        observed = np.asarray(x).view(ObservedArray)
+        observed.report = report
+        return observed
 
     return trees.map(leaf, tree)
 
@@ -245,21 +258,19 @@ def inside_operations(observer: Observer, phase: Callable[[], str]) -> Iterator[
         event = Event(name, phase(), place_here(), inputs, outputs, elementwise=each)
         observer.event(event)
 
-    cls = type("ObservedArray", (ObservedArray,), {"report": staticmethod(report)})
-
     def body(proceed: Any, operation: Any, bound: Any) -> Any:
         if common_framework(bound.leaves, operation.name) != NUMPY:
             return proceed(operation, bound)
         observer.enter()
-        leaves = [_observed(x, cls) for x in bound.leaves]
+        leaves = [_observed(x, report) for x in bound.leaves]
         outputs, grad = proceed(operation, bound.with_leaves(leaves))
         return _plain(outputs), grad
 
     def rule(
         proceed: Any, call: Any, what: str, fn: Any, args: Any, kwargs: Any
     ) -> Any:
-        args = [_observed(x, cls) for x in args]
-        return _plain(proceed(call, what, fn, args, _observed(kwargs, cls)))
+        args = [_observed(x, report) for x in args]
+        return _plain(proceed(call, what, fn, args, _observed(kwargs, report)))
 
     with hooks.BODY.wrapped(body), hooks.RULE.wrapped(rule):
         yield

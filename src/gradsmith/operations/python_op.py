@@ -6,8 +6,10 @@ functions that the framework calls back, also from compiled code.
 
 from __future__ import annotations
 
+import dis
 from collections.abc import Callable, Iterator, Sequence
 from functools import wraps
+from types import CodeType
 from typing import Any, overload
 
 import numpy as np
@@ -70,10 +72,11 @@ def python_op(
     >>> float(grad(lambda x: interpolate(x, table))(1.5))
     3.0
 
-    Rules come as `@op.vjp` and `@op.jvp`, as `grad` and `jvp`, or with the body, if
-    `fn` is an operation already (`gs.custom_gradient` or `gs.operation`). They too are
-    given NumPy arrays, whatever framework the operation is called in: TensorFlow in
-    `tf.function`, JAX under `jit` and `vmap`, PyTorch under `torch.compile`.
+    Rules come as `@op.vjp` and `@op.jvp`, as `grad` and `jvp`, or with the body: it may
+    return its gradient function (`return y, grad`), or be an operation already
+    (`gs.custom_gradient` or `gs.operation`). They too are given NumPy arrays, whatever
+    framework the operation is called in: TensorFlow in `tf.function`, JAX under `jit`
+    and `vmap`, PyTorch under `torch.compile`.
 
     A compiler must know the shapes and dtypes of the outputs. They are found by one
     trial run on made-up values (two, if the size of an axis is left open), or told by
@@ -84,7 +87,7 @@ def python_op(
         return lambda fn: python_op(
             fn, grad, jvp=jvp, spec=spec, surrogate=surrogate, linear=linear
         )
-    closure, rules, examples = False, (grad, jvp), ()
+    closure, rules, examples = _returns_function(fn), (grad, jvp), ()
     if isinstance(fn, Operation):
         closure, rules = fn.closure, (grad or fn.vjp_rule, jvp or fn.jvp_rule)
         surrogate, linear = surrogate or fn.surrogate, linear and fn.linear
@@ -95,6 +98,28 @@ def python_op(
         if rule is not None:
             give(rule)
     return result
+
+
+def _returns_function(fn: Any) -> bool:
+    """Whether a body returns a function of its own last: `return y, grad`.
+
+    >>> _returns_function(lambda x: (x * 2, lambda dy: dy * 2))
+    True
+    >>> _returns_function(lambda x: (x, x))
+    False
+    """
+    code = getattr(fn, "__code__", None)
+    if code is None:  # a C function
+        return False
+    inner = {c.co_name for c in code.co_consts if isinstance(c, CodeType)}
+    steps = [i for i in dis.get_instructions(code) if i.opname != "CACHE"]
+    for last, built, end in zip(steps, steps[1:], steps[2:], strict=False):
+        if (built.opname, end.opname) == ("BUILD_TUPLE", "RETURN_VALUE"):
+            made = last.opname in ("MAKE_FUNCTION", "SET_FUNCTION_ATTRIBUTE")
+            name = last.argval[-1] if isinstance(last.argval, tuple) else last.argval
+            if made or (isinstance(name, str) and name in inner):
+                return True
+    return False
 
 
 class PythonOperation(Operation[P, R_co]):

@@ -87,3 +87,18 @@ def test_the_beginning_keeps_indices_valid():
     (x,), (_, i) = some.xs, some.inputs[0]
     assert x.size < 5000
     assert max(i) < x.size
+
+
+@pytest.mark.parametrize("kind", ["GRU", "LSTM"])
+def test_the_parameters_of_a_module_keep_their_shapes(kind):
+    """Weights of other shapes crash PyTorch's recurrent layers, and Python too."""
+    torch = pytest.importorskip("torch")
+    layer = getattr(torch.nn, kind)(3, 4)
+    shapes = {x.shape for x in layer.parameters()}
+    seen = set()
+    layer.register_forward_hook(
+        lambda layer, args, y: seen.update(x.shape for x in layer.parameters())
+    )
+    report = gs.check(layer, torch.linspace(0, 1, 30).reshape(2, 5, 3))
+    assert report.verdict == "right"
+    assert seen == shapes

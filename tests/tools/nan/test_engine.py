@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -196,3 +198,20 @@ def test_bad_input():
         gs.find_nan(entropy)
     with pytest.raises(gs.GradsmithError, match="needs an operation"):
         gs.find_nan(3, np.array([1.0]))
+
+
+def test_no_class_is_made_in_each_call():
+    """Types are remembered for ever, and with them what they hold."""
+
+    def classes():
+        gc.collect()
+        return sum(isinstance(x, type) for x in gc.get_objects())
+
+    run = lambda: gs.find_nan(
+        gs.custom_gradient(lambda x: (x, lambda dy: dy)), np.ones(3)
+    )
+    run()
+    before = classes()
+    for _ in range(3):
+        run()
+    assert classes() == before

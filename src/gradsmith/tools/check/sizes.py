@@ -1,7 +1,9 @@
 """The same inputs in other sizes.
 
 Axes of the same length keep the same length: it is likely that they have to. Arrays of
-integers (labels, indices) are repeated, so that they stay valid.
+integers (labels, indices) are repeated, so that they stay valid. The parameters of a
+module or layer keep their shapes, and so do axes that are as long: its code may rely on
+them so much that other ones crash the process.
 """
 
 from __future__ import annotations
@@ -57,6 +59,7 @@ def _enlarged(
     ways.sort(key=lambda new: -len(large(new)))
     # An axis may have the length of another by chance.
     ways += [new for shape in every.values() for new in _alone(shape, shapes, lengths)]
+    ways = [{n: new[n] for n in lengths} for new in ways]
     seen: set[str] = set()
     for new in ways:
         more = large(new) - seen
@@ -93,7 +96,7 @@ def _is_accepted(problem: Problem) -> bool:
 
 
 def _size(shape: Shape, lengths: Lengths) -> int:
-    return int(np.prod([lengths[n] for n in shape], dtype=int))
+    return int(np.prod([lengths.get(n, n) for n in shape], dtype=int))
 
 
 def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:
@@ -153,8 +156,10 @@ def _arrays(problem: Problem) -> list[np.ndarray]:
 
 
 def lengths_of(problem: Problem) -> list[int]:
-    """The lengths of all axes, each once, in order."""
-    return sorted({n for x in _arrays(problem) for n in x.shape if n > 0})
+    """The lengths of all axes that may have another one, each once, in order."""
+    parameters = (problem.info.captured or {}).values()
+    fixed = {n for x in parameters for n in x.shape}
+    return sorted({n for x in _arrays(problem) for n in x.shape if n > 0} - fixed)
 
 
 # --- smaller
@@ -166,11 +171,13 @@ def truncated(problem: Problem) -> Problem | None:
     None if the operation does not take them.
     """
     arrays = _arrays(problem)
-    lengths = {n: n for x in arrays for n in x.shape}
+    lengths = {n: n for n in lengths_of(problem)}
     while max(_size(x.shape, lengths) for x in arrays) > FEW:
-        longest = max(lengths, key=lambda n: lengths[n])
+        longest = max(lengths, key=lambda n: lengths[n], default=0)
+        if lengths.get(longest, 1) == 1:
+            return None
         lengths[longest] //= 2
-    cut = cropped(problem, lengths, last=min(lengths.values()) - 1)
+    cut = cropped(problem, lengths, last=min(lengths.values(), default=1) - 1)
     try:
         found = cut.linearize(cut.xs)
         found.pull([np.ones_like(y) for y in found.ys])
