@@ -208,6 +208,17 @@ class Compiled(Protocol):
         ...
 
     @staticmethod
+    def scan(
+        step: Callable[..., tuple[Any, Any]], state: Any, xs: list[Any], beside: Any
+    ) -> Any:
+        """What `state, out = step(state, *rows)` gives for each row of xs, stacked.
+
+        Differentiable, and compiled once for all rows. NotImplemented where the steps
+        are run one by one, as with none of these arrays, and those `beside`, traced.
+        """
+        return NotImplemented
+
+    @staticmethod
     def unrecorded() -> AbstractContextManager[Any]:
         """The context in which nothing is recorded that nobody asks for.
 

@@ -234,3 +234,22 @@ def test_the_entries_of_a_sparse_matrix(framework):
     args = a.data, P
     truth = gs.grad(f, (0, 1))(*args)
     close(DERIVED[framework](f, args), truth)
+
+
+def test_odeint_is_compiled_once_for_all_times():
+    jax = pytest.importorskip("jax")
+
+    def total(k, n):
+        t = jax.numpy.linspace(0, 1, n)
+        y0 = {"y": jax.numpy.ones(2)}
+        ys = ops.odeint(lambda t, y, k: {"y": -k * y["y"]}, y0, t, k)
+        return jax.numpy.sum(ys["y"])
+
+    def program(n):
+        return str(jax.make_jaxpr(jax.value_and_grad(lambda k: total(k, n)))(0.7))
+
+    assert len(program(30)) < 1.1 * len(program(4))
+    t, k = np.linspace(0, 1, 5), np.float32(0.7)
+    value, slope = jax.jit(jax.value_and_grad(lambda k: total(k, 5)))(k)
+    np.testing.assert_allclose(value, 2 * np.exp(-k * t).sum(), rtol=1e-4)
+    np.testing.assert_allclose(slope, -2 * (t * np.exp(-k * t)).sum(), rtol=1e-3)

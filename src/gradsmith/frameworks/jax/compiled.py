@@ -25,6 +25,12 @@ def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) ->
     return jax.lax.while_loop(going, step, state)
 
 
+def scan(step: Callable[..., Any], state: Any, xs: list[Any], beside: Any) -> Any:
+    if not any(isinstance(x, _Tracer) for x in (state, *xs, *beside)):
+        return NotImplemented
+    return jax.lax.scan(lambda state, rows: step(state, *rows), state, xs)[1]
+
+
 def converted(fn: Any, x: Any, arrays: list[Any]) -> tuple[Any, list[Any]]:
     pure, captured = jax.closure_convert(fn, x, arrays)
     n = len(arrays)

@@ -14,6 +14,7 @@ from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError
 from .discrete import stepped
 from .ode import Flow, advance
+from .parts import compiled_of
 from .runge_kutta import Adaptive, Steps
 from .vectors import is_float, on_vectors, working
 
@@ -62,6 +63,20 @@ def odeint(
     flow = Flow(lambda t, y, arrays: slope(y, [t, *arrays]), solver)
     intervals = t.shape[0] - 1
     move = _mover(gradient, snapshots, intervals)
+    first = shape.result(y)
+    later = NotImplemented
+    if intervals > 1 and gradient == "adjoint":
+
+        def step(y: Any, start: Any, stop: Any) -> tuple[Any, Any]:
+            y = move(y, start, stop, arrays[1:], flow)
+            return y, trees.leaves(shape.result(y))
+
+        xs = [t[:-1, ...], t[1:, ...]]
+        later = compiled_of(y, t, arrays).scan(step, y, xs, arrays)
+    if later is not NotImplemented:
+        pairs = zip(trees.leaves(first), later, strict=True)
+        parts = [gnp.concatenate([a[None, ...], b]) for a, b in pairs]
+        return trees.unflatten(first, parts)
     ys = [y]
     for i in range(intervals):
         ys.append(move(ys[-1], t[i, ...], t[i + 1, ...], arrays[1:], flow))
