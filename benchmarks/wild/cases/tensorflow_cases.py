@@ -154,23 +154,6 @@ def log_cosh(random):
 
 @table(
     TFP,
-    "tensorflow_probability/python/math/hypergeometric.py:525",
-    RIGHT,
-    "in z, by the contiguous function",
-)
-def hyp2f1_small_argument(random):
-    import tensorflow as tf
-    import tensorflow_probability as tfp
-
-    def hyp(z):
-        a, b, c = (tf.constant(number, z.dtype) for number in (0.5, 1.5, 2.5))
-        return tfp.math.hypergeometric.hyp2f1_small_argument(a, b, c, z)
-
-    return hyp, uniform(random, -0.4, 0.4, 4, dtype="float64")
-
-
-@table(
-    TFP,
     "tensorflow_probability/python/math/psd_kernels/internal/util.py:107",
     RIGHT,
     "sqrt where x > 0",
@@ -427,21 +410,6 @@ def spiking_activation(random):
     return (lambda x: tf.convert_to_tensor(layer(x))), 3.0 * normal(random, 1, 4, 3)
 
 
-@table(
-    "sionna",
-    "sionna/channel/discrete_channel.py",
-    SURROGATE,
-    "a channel that flips bits, passed through",
-)
-def binary_symmetric_channel(random):
-    import tensorflow as tf
-    from sionna.channel.discrete_channel import BinarySymmetricChannel
-
-    channel = BinarySymmetricChannel()
-    bits = tf.constant(random.integers(0, 2, size=(2, 6)).astype("float32"))
-    return (lambda p: channel((bits, p))), tf.constant(0.3)
-
-
 @table("deel-lip", "deel/lip/layers/pooling.py", EDGE, "a norm, with the slope 0 at 0")
 def l2_norm_pooling(random):
     from deel.lip.layers import ScaledL2NormPooling2D
@@ -472,19 +440,6 @@ def classic_ctc_loss(random):
         )
 
     return loss, normal(random, 2, 6, 4)
-
-
-@table(
-    "tensorcircuit",
-    "tensorcircuit/backends/tf_ops.py",
-    RIGHT,
-    "QR of a square matrix, for columns that are independent",
-)
-def tfqr(random):
-    import tensorflow as tf
-    from tensorcircuit.backends.tf_ops import tfqr_grad  # noqa: F401
-
-    return (lambda a: tf.linalg.qr(a)[1]), normal(random, 3, 3, dtype="float64")
 
 
 # TensorFlow's own
