@@ -109,13 +109,13 @@ def _seconds(call: Callable[[], None]) -> float:
 
 
 def _right(op: Any, x: np.ndarray, framework: str) -> None:
-    report = gs.check(op, x, framework=framework)
+    report = gs.check.options(framework=framework)(op, x)
     if not report.ok:  # a wrong verdict is easily fast
         raise AssertionError(f"a right gradient was not accepted: {report}")
 
 
 def _located(op: Any, x: np.ndarray, framework: str, place: int) -> None:
-    report = gs.check(op, x, framework=framework)
+    report = gs.check.options(framework=framework)(op, x)
     if [f.elements for f in report.findings] != [f"element [{place}]"]:
         raise AssertionError(f"element {place} was not located: {report}")
 

@@ -75,22 +75,26 @@ def _record_if_enabled(config: pytest.Config, options: Any) -> None:
 
 @pytest.fixture
 def gradient_check(request: pytest.FixtureRequest) -> Any:
-    """Fail unless an operation's gradient is right: `gradient_check(op, x, seed=1)`.
+    """Fail unless an operation's gradient is right: `gradient_check(op, x)`.
 
-    It takes what `gs.check` takes, and returns its report, which is kept with the
-    test: in a JUnit file, and on the terminal if the test fails later.
+    It takes what `gs.check` takes, options by `gradient_check.options(seed=1)(op, x)`,
+    and returns its report, which is kept with the test: in a JUnit file, and on the
+    terminal if the test fails later.
     """
+    import gradsmith as gs
 
-    def gradient_check(op: Any, *inputs: Any, **options: Any) -> Any:
-        __tracebackhide__ = True
-        import gradsmith as gs
-        from gradsmith import GradientError
+    def recorded(check: Any) -> Any:
+        def gradient_check(op: Any, *inputs: Any, **keywords: Any) -> Any:
+            __tracebackhide__ = True
+            report = check(op, *inputs, **keywords)
+            request.node.user_properties.append(("gradsmith", str(report)))
+            if not report.ok:
+                raise gs.GradientError(report)
+            request.node.add_report_section("call", "gradient check", str(report))
+            return report
 
-        report = gs.check(op, *inputs, **options)
-        request.node.user_properties.append(("gradsmith", str(report)))
-        if not report.ok:
-            raise GradientError(report)
-        request.node.add_report_section("call", "gradient check", str(report))
-        return report
+        options = lambda **given: recorded(check.options(**given))
+        gradient_check.options = options  # type: ignore[attr-defined]
+        return gradient_check
 
-    return gradient_check
+    return recorded(gs.check)

@@ -14,7 +14,11 @@ OURS = "gs.check"
 
 @dataclass(frozen=True)
 class Outcome:
-    """One check. `alarm`: the gradient was called wrong, whether it is or not."""
+    """One check. `alarm`: the gradient was called wrong, whether it is or not.
+
+    So it is if the verdict is right but for a limit that says what is wrong, such as a
+    second order that disagrees.
+    """
 
     operation: str
     kind: str | None
@@ -23,15 +27,16 @@ class Outcome:
     dtype: str
     seed: int
     checker: str
-    verdict: str  # "right", "wrong", "inconclusive" or "raised"
+    verdict: str  # that of gs.check, or "raised"
     seconds: float
     diagnosis: str | None = None  # the first that was given
     diagnosed: bool | None = None  # whether it is right; None if the kind has no name
     text: str = ""  # the report, where it surprises
+    limited: bool = False  # a limit says what is wrong
 
     @property
     def alarm(self) -> bool:
-        return self.verdict == "wrong"
+        return self.verdict in ("wrong", "surrogate") or self.limited
 
     @property
     def surprising(self) -> bool:
@@ -65,12 +70,15 @@ def ours(subject: Subject, dtype: str, seed: int) -> Outcome:
     op, xs = subject.build(), subject.inputs(dtype, seed)
     result, start = outcome(subject, dtype, seed, OURS), time.perf_counter()
     try:
-        report = check(op, *xs, seed=seed)
+        report = check.options(seed=seed)(op, *xs)
     except Exception as error:
         seconds = time.perf_counter() - start
         return replace(result, seconds=seconds, text=f"raised {error!r}"[:800])
     result = replace(
-        result, seconds=time.perf_counter() - start, verdict=str(report.verdict)
+        result,
+        seconds=time.perf_counter() - start,
+        verdict=str(report.verdict),
+        limited=any(not limit.refused for limit in report.limits),
     )
     if result.alarm and subject.diagnosis:
         result = _diagnosed(result, subject, report)
@@ -79,7 +87,8 @@ def ours(subject: Subject, dtype: str, seed: int) -> Outcome:
 
 def _diagnosed(result: Outcome, subject: Subject, report: Any) -> Outcome:
     """With the first diagnosis that was given, and whether it is a right one."""
-    named = [f.diagnosis for f in report.findings if f.diagnosis is not None]
+    every = (*report.findings, *report.limits)
+    named = [f.diagnosis for f in every if f.diagnosis is not None]
     if not named:
         return replace(result, diagnosed=False)
     words = accepted(subject.operation, subject.kind or "")

@@ -51,8 +51,8 @@ def figures(outcomes: list[Outcome]) -> list[Figure]:
     if right:
         alarms = sum(o.alarm or o.verdict == "raised" for o in right)
         rows.append(Figure("false alarms, all", alarms, len(right), ALARMS, True))
-        unsure = sum(o.verdict == "inconclusive" for o in right)
-        rows.append(Figure("inconclusive of right ones", unsure, len(right)))
+        unsure = sum(o.verdict == "could not tell" for o in right)
+        rows.append(Figure("could not tell of right ones", unsure, len(right)))
     return rows
 
 

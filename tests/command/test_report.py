@@ -42,7 +42,7 @@ def test_report_writes_a_page_and_says_where():
     write("ops.py", RIGHT, WRONG)
     found = run("report", "ops.py", "--jobs", "2", "--resume", "done.jsonl")
     assert found.exit_code == 1
-    assert "1 right, 1 wrong in" in found.stdout
+    assert "1 right; 1 wrong in" in found.stdout
     assert "the page is report.html (" in found.stdout
     parts, tree = entries()
     assert [entry["status"] for entry in parts.values()] == ["wrong", "right"]

@@ -54,7 +54,7 @@ def test_its_arrays_are_known():
 
 @pytest.mark.parametrize("inputs", [(X,), (Array(X),)])
 def test_a_right_rule_is_found_right(inputs):
-    report = gs.check(cube(3), *inputs, framework="toy")
+    report = gs.check.options(framework="toy")(cube(3), *inputs)
     assert report.ok, report
     assert (report.framework, report.version) == ("Toy", "1.0")
     assert gs.check(product, Array(X), Array(X + 1)).ok
@@ -85,7 +85,7 @@ def test_a_part_that_is_not_there_is_said_in_words():
 
 
 def test_a_thorough_check_notes_what_is_not_there():
-    report = gs.check(cube(3), Array(X), thorough=True)
+    report = gs.check.options(thorough=True)(cube(3), Array(X))
     assert report.ok, report
     assert any("Toy has no transformations" in note for note in report.notes)
 

@@ -58,7 +58,7 @@ def show_results(
     """The table, what is to be said of those that are not right, and the summary."""
     _show_table(results, console)
     for result in results:
-        if not result.ok:
+        if result.status not in (Status.RIGHT, Status.DECLARED):
             _show_report(result, console)
     console.print(Text(summary(results, seconds), style="bold"))
 
@@ -76,7 +76,7 @@ def summary(results: Sequence[TaskOutcome], seconds: float) -> str:
         return "no operation was found"
     counts = Counter(result.status for result in results)
     parts = [f"{counts[status]} {status}" for status in Status if counts[status]]
-    return f"{', '.join(parts)} in {seconds:.1f} s"
+    return f"{'; '.join(parts)} in {seconds:.1f} s"
 
 
 def _show_table(results: Sequence[TaskOutcome], console: Console) -> None:

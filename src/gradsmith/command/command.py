@@ -40,6 +40,7 @@ def check(
     html_file: str | None,
     resume: Path | None,
     allow_inconclusive: bool,
+    strict: bool,
     **given: Any,
 ) -> None:
     """Check the gradients of all operations in files, folders and modules.
@@ -53,7 +54,9 @@ def check(
     run = run_of(resume, **given)
     is_whole = followed(run)
     seconds = time.perf_counter() - start
-    found = exit_status(run.results, allow_inconclusive=allow_inconclusive)
+    found = exit_status(
+        run.results, allow_inconclusive=allow_inconclusive, strict=strict
+    )
     if json_file != "-":
         outputs.show(lambda: show_results(run.results, seconds, Terminal()))
     if json_file is not None:

@@ -79,7 +79,12 @@ _RUN = (
     click.option(
         "--allow-inconclusive",
         is_flag=True,
-        help="Exit with 0 also if some are inconclusive.",
+        help="Exit with 0 also if it could not be told of some.",
+    ),
+    click.option(
+        "--strict",
+        is_flag=True,
+        help="Limits, and surrogates that are not declared, count as wrong.",
     ),
 )
 

@@ -30,7 +30,11 @@ from .status import Outputs, with_statuses
 )
 @with_statuses("all gradients are right", "at least one is wrong")
 def report(
-    output: str, resume: Path | None, allow_inconclusive: bool, **given: Any
+    output: str,
+    resume: Path | None,
+    allow_inconclusive: bool,
+    strict: bool,
+    **given: Any,
 ) -> None:
     """Make a page about all operations in files, folders and modules.
 
@@ -43,7 +47,9 @@ def report(
     run = run_of(resume, closely=True, **given)
     is_whole = followed(run)
     seconds = time.perf_counter() - start
-    found = exit_status(run.results, allow_inconclusive=allow_inconclusive)
+    found = exit_status(
+        run.results, allow_inconclusive=allow_inconclusive, strict=strict
+    )
     outputs.show(lambda: show_overview(run.results, seconds, Terminal()))
     outputs.write(output, lambda: write_page(output, run, seconds))
     sys.exit(ended(run, outputs, found, is_whole=is_whole))

@@ -19,8 +19,11 @@ class Status(StrEnum):
     """What is said of an operation: a verdict, or why there is none."""
 
     RIGHT = Verdict.RIGHT.value
+    DECLARED = Verdict.DECLARED.value
+    LIMITED = Verdict.LIMITED.value
+    SURROGATE = Verdict.SURROGATE.value
+    UNKNOWN = Verdict.UNKNOWN.value
     WRONG = Verdict.WRONG.value
-    INCONCLUSIVE = Verdict.INCONCLUSIVE.value
     FAILED = "could not run"
 
     @property
@@ -60,8 +63,8 @@ class TaskOutcome(Result):
 
     @property
     def ok(self) -> bool:
-        """Whether the gradient is right."""
-        return self.status is Status.RIGHT
+        """Whether there is a verdict, and it is not wrong."""
+        return self.status is not Status.FAILED and Verdict(self.status.value).passes()
 
     def document(self) -> Document:
         said = self.said[0] if self.said else Document(self.message)
@@ -137,17 +140,20 @@ def _printed(outcome: TaskOutcome) -> list[Block]:
         times = len(list(same))
         lines.append(f"  | {line}" + (f"  ({times} times)" if times > 1 else ""))
     printed = Line("\n".join(lines), 0)
-    if outcome.status in (Status.FAILED, Status.INCONCLUSIVE):
+    if outcome.status in (Status.FAILED, Status.UNKNOWN):
         return [printed]
     return [More("What it printed", (printed,))]
 
 
-def exit_status(results: Iterable[TaskOutcome], *, allow_inconclusive: bool) -> Exit:
+def exit_status(
+    results: Iterable[TaskOutcome], *, allow_inconclusive: bool, strict: bool = False
+) -> Exit:
     """Whether any is wrong, else whether any could not be judged."""
     found = {result.status for result in results}
-    if Status.WRONG in found:
+    strictly = {Status.LIMITED, Status.SURROGATE} if strict else set()
+    if found & {Status.WRONG, *strictly}:
         return Exit.WRONG
     unclear = {Status.FAILED} if allow_inconclusive else {
-        Status.FAILED, Status.INCONCLUSIVE
+        Status.FAILED, Status.UNKNOWN
     }  # fmt: skip
     return Exit.UNJUDGED if not found or found & unclear else Exit.FINE

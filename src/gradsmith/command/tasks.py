@@ -221,16 +221,14 @@ def _checked(task: Task, module: Any, tell: Tell) -> TaskOutcome:
             again = now + 20 * (now - start)
 
     op = named(module, task.name)
-    options: Any = {
-        "framework": task.framework or None,
-        "seed": task.seed,
-        "thorough": task.thorough,
-    }
+    checked = check.options(
+        framework=task.framework or None, seed=task.seed, thorough=task.thorough
+    )
     with partial_reports(tell_partial):
         if examples_of(op):
-            return _result(task, check(op, **options))
+            return _result(task, checked(op))
         guessed = _guessed(task, module)
-        report = check(op, *guessed.args, **options)
+        report = checked(op, *guessed.args)
     note = f"without an example; inputs were guessed: {guessed.words}"
     return _result(task, replace(report, notes=(*report.notes, note)))
 

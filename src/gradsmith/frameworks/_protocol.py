@@ -33,6 +33,7 @@ from ..core.places import Place
 if TYPE_CHECKING:
     from ..operations.info import OperationInfo
     from ..operations.parameters import Bound
+    from ._calculus import Script
     from ._intercept import Context, Target
     from ._observe import Observer, Operand
     from ._recompute import ScanPlan
@@ -131,6 +132,7 @@ class Calculus(Protocol):
     compiles: bool = (
         False  # each new shape is compiled, also where operations run one by one
     )
+    REPRODUCER: Script  # how a user writes a gradient
 
     @staticmethod
     def value(fn: Any, xs: Sequence[Any]) -> list[Any]:

@@ -41,6 +41,7 @@ class OperationInfo:
     captured: dict[str, Any] | None = None  # arrays inside, which it takes by name
     reverse: bool = True  # the rule returns gradients, not tangents
     body: Callable[..., Any] | None = None
+    rule: Callable[..., Any] | None = None  # where the user wrote the rule
 
 
 def of_operation(op: Any) -> OperationInfo | None:
@@ -64,6 +65,7 @@ def of_operation(op: Any) -> OperationInfo | None:
         surrogate=operation.surrogate,
         linear=operation.linear,
         body=_body_of(op, operation.original or operation),
+        rule=operation.vjp_rule or operation.jvp_rule or operation.fn,
     )
 
 

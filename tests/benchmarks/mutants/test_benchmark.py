@@ -26,8 +26,12 @@ class Fake:
     def __init__(self, verdict="wrong", *diagnoses, raises=None):
         self.verdict, self.raises = verdict, raises
         self.findings = [finding(d) for d in diagnoses]
+        self.limits = []
 
-    def __call__(self, op, *xs, seed=0):
+    def options(self, **options):
+        return self
+
+    def __call__(self, op, *xs):
         if self.raises:
             raise self.raises
         return self
@@ -87,11 +91,11 @@ def test_what_the_checker_raises_is_no_kill_and_a_false_alarm(run):
     assert "raised RuntimeError('oops')" in report.table()
 
 
-def test_inconclusive_is_neither(run):
-    found = rows(run(Fake("inconclusive")))
+def test_no_verdict_is_neither(run):
+    found = rows(run(Fake("could not tell")))
     assert found["kills float64"]["rate"] == 0
     assert found["false alarms"]["rate"] == 0
-    assert found["inconclusive of right ones"]["rate"] == 1
+    assert found["could not tell of right ones"]["rate"] == 1
 
 
 def test_a_rate_is_held_against_its_target():
@@ -151,4 +155,4 @@ def test_unknown_names_are_refused(capsys):
     assert "--kind 'signs' is none of sign, " in capsys.readouterr().err
     with pytest.raises(SystemExit):
         command.main(["lse", "--half", "tuned"])
-    assert "--half is for mutants" in capsys.readouterr().err
+    assert "--half is not for lse" in capsys.readouterr().err

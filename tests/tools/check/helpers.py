@@ -9,6 +9,7 @@ import numpy as np
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith.tools.check.inputs import CheckInputs
+from gradsmith.tools.check.model import Finding
 from gradsmith.tools.check.problem import problem_for
 from gradsmith.tools.check.session import Session
 
@@ -16,18 +17,26 @@ FRAMEWORKS = ("numpy", "torch", "jax", "tensorflow")
 X = np.random.default_rng(0).normal(size=(3, 4))
 
 
+class Checked(Session):
+    """What a single check reports; how much it weighs is tested elsewhere."""
+
+    @property
+    def reported(self) -> list[Finding]:
+        return self.findings + self.limits
+
+
 def checked(
     check: Any, op: Any, *inputs: Any, framework: str | None = None, seed: int = 0
-) -> Session:
+) -> Checked:
     """The session after one check of an operation in float64."""
     problem = problem_for(op, CheckInputs(inputs, {}, ()), framework)
-    session = Session(problem, seed)
+    session = Checked(problem, seed)
     check(session, problem.in_dtype("float64"), "given")
     return session
 
 
-def kinds(session: Session) -> list[str]:
-    return [finding.what for finding in session.findings]
+def kinds(session: Checked) -> list[str]:
+    return [finding.what for finding in session.reported]
 
 
 def ours(rule: Any, body: Any = gnp.tanh, **options: Any) -> Any:

@@ -26,7 +26,7 @@ def test_modes_that_differ(framework):
 @pytest.mark.parametrize("op", [with_both(1.0), ours(right)])
 def test_modes_that_agree(framework, op):
     session = checked(check_forward_mode, op, X, framework=framework)
-    assert not session.findings
+    assert not session.reported
     assert session.checks[0].resolution < 1e-12
 
 
@@ -35,7 +35,7 @@ def test_refused_is_noted(framework):
     op = native(framework, gnp.tanh, lambda *args: (right(*args),))
     session = checked(check_forward_mode, op, X)
     assert not session.findings
-    assert session.notes[0].startswith("no forward mode: ")
+    assert session.reported[0].limit.startswith("forward mode: refused: ")
 
 
 def test_a_wrong_small_element_among_large_ones():
@@ -66,7 +66,7 @@ def test_torch_function_with_a_jvp(factor):
         def jvp(ctx, dx):
             return factor * 3 * ctx.saved_tensors[0] ** 2 * dx
 
-    assert bool(checked(check_forward_mode, Cube, X).findings) == (factor != 1)
+    assert bool(checked(check_forward_mode, Cube, X).reported) == (factor != 1)
 
 
 def test_jax_operation_with_a_jvp_alone():
@@ -74,7 +74,7 @@ def test_jax_operation_with_a_jvp_alone():
     op = jax.custom_jvp(lambda x: jax.numpy.tanh(x))
     op.defjvp(lambda x, dx: (gnp.tanh(x[0]), dx[0] * (1 - gnp.tanh(x[0]) ** 2)))
     session = checked(check_forward_mode, op, X)
-    assert not session.findings
+    assert not session.reported
     assert session.checks
 
 
@@ -94,7 +94,7 @@ def test_tangents_that_the_framework_loses_are_noted():
     )
     session = checked(check_forward_mode, cube, X)
     assert not session.findings
-    assert "dropped" in session.notes[0]
+    assert "dropped" in session.reported[0].message
 
 
 def test_a_rule_that_gives_no_tangent_is_wrong():

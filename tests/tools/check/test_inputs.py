@@ -252,7 +252,7 @@ def test_no_floating_input_and_no_floating_output():
     with pytest.raises(gs.GradsmithError, match="needs inputs to differentiate by"):
         gs.check(product, np.eye(2, dtype=int), np.eye(2, dtype=int))
     report = gs.check(np.argmax, np.ones(3))
-    assert report.verdict is Verdict.INCONCLUSIVE
+    assert report.verdict is Verdict.UNKNOWN
     assert "no gradient is needed" in report.notes[0]
 
 
@@ -305,7 +305,7 @@ def test_a_rule_that_cannot_be_differentiated_again_is_checked_all_the_same():
 
     report = gs.check(first, gs.spec("n"))
     assert report.ok
-    assert any(note.startswith("no second order") for note in report.notes)
+    assert "second order" in [limit.what for limit in report.limits]
 
 
 # --- one report of several
@@ -321,8 +321,8 @@ def report(verdict, *, notes=(), resolution=None, findings=()):
 
 def test_the_worst_verdict_counts():
     right, wrong = report(Verdict.RIGHT, resolution=1e-9), report(Verdict.WRONG)
-    unclear = report(Verdict.INCONCLUSIVE, resolution=1e-3)
-    assert merged([right, unclear], ["a", "b"]).verdict is Verdict.INCONCLUSIVE
+    unclear = report(Verdict.UNKNOWN, resolution=1e-3)
+    assert merged([right, unclear], ["a", "b"]).verdict is Verdict.UNKNOWN
     assert merged([wrong, unclear], ["a", "b"]).verdict is Verdict.WRONG
     assert merged([right, unclear], ["a", "b"]).resolution == 1e-3
     assert merged([right, right], ["a", "b"]).seconds == 2.0

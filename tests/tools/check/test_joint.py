@@ -31,7 +31,7 @@ def to_one(dy, y, a, b):
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_equal_elements_of_two_arguments_counted_twice(framework):
     op = operation(larger, twice)
-    report = gs.check(op, normal(3, 4), normal(3, 4) - 1, framework=framework)
+    report = gs.check.options(framework=framework)(op, normal(3, 4), normal(3, 4) - 1)
     (finding,) = report.findings
     assert finding.argument == "a and b"
     assert "ties" in finding.message
@@ -42,7 +42,7 @@ def test_equal_elements_of_two_arguments_counted_twice(framework):
 def test_any_share_of_a_tie_is_right(rule, seed):
     x = normal(3, 4)
     for other in (normal(3, 4) - 1, x):
-        assert gs.check(operation(larger, rule), x, other, seed=seed).ok
+        assert gs.check.options(seed=seed)(operation(larger, rule), x, other).ok
 
 
 def polynomial(x, c):
@@ -79,9 +79,10 @@ def test_squares_that_overflow(framework):
     """Its gradient is the same at each scale, and zero in float32 at this one."""
     a, b = np.abs(normal(3, 4)) + 1, np.abs(normal(3, 4)) + 1
     op = operation(lambda a, b: gnp.hypot(a, b), squares)
-    (finding,) = gs.check(op, a, b, framework=framework).findings
-    assert finding.what == "precision"
-    assert "float32" in finding.message
+    report = gs.check.options(framework=framework)(op, a, b)
+    assert not report.findings
+    (limit,) = [each for each in report.limits if each.what == "precision"]
+    assert "float32" in limit.message
 
 
 def test_a_scale_is_not_too_large_for_a_right_rule():
@@ -111,4 +112,4 @@ def test_a_small_wave_on_something_steep_is_no_mistake(seed):
         return dy[0] * (y + gnp.cos(x)), dy[0] * x + dy[1] * 2 * y
 
     x, y = np.random.default_rng(seed).normal(size=(2, 3, 4))
-    gs.assert_gradients(operation(waved, rule), x, y, seed=seed)
+    gs.assert_gradients.options(seed=seed)(operation(waved, rule), x, y)

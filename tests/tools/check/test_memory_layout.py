@@ -21,7 +21,7 @@ def test_arguments_read_as_they_lie():
 
     (finding,) = checked(
         check_memory_layout, native("torch", torch.tanh, rule), X
-    ).findings
+    ).reported
     assert finding.what == "layout"
     assert "transposed arguments" in finding.message
 
@@ -34,14 +34,14 @@ def test_repeated_upstream_read_as_it_lies():
 
     (finding,) = checked(
         check_memory_layout, native("torch", torch.tanh, rule), X
-    ).findings
+    ).reported
     assert "broadcast upstream gradients" in finding.message
 
 
 def test_the_engine_has_layouts_too():
     op = ours(lambda dy, y, x: dy * (1 - np.tanh(as_it_lies(x)) ** 2), np.tanh)
     assert kinds(checked(check_memory_layout, op, X)) == ["layout"]
-    assert not checked(check_memory_layout, ours(right), X).findings
+    assert not checked(check_memory_layout, ours(right), X).reported
 
 
 def test_refusing_a_layout_is_noted():
@@ -50,4 +50,5 @@ def test_refusing_a_layout_is_noted():
 
     session = checked(check_memory_layout, native("torch", torch.tanh, rule), X)
     assert not session.findings
-    assert "it raises for transposed upstream gradients: view size" in session.notes[0]
+    (limit, *_) = session.reported
+    assert "raises for transposed upstream gradients: view size" in limit.limit

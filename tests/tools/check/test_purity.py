@@ -29,7 +29,7 @@ def writes(which):
 def test_rules_that_write(which, words):
     (finding,) = checked(
         check_purity, native("torch", torch.tanh, writes(which)), X
-    ).findings
+    ).reported
     assert finding.what == "purity"
     assert words in finding.message
 
@@ -40,7 +40,7 @@ def test_body_that_writes():
         x.data.add_(1)
         return y
 
-    (finding,) = checked(check_purity, native("torch", body, tupled), X).findings
+    (finding,) = checked(check_purity, native("torch", body, tupled), X).reported
     assert "the operation changes" in finding.message
 
 

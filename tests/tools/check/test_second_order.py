@@ -28,7 +28,7 @@ def without_upstream(dy, y, x):
 def test_detached(framework, rule):
     (finding,) = checked(
         check_second_order, ours(rule), X, framework=framework
-    ).findings
+    ).reported
     assert (finding.what, finding.diagnosis) == (
         "second order",
         "detached second order",
@@ -39,14 +39,14 @@ def test_detached(framework, rule):
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_right(framework):
     session = checked(check_second_order, ours(right), X, framework=framework)
-    assert not session.findings
+    assert not session.reported
     assert session.checks[0].resolution < 1e-7
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS[1:])
 def test_of_a_framework_itself(framework):
     op = native(framework, gnp.tanh, lambda *args: (right(*args),))
-    assert not checked(check_second_order, op, X).findings
+    assert not checked(check_second_order, op, X).reported
     op = native(framework, gnp.tanh, lambda *args: (detached(*args),))
     assert kinds(checked(check_second_order, op, X)) == ["second order"]
 
@@ -60,7 +60,7 @@ def test_one_argument_of_two(framework):
     times.vjp(lambda dy, y, x, w: (dy * stop(w), dy * x))
     (finding,) = checked(
         check_second_order, times, X, X + 3, framework=framework
-    ).findings
+    ).reported
     assert finding.argument == "w"  # whose change is not seen in the gradient of x
 
 
@@ -68,7 +68,7 @@ def test_kinks_are_no_matter():
     relu = ours(lambda dy, y, x: gnp.where(x > 0, dy, 0 * dy), lambda x: abs(x) + x)
     relu.vjp(lambda dy, y, x: gnp.where(x > 0, 2 * dy, 0 * dy))
     x = np.array([[-1.0, 0.0, 2.0, 1e-9]])
-    assert not checked(check_second_order, relu, x).findings
+    assert not checked(check_second_order, relu, x).reported
 
 
 def test_refused_is_noted():
@@ -88,7 +88,7 @@ def test_refused_is_noted():
 
     session = checked(check_second_order, Once, X)
     assert not session.findings
-    assert "once_differentiable" in session.notes[0]
+    assert "once_differentiable" in session.reported[0].message
 
 
 def test_saved_behind_the_frameworks_back():
@@ -104,14 +104,14 @@ def test_saved_behind_the_frameworks_back():
         def backward(ctx, dy):
             return ctx.slope * dy
 
-    (finding,) = checked(check_second_order, Hidden, X).findings
+    (finding,) = checked(check_second_order, Hidden, X).reported
     assert "is zero, and the gradient does change" in finding.message
 
 
 def test_not_for_surrogates():
     op = ours(lambda dy, y, x: dy, gnp.sign, surrogate="straight through")
     session = checked(check_second_order, op, X)
-    assert not session.findings
+    assert not session.reported
     assert not session.checks
 
 

@@ -15,10 +15,21 @@ import numpy as np
 from jax.core import Tracer
 from jax.experimental import checkify
 
+from .._calculus import Script
 from .arrays import array
 from .call.specs import conjugate
 
 compiles = True
+REPRODUCER = Script(
+    imports=(
+        "import jax",
+        "import jax.numpy as jnp",
+        'jax.config.update("jax_enable_x64", True)',
+    ),
+    array="jnp.asarray",
+    total="jnp.sum",
+    gradient=("rule = jax.grad(loss)(jnp.asarray({x}))",),
+)
 
 
 def value(fn: Any, xs: Any) -> list[Any]:

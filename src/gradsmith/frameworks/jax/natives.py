@@ -33,6 +33,7 @@ def info_of(op: Any) -> OperationInfo | None:
         module=getattr(function, "__module__", None),
         reverse=isinstance(op, jax.custom_vjp),
         body=op.fun,
+        rule=op.bwd if isinstance(op, jax.custom_vjp) else op.jvp,
     )
 
 
@@ -68,10 +69,21 @@ def gradients_in(
     info: OperationInfo, args: Any, kwargs: Any, returned: Any
 ) -> Iterator[tuple[str, Any]]:
     """`bwd(*nondiff, res, dy)`: a tuple, a tree for each but the nondiff_argnums."""
-    arguments: Arguments = named_arguments(info, args, kwargs)
+    arguments: Arguments = _with_defaults(info, args, kwargs)
     numbers = getattr(info.call, "nondiff_argnums", ())
     static = {i % len(arguments) for i in numbers if isinstance(i, int)}
     arguments = [pair for i, pair in enumerate(arguments) if i not in static]
     if not isinstance(returned, (tuple, list)) or len(returned) != len(arguments):
         raise miscounted(arguments, returned)
     yield from by_tree(arguments, returned)
+
+
+def _with_defaults(info: OperationInfo, args: Any, kwargs: Any) -> Arguments:
+    """JAX fills defaults in before it calls a rule."""
+    signature = info.signature
+    kinds = [] if signature is None else [p.kind for p in signature.parameters.values()]
+    if signature is None or inspect.Parameter.VAR_POSITIONAL in kinds:
+        return named_arguments(info, args, kwargs)
+    bound = signature.bind(*args, **kwargs)
+    bound.apply_defaults()
+    return [*bound.arguments.items()]

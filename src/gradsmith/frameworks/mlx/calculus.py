@@ -6,7 +6,15 @@ from typing import Any
 
 import mlx.core as mx
 
+from .._calculus import Script
 from .call.specs import has_gradient
+
+REPRODUCER = Script(
+    imports=("import mlx.core as mx",),
+    array="mx.array",
+    total="mx.sum",
+    gradient=("rule = np.array(mx.grad(loss)(mx.array({x})))",),
+)
 
 # Functions are made of functions and lists, and of no objects: so what they captured
 # can be found, and exchanged, where an operation is given one of them.

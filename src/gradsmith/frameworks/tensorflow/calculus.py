@@ -6,6 +6,21 @@ from typing import Any
 
 import tensorflow as tf
 
+from .._calculus import Script
+
+REPRODUCER = Script(
+    imports=("import tensorflow as tf",),
+    array="tf.constant",
+    total="tf.reduce_sum",
+    gradient=(
+        "v = tf.constant({x})",
+        "with tf.GradientTape() as tape:",
+        "    tape.watch(v)",
+        "    total = loss(v)",
+        "rule = tape.gradient(total, v).numpy()",
+    ),
+)
+
 
 def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
     xs = list(xs)

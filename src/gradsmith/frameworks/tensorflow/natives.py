@@ -38,6 +38,7 @@ def info_of(op: Any) -> OperationInfo | None:
         altered,
         module=module,
         body=without_rule(body),
+        rule=body,
     )
 
 

@@ -7,6 +7,18 @@ from typing import Any
 import torch
 from torch.autograd import forward_ad
 
+from .._calculus import Script
+
+REPRODUCER = Script(
+    imports=("import torch",),
+    array="torch.tensor",
+    total="torch.sum",
+    gradient=(
+        "v = torch.tensor({x}, requires_grad=True)",
+        "(rule,) = torch.autograd.grad(loss(v), v)",
+    ),
+)
+
 
 def value(fn: Any, xs: Any) -> list[Any]:
     with torch.no_grad():

@@ -60,6 +60,7 @@ def _of_function(cls: Any) -> OperationInfo:
         own_forward=cls.jvp is not Function.jvp,
         module=cls.__module__,
         body=_body_of(cls),
+        rule=cls.backward,
     )
 
 
@@ -118,6 +119,7 @@ def _of_custom_op(op: Any) -> OperationInfo:
         "it has no rule: give it one with register_autograd" if rule is None else "",
         module=body.__module__,
         body=body,
+        rule=rule,
     )
 
 

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
+import inspect
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
-from numbers import Integral
+from dataclasses import replace
 from typing import Any
 
 from ...core.arrays import FRAMEWORKS, NUMPY
-from ...core.errors import GradientError, GradsmithError, annotate
+from ...core.errors import GradientError, annotate
 from ...core.hooks import unrecorded
 from ...operations.info import of_operation
+from .budget import Budget
 from .inputs import CheckInputs, inputs_for
-from .model import CheckReport, CheckRun, Finding, Verdict, merged
+from .model import CheckReport, CheckRun, Finding, RuleSource, Verdict, merged
+from .options import CheckOptions, refuse_options
 from .problem import problem_for
 from .run import run
 from .session import Session
 
 __all__ = [
+    "CheckOptions",
     "CheckReport",
     "CheckRun",
     "Finding",
@@ -30,47 +35,72 @@ __all__ = [
 ]
 
 
-@unrecorded()
-def check(
-    op: Any,
-    *inputs: Any,
-    framework: str | None = None,
-    seed: int = 0,
-    thorough: bool = False,
-    **keywords: Any,
-) -> CheckReport:
-    """Check the gradient of an operation: is it right, and if not, what is wrong?
+class Check:
+    """Checks gradients; `gs.check` is one with the usual options."""
 
-    >>> import numpy as np
-    >>> import gradsmith as gs
-    >>> @gs.custom_gradient
-    ... def cube(x):
-    ...     return x**3, lambda dy: 3 * x**2 * dy
-    >>> gs.check(cube, np.array([1.0, -2.0])).verdict
-    <Verdict.RIGHT: 'right'>
+    def __init__(self, options: CheckOptions | None = None) -> None:
+        self._options = options or CheckOptions()
+        self.__name__ = "check"
+        self.__doc__ = Check.__call__.__doc__
 
-    Inputs are arrays, or specs from which they are generated:
+    @unrecorded()
+    def __call__(self, op: Any, *inputs: Any, **keywords: Any) -> CheckReport:
+        """Check the gradient of an operation: is it right, and if not, what is wrong?
 
-    >>> gs.check(cube, gs.spec("batch 3", low=0)).ok
-    True
+        >>> import numpy as np
+        >>> import gradsmith as gs
+        >>> @gs.custom_gradient
+        ... def cube(x):
+        ...     return x**3, lambda dy: 3 * x**2 * dy
+        >>> gs.check(cube, np.array([1.0, -2.0])).verdict
+        <Verdict.RIGHT: 'right'>
 
-    Without inputs the operation is checked on each of its examples (`@cube.example`, or
-    `gs.example` for a framework's own). Exceptions of the operation pass through.
-    """
-    if not isinstance(seed, Integral) or seed < 0:
-        raise GradsmithError(f"seed={seed!r}: expected an integer, 0 or larger")
-    chosen = inputs_for(op, inputs, keywords, seed=seed)
-    tell, names = _TELL.get(), [each.name for each in chosen]
-    reports: list[CheckReport] = []
+        Inputs are arrays, or specs from which they are generated:
 
-    def tell_all(report: CheckReport) -> None:
-        if tell is not None:
-            tell(merged([*reports, report], names[: len(reports) + 1]))
+        >>> gs.check(cube, gs.spec("batch 3", low=0)).ok
+        True
 
-    for each in chosen:
-        options: Any = {"framework": framework, "seed": seed, "thorough": thorough}
-        reports.append(_check_one(op, each, tell and tell_all, **options))
-    return merged(reports, names)
+        Keywords are the operation's own. Options of the check are given before:
+
+        >>> gs.check.options(seed=3)(cube, np.array([1.0, -2.0])).ok
+        True
+
+        Without inputs the operation is checked on each of its examples
+        (`@cube.example`, or `gs.example` for a framework's own). Exceptions of the
+        operation pass through.
+        """
+        refuse_options(op, keywords)
+        chosen = inputs_for(op, inputs, keywords, seed=self._options.seed)
+        tell, names = _TELL.get(), [each.name for each in chosen]
+        reports: list[CheckReport] = []
+
+        def tell_all(report: CheckReport) -> None:
+            if tell is not None:
+                tell(merged([*reports, report], names[: len(reports) + 1]))
+
+        for each in chosen:
+            report = _check_one(op, each, self._options, tell and tell_all)
+            reports.append(report)
+        return merged(reports, names)
+
+    def options(self, **options: Any) -> Check:
+        """The same check with other options: see `CheckOptions`."""
+        return type(self)(self._options.changed(**options))
+
+
+class AssertGradients(Check):
+    """`check`, which raises `GradientError` unless the check succeeds."""
+
+    def __call__(self, op: Any, *inputs: Any, **keywords: Any) -> CheckReport:
+        """`check`, which raises `GradientError` unless the check succeeds."""
+        report = super().__call__(op, *inputs, **keywords)
+        if not report.ok:
+            raise GradientError(report)
+        return report
+
+
+check = Check()
+assert_gradients = AssertGradients()
 
 
 _TELL: ContextVar[Callable[[CheckReport], None] | None] = ContextVar(
@@ -89,24 +119,30 @@ def partial_reports(tell: Callable[[CheckReport], None]) -> Iterator[None]:
 
 
 def _check_one(
-    op: Any, given: CheckInputs, tell: Callable[[CheckReport], None] | None, *,
-    framework: str | None, seed: int, thorough: bool,
-) -> CheckReport:  # fmt: skip
+    op: Any,
+    given: CheckInputs,
+    options: CheckOptions,
+    tell: Callable[[CheckReport], None] | None,
+) -> CheckReport:
     start = time.perf_counter()
-    problem = problem_for(op, given, framework)
-    session = Session(problem, seed)
+    problem = problem_for(op, given, options.framework)
+    problem = replace(problem, budget=Budget(options.seconds))
+    if options.surrogate is not None:
+        info = replace(problem.info, surrogate=options.surrogate)
+        problem = replace(problem, info=info)
+    session = Session(problem, options.seed)
     if tell is not None:
-        session.recorded = lambda: tell(_report(session, start))
+        session.recorded = lambda: tell(_report(session, options, start))
     with ExitStack() as stack:
         if given.name:
             stack.enter_context(annotate(f"checked on {given.name}"))
         if problem.framework.name == NUMPY and of_operation(op) is None:
             stack.enter_context(_in_numpy())
-        run(session, thorough=thorough)
-    return _report(session, start)
+        run(session, thorough=options.thorough)
+    return _report(session, options, start)
 
 
-def _report(session: Session, start: float) -> CheckReport:
+def _report(session: Session, options: CheckOptions, start: float) -> CheckReport:
     framework = session.problem.framework
     return CheckReport(
         session.problem.info.name,
@@ -119,7 +155,19 @@ def _report(session: Session, start: float) -> CheckReport:
         session.seed,
         session.resolution,
         time.perf_counter() - start,
+        tuple(session.limits),
+        options.strict,
+        _source_of(session.problem.info.rule) if session.findings else None,
     )
+
+
+def _source_of(rule: Any) -> RuleSource | None:
+    try:
+        lines, first = inspect.getsourcelines(inspect.unwrap(rule))
+        file = inspect.getsourcefile(inspect.unwrap(rule)) or ""
+    except (TypeError, OSError):
+        return None
+    return RuleSource(file, first, textwrap.dedent("".join(lines)).rstrip())
 
 
 def _in_numpy() -> Any:
@@ -133,11 +181,3 @@ def _in_numpy() -> Any:
         "it was called with NumPy arrays, and so in NumPy; if it is for another "
         f"framework, pass arrays of that, or {said}"
     )
-
-
-def assert_gradients(op: Any, *inputs: Any, **options: Any) -> CheckReport:
-    """`check`, which raises `GradientError` unless the gradient is right."""
-    report = check(op, *inputs, **options)
-    if not report.ok:
-        raise GradientError(report)
-    return report

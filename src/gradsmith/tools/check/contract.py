@@ -29,19 +29,31 @@ from .problem import Problem
 from .session import Session
 
 CONTRACT = "contract"
+# What the framework casts or sums for the rule, and an argument that has no gradient
+NO_GRADIENT = "no gradient"
+LIMITS = ("dtype", "not summed", NO_GRADIENT)
 
 
 def check_contract(session: Session, problem: Problem, scenario: str) -> None:
     """Each gradient against its argument, in the dtypes given and in the other one."""
     if problem.info.altered is None:
         return
-    for each in _in_two_dtypes(problem):
+    given = session.problem.dtypes
+    for each in sorted(_in_two_dtypes(problem), key=lambda p: p.dtypes != given):
         found = _findings(session, each, scenario)
         for finding in found:
-            session.found(finding)
+            limited = finding.what in LIMITS or each.dtypes != given
+            if finding.what == NO_GRADIENT and _is_needed(problem, finding.argument):
+                limited = False
+            (session.limit if limited else session.found)(finding)
         if found:
             return
     session.record(CONTRACT, scenario, Verdict.RIGHT)
+
+
+def _is_needed(problem: Problem, name: str | None) -> bool:
+    """Whether nothing else has a gradient, or it is a parameter of a module."""
+    return problem.perturbed == (name,) or name in (problem.info.captured or ())
 
 
 def _in_two_dtypes(problem: Problem) -> list[Problem]:
@@ -190,7 +202,7 @@ def _missing_sum(problem: Problem, returned: Returned, scenario: str) -> Finding
         who = problem.framework.title
         hidden = f"\n{who} sums it for you, which hides that the formula is wrong"
     return Finding(
-        "shape",
+        "not summed" if hidden else "shape",
         f"the gradient was not summed over the axes along which {name} was broadcast: "
         f"its shape is {got}, not {tuple(returned.spec.shape)}{hidden}",
         argument=name,
@@ -216,7 +228,7 @@ def _changes_outputs(session: Session, problem: Problem, name: str) -> bool:
 
 def _wrong_none(name: str, scenario: str) -> Finding:
     return Finding(
-        "none",
+        NO_GRADIENT,
         f"the rule returns None for {name}, which says that the outputs don't depend "
         "on it; by differences they do",
         argument=name,

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import numpy as np
 
 from .comparison import Comparison
 from .confirm import confirmed
 from .diagnosis import explain
-from .flat import flatten
+from .flat import Part, flatten
+from .grade import digits, is_minor, is_surrogate
 from .model import Finding, Verdict
 from .point import Point
+from .reproducer import reproducer
 from .scenarios import Scenario
 from .session import Session
 
 FIRST_ORDER = "first order"
 TRIED = 3
+ASIDE = 2.0**-7
 
 
 def check_first_order(session: Session, scenario: Scenario) -> None:
@@ -23,16 +29,25 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
     if point is None:
         return
     seen: dict[str, float] = {}  # by the sharpest comparison of each argument
-    for comparison in point.comparisons(even=scenario.even, done=session.is_wrong):
-        wrong = comparison.is_wrong and confirmed(point, comparison)
+    known = {f.argument for f in session.limits} if scenario.is_far else set()
+
+    def done(name: str) -> bool:
+        return name in known or session.is_wrong(name)
+
+    for comparison in point.comparisons(even=scenario.even, done=done):
+        telling = comparison.is_wrong and comparison.says_something
+        wrong = telling and confirmed(point, comparison)
         if wrong and scenario.is_inside:
-            session.found(_finding(session, scenario, point, comparison))
+            error = _report_wrong(session, scenario, point, comparison)
+            if error is not None:
+                seen[comparison.part.name] = error
         elif comparison.says_something:
             name = comparison.part.name
             seen[name] = min(comparison.resolution, seen.get(name, np.inf))
-    finding = _not_finite(point, scenario.name)
-    if finding is not None and not session.is_wrong(finding.argument):
-        session.found(finding)
+    for finding, is_isolated in not_finite(point, scenario.name):
+        if not session.is_wrong(finding.argument):
+            limited = is_isolated or scenario.is_far
+            (session.limit if limited else session.found)(finding)
     if seen:
         least = max(seen.values())
         session.record(FIRST_ORDER, scenario.name, Verdict.RIGHT, least)
@@ -51,11 +66,15 @@ def _point(scenario: Scenario, random: np.random.Generator) -> Point | None:
     return point if np.any(np.isfinite(point.y)) else None
 
 
-def _finding(
+def _report_wrong(
     session: Session, scenario: Scenario, point: Point, comparison: Comparison
-) -> Finding:
+) -> float | None:
+    """A finding; a limit if the error is small, or far from the given inputs.
+
+    Of a small error it is the size that is returned.
+    """
     found = explain(point, comparison, session)
-    return Finding(
+    finding = Finding(
         FIRST_ORDER,
         found.message,
         argument=comparison.part.name,
@@ -67,19 +86,34 @@ def _finding(
         diagnosis=found.diagnosis,
         repair=found.repair,
     )
+    given = session.problem.dtypes
+    if is_minor(found.error, given, is_slow=session.is_slow):
+        words = f"agrees to {digits(found.error)}; rounding explains more of them"
+        session.limit(replace(finding, message=words, diagnosis=None, repair=None))
+        return found.error
+    if scenario.is_far:
+        session.limit(finding)
+        return None
+    script = None
+    if not is_surrogate(finding):
+        script = reproducer(scenario.problem, finding.argument)
+    session.found(replace(finding, reproducer=script))
+    return None
 
 
 # --- NaN and infinity
 
 
-def _not_finite(point: Point, scenario: str) -> Finding | None:
+def not_finite(
+    point: Point, scenario: str, what: str = "the gradient"
+) -> Iterator[tuple[Finding, bool]]:
     """A finding if a gradient is not finite although the derivative is.
 
-    At the edge of a domain both may be infinite (sqrt at 0): that is no mistake. NaN is
-    one wherever the value is finite.
+    And whether the point is an isolated one. At the edge of a domain both may be
+    infinite (sqrt at 0): that is no mistake. NaN is one wherever the value is finite.
     """
     if not np.all(np.isfinite(point.y)):
-        return None
+        return
     places = np.flatnonzero(point.not_finite)
     for i in places[:: max(1, len(places) // TRIED)][:TRIED]:
         part = point.flat.arguments.part_of(i)
@@ -89,10 +123,11 @@ def _not_finite(point: Point, scenario: str) -> Finding | None:
             continue
         known = "" if slope is None else f", and so is its derivative, {slope}"
         where = f"{part.name}{list(part.index(i))}" if part.shape else part.name
-        return Finding(
+        others = _beside(point, part, i)
+        finding = Finding(
             "not finite",
-            f"the gradient is {g} at {where} = {point.x[i]:.6g}, where the value is "
-            f"finite{known}",
+            f"{what} is {g} at {where} = {point.x[i]:.6g}{others}, where the value "
+            f"is finite{known}",
             argument=part.name,
             scenario=scenario,
             elements=f"at {part.name} = {point.x[i]:.6g}",
@@ -100,7 +135,31 @@ def _not_finite(point: Point, scenario: str) -> Finding | None:
             repair="write the rule such that nothing in it overflows or divides by "
             "zero there; a masked branch needs a safe argument too (gnp.where twice)",
         )
-    return None
+        yield finding, _is_isolated(point, i)
+        return
+
+
+def _beside(point: Point, part: Part, i: int) -> str:
+    """The elements of other arguments at the same place, in words."""
+    same = [
+        p for p in point.flat.arguments.parts if p != part and p.shape == part.shape
+    ]
+    places = [p.start + i - part.start for p in same]
+    return "".join(
+        f", {p.name} = {point.x[k]:.6g}" for p, k in zip(same, places, strict=True)
+    )
+
+
+def _is_isolated(point: Point, i: int) -> bool:
+    """Whether the gradient by an element is finite on both sides of the point."""
+    for side in (-ASIDE, ASIDE):
+        x = point.x.copy()
+        x[i] += side * point.scale[i]
+        with np.errstate(all="ignore"):
+            found = point.flat.linearize(x)
+            if not np.isfinite(found.pull(np.ones(found.y.size))[i]):
+                return False
+    return True
 
 
 def _slope(point: Point, i: int) -> str | None:

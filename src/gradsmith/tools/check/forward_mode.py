@@ -36,10 +36,12 @@ def check_forward_mode(session: Session, problem: Problem, scenario: str) -> Non
                 error, noise = modes.compare(v)
                 wrong = error > noise and modes.is_wrong_again(v)
             except Exception as refused:
-                session.note(f"no forward mode: {reason(refused)}")
+                words = f"refused: {reason(refused)}"
+                session.limit(Finding(FORWARD_MODE, words, refused=True))
                 return
             if wrong and not _has_rule(problem) and not np.any(modes.dy):
-                session.note("no forward mode: the tangents are silently dropped")
+                words = "there is none, and the tangents are silently dropped"
+                session.limit(Finding(FORWARD_MODE, words, refused=True))
                 return
             if wrong:
                 session.found(_finding(part.name, error, noise, scenario))

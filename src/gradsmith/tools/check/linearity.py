@@ -13,12 +13,13 @@ of the clipping is the smallest for which that holds.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .diagnosis.model import Diagnosis
 from .flat import EPS, FlatLinearization, FlatProblem, flatten
+from .grade import digits
 from .model import Finding, Verdict
 from .numerics import largest, precision_of, random_signed
 from .problem import Problem
@@ -30,6 +31,7 @@ ROUNDINGS = 32.0
 SHRUNK = 1e-6  # a small upstream may lose digits where products of it underflow
 GROWN = 2.0**-33  # and a large one another way to compute (matrix_exp: 1e-12)
 LARGE, SMALL = 2.0**20, 2.0**-20
+SOLVED = 1e-5  # what an adaptive solver may leave of linearity
 
 
 def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
@@ -44,7 +46,12 @@ def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
         return
     broken = rule.broken()
     if broken is not None and (again := rule.fresh().broken()) is not None:
-        session.found(_finding(again, _recognized(rule), scenario))
+        finding = _finding(again, _recognized(rule), scenario)
+        if again.error < SOLVED:
+            words = f"linear in dy to {digits(again.error)}: enough for a solver"
+            session.limit(replace(finding, message=words, diagnosis=None, repair=None))
+        else:
+            session.found(finding)
         return
     session.record(LINEARITY, scenario, Verdict.RIGHT, ROUNDINGS * rule.flat.eps)
 

@@ -105,4 +105,5 @@ class LayoutComparison:
         )
 
     def _note(self, words: str, error: Exception) -> None:
-        self.session.note(f"it raises for {words}: {reason(error)}")
+        words = f"raises for {words}: {reason(error)}"
+        self.session.limit(Finding("layout", words, refused=True))

@@ -15,32 +15,49 @@ from ...report.result import (
     Document,
     Fact,
     Item,
+    Line,
     More,
     Result,
     Table,
 )
 from ...report.terminal import said
 
+SHOWN = 12  # lines of a rule
+
 
 class Verdict(StrEnum):
-    """Is the gradient right?"""
+    """Is the gradient right? From the best answer to the worst."""
 
     RIGHT = "right"
+    DECLARED = "as declared"  # a surrogate, and declared to be one
+    LIMITED = "right, with limits"
+    SURROGATE = "surrogate"  # not the derivative, by its looks on purpose
+    UNKNOWN = "could not tell"
     WRONG = "wrong"
-    INCONCLUSIVE = "inconclusive"
 
     @property
     def symbol(self) -> str:
-        return {"right": "✓", "wrong": "✗", "inconclusive": "?"}[self.value]
+        return {"surrogate": "~", "could not tell": "?", "wrong": "✗"}.get(self, "✓")
 
     @property
     def tone(self) -> str:
-        return {"right": GOOD, "wrong": BAD, "inconclusive": OPEN}[self.value]
+        if self in (Verdict.SURROGATE, Verdict.UNKNOWN):
+            return OPEN
+        return BAD if self is Verdict.WRONG else GOOD
+
+    def passes(self, *, strict: bool = False) -> bool:
+        """Whether a check with this verdict succeeds.
+
+        A strict one accepts neither limits nor surrogates that nobody declared.
+        """
+        refused = [Verdict.UNKNOWN, Verdict.WRONG]
+        refused += [Verdict.LIMITED, Verdict.SURROGATE] if strict else []
+        return self not in refused
 
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a gradient.
+    """Something that is wrong with a gradient, or a limit within which it is right.
 
     `what` is the promise that is broken ("first order", "linearity", "shape", ...),
     `message` says in words how. `error` is relative, and `noise` is the largest that
@@ -58,6 +75,8 @@ class Finding:
     noise: float | None = None
     diagnosis: str | None = None
     repair: str | None = None
+    reproducer: str | None = None  # a script that shows it without us
+    refused: bool = False  # there is no result that could be wrong, but an error
 
     @property
     def title(self) -> str:
@@ -69,6 +88,14 @@ class Finding:
         if not where:
             return self.what
         return f"{self.what}{':' if self.argument else ''} {where}"
+
+    @property
+    def limit(self) -> str:
+        """In one line, if it is a limit."""
+        words = self.message.partition("\n")[0]
+        where = [self.argument and f"of {self.argument}", self.elements]
+        place = ", ".join(filter(None, where))
+        return f"{self.what}{f' ({place})' if place else ''}: {words}"
 
     @property
     def lines(self) -> tuple[str | Fact, ...]:
@@ -101,6 +128,15 @@ class CheckRun:
 
 
 @dataclass(frozen=True)
+class RuleSource:
+    """Where the rule is written, and its text."""
+
+    file: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True)
 class CheckReport(Result):
     """The result of `check`."""
 
@@ -114,11 +150,17 @@ class CheckReport(Result):
     seed: int
     resolution: float | None = None
     seconds: float = 0.0
+    limits: tuple[Finding, ...] = ()  # within which it is right
+    strict: bool = False
+    rule: RuleSource | None = None
 
     @property
     def ok(self) -> bool:
-        """Whether the gradient is right; neither wrong nor inconclusive."""
-        return self.verdict is Verdict.RIGHT
+        """Whether the check succeeds: the verdict is not wrong, and there is one.
+
+        A strict check accepts neither limits nor surrogates that nobody declared.
+        """
+        return self.verdict.passes(strict=self.strict)
 
     @property
     def headline(self) -> str:
@@ -128,14 +170,27 @@ class CheckReport(Result):
             seen = f" (a relative error of {self.resolution:.0e} would have been seen)"
         words = {
             Verdict.RIGHT: f"the gradient is right{seen}",
+            Verdict.DECLARED: "the gradient is as declared",
+            Verdict.LIMITED: f"the gradient is right, with limits{seen}",
+            Verdict.SURROGATE: "the gradient is a surrogate, not the derivative",
+            Verdict.UNKNOWN: "could not tell whether the gradient is right",
             Verdict.WRONG: "the gradient is wrong",
-            Verdict.INCONCLUSIVE: "inconclusive",
         }
         where = f"{self.operation} in {self.framework} {self.version}"
         return f"{self.verdict.symbol} {where}: {words[self.verdict]}"
 
     def document(self) -> Document:
-        blocks: list[Block] = [Item("✗", f.title, f.lines) for f in self.findings]
+        mark = self.verdict.symbol
+        blocks: list[Block] = [Item(mark, f.title, f.lines) for f in self.findings]
+        if self.findings and self.rule is not None:
+            blocks.append(Fact("the rule", f"{self.rule.file}:{self.rule.line}"))
+            lines = self.rule.text.splitlines()
+            blocks += [Line(f"    {line}".rstrip()) for line in lines[:SHOWN]]
+        scripts = [f.reproducer for f in self.findings if f.reproducer]
+        for script in scripts[:1]:
+            blocks.append(Line("to reproduce it:"))
+            blocks += [Line(f"    {line}".rstrip()) for line in script.splitlines()]
+        blocks += [Item("limit:", f.limit) for f in self.limits]
         blocks += [Item("-", note) for note in self.notes]
         blocks.append(Fact("checks run", f"{self._checks_run()}; seed {self.seed}"))
         blocks.append(More(f"All checks: {len(self.checks)}", (self._table(),)))
@@ -159,8 +214,10 @@ class CheckReport(Result):
             where = f"{first.argument}: " if first.argument else ""
             return where + first.message.partition("\n")[0]
         notes = [note.removeprefix("without an example; ") for note in self.notes]
-        if self.verdict is Verdict.INCONCLUSIVE:
+        if self.verdict is Verdict.UNKNOWN:
             return next(iter(notes), "")
+        if self.limits:
+            return "but for: " + ", ".join(dict.fromkeys(f.what for f in self.limits))
         if self.resolution is not None:
             notes = [note for note in notes if "guessed" in note]
             notes.insert(0, f"an error of {self.resolution:.0e} would show")
@@ -196,12 +253,11 @@ class CheckReport(Result):
     def as_dict(self) -> dict[str, Any]:
         """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
         found = super().as_dict()
-        for finding, each in zip(self.findings, found["findings"], strict=True):
-            each |= {"title": finding.title, "lines": [*map(said, finding.lines)]}
+        for name, findings in (("findings", self.findings), ("limits", self.limits)):
+            for finding, each in zip(findings, found[name], strict=True):
+                each |= {"title": finding.title, "lines": [*map(said, finding.lines)]}
         return found
 
-
-_WORST = (Verdict.RIGHT, Verdict.INCONCLUSIVE, Verdict.WRONG)
 
 T = TypeVar("T", Finding, CheckRun)
 
@@ -217,8 +273,9 @@ def merged(reports: Sequence[CheckReport], names: Sequence[str]) -> CheckReport:
     seen = [r.resolution for r in reports if r.resolution is not None]
     return replace(
         reports[0],
-        verdict=max((r.verdict for r in reports), key=_WORST.index),
+        verdict=max((r.verdict for r in reports), key=list(Verdict).index),
         findings=tuple(_named(f, name) for r, name in pairs for f in r.findings),
+        limits=tuple(_named(f, name) for r, name in pairs for f in r.limits),
         checks=tuple(_named(c, name) for r, name in pairs for c in r.checks),
         notes=tuple(_notes(pairs)),
         resolution=max(seen, default=None),

@@ -58,6 +58,8 @@ def evaluate(problem: Problem, xs: list[Any]) -> NativeEvaluation:
     """Run the operation on arrays of the framework, recording it."""
     with problem.precision():
         ys, pull = problem.calculus.vjp(problem.native, xs)
+    if problem.spoils_residuals:
+        pull = lambda dys: problem.calculus.vjp(problem.native, xs)[1](dys)
     return NativeEvaluation(problem, xs, list(ys), pull)
 
 

@@ -52,18 +52,31 @@ def check_precision(session: Session, problem: Problem, scenario: str) -> None:
     for dtype in DTYPES:
         if dtype == "bfloat16" and problem.framework.name == NUMPY:
             continue  # NumPy has none
+        if not _takes(exact, dtype):
+            continue
         try:
             finding = _at(rule, exact.xs, dtype, scenario)
+            is_wrong = finding is not None and dtype in session.problem.dtypes
             if finding is None and dtype == "float32":
                 finding = _at_others(rule, dtype, scenario)
         except Exception as error:
-            session.note(f"not checked in {dtype}: {reason(error)}")
+            words = f"it raises: {reason(error)}"
+            session.limit(Finding(dtype, words, refused=True))
             continue
         if finding is None:
             session.record(f"{PRECISION} {dtype}", scenario, Verdict.RIGHT, LOST)
-        else:
-            session.found(finding)
-            return  # the others would follow
+            continue
+        (session.found if is_wrong else session.limit)(finding)
+        return  # the others would follow
+
+
+def _takes(exact: Problem, dtype: str) -> bool:
+    """Whether the operation itself takes a dtype."""
+    try:
+        exact.in_dtype(dtype).value(exact.xs)
+    except Exception:
+        return False
+    return True
 
 
 def _at(rule: RuleByDtype, xs: Arrays, dtype: str, scenario: str) -> Finding | None:
@@ -153,7 +166,8 @@ def _check_digits(session: Session, rule: RuleByDtype, scenario: str) -> None:
         dtype = precision_of(part.array(g))
         if dtype is None:
             continue
-        session.found(
+        is_wrong = "float64" in session.problem.dtypes
+        (session.found if is_wrong else session.limit)(
             Finding(
                 PRECISION,
                 f"the gradient in float64 has only the digits of {dtype}",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
@@ -13,8 +14,10 @@ from ...core.errors import GradientContractError, NotDifferentiableError, annota
 from .contract import check_contract
 from .flat import half_read
 from .model import Finding
-from .problem import Arrays, Problem
+from .problem import Arrays, Gradients, Problem
 from .session import GIVEN, Session
+
+SLOW = 0.02  # seconds
 
 
 def prepare(session: Session) -> Problem | None:
@@ -27,7 +30,9 @@ def prepare(session: Session) -> Problem | None:
     name = given.info.name
     with annotate(f"raised by {name} itself, called with the given inputs"):
         ys, computed = given.computed()
+        start = time.process_time()  # whatever else runs on the machine
         again = given.value(given.xs)
+        session.is_slow = time.process_time() - start > SLOW
     if not _same(ys, again):
         session.give_up(
             "the operation is random: two calls with the same inputs differ. Give it a "
@@ -81,6 +86,9 @@ def _in_double_precision(session: Session, given: Problem, computed: str) -> Pro
     try:
         if double.dtypes != given.dtypes:
             _, computed = double.computed()
+            _pull(double)
+    except NotDifferentiableError:
+        pass
     except Exception as error:
         session.note(
             f"it does not take float64 ({type(error).__name__}), so differences are "
@@ -96,7 +104,13 @@ def _in_double_precision(session: Session, given: Problem, computed: str) -> Pro
 def _differentiable(session: Session, problem: Problem) -> Problem | None:
     """With those arguments frozen whose gradient is declared not to exist."""
     try:
-        _pull(problem)
+        misfits = [*_misfits(problem, _pull(problem))]
+        if misfits:
+            with suppress(Exception):
+                check_contract(session, problem, GIVEN)  # it says more
+            for misfit in () if session.findings else misfits:
+                session.found(misfit)
+            return None
     except NotDifferentiableError:
         refused = dict(_refusals(problem))
         for argument, why in refused.items():
@@ -120,10 +134,24 @@ def _differentiable(session: Session, problem: Problem) -> Problem | None:
     return problem
 
 
-def _pull(problem: Problem) -> None:
+def _pull(problem: Problem) -> Gradients:
     with annotate(f"raised when {problem.info.name} was differentiated"):
         linear = problem.linearize(problem.xs)
-        linear.pull([np.ones_like(y) for y in linear.ys])
+        return linear.pull([np.ones_like(y) for y in linear.ys])
+
+
+def _misfits(problem: Problem, gradients: Gradients) -> Iterator[Finding]:
+    """Of a rule inside of a function; some frameworks take any shape."""
+    rows = zip(problem.perturbed, problem.xs, gradients, strict=True)
+    for name, x, g in rows:
+        if g is not None and g.shape != x.shape:
+            yield Finding(
+                "shape",
+                f"the gradient has the shape {g.shape}, and {name} {x.shape}",
+                argument=name,
+                scenario=GIVEN,
+                repair=f"return a gradient with the shape of {name}",
+            )
 
 
 def _refusals(problem: Problem) -> Iterator[tuple[str, str]]:

@@ -21,6 +21,7 @@ from ...core.arrays import FRAMEWORKS, is_array
 from ...frameworks._protocol import Framework
 from ...operations.info import OperationInfo, is_floating, positional
 from .._inputs import framework_for, info_of, prepared
+from .budget import UNLIMITED, Budget
 from .inputs import CheckInputs
 from .numerics import Bounds, into_bounds
 
@@ -54,6 +55,8 @@ class Problem:
     symmetric: frozenset[str] = frozenset()  # of which one triangle is read
     bounds: tuple[Bounds, ...] = ()  # of these arrays, if any has bounds
     fixed_dtypes: bool = False  # the operation takes no other dtypes
+    budget: Budget = UNLIMITED
+    spoils_residuals: bool = False  # a second backward would be another one
 
     @property
     def arrays(self) -> Any:
@@ -95,8 +98,11 @@ class Problem:
 
         def pull_numpy(dys: Sequence[np.ndarray]) -> Gradients:
             with self.precision():
-                given = map(self.arrays.array, dys, dtypes)
-                return [self.to_numpy(dx) for dx in pull(list(given))]
+                given = list(map(self.arrays.array, dys, dtypes))
+                if not self.spoils_residuals:
+                    return [self.to_numpy(dx) for dx in pull(given)]
+                fresh = self.calculus.vjp(self.native, self.to_native(xs))[1]
+                return [self.to_numpy(dx) for dx in fresh(given)]
 
         return Linearization(values, pull_numpy)
 
@@ -131,7 +137,11 @@ class Problem:
         return list(map(self.arrays.array, dys, map(self.arrays.dtype_name, ys)))
 
     def precision(self) -> Any:
-        """The context in which arrays of the problem's dtypes exist."""
+        """The context in which arrays of the problem's dtypes exist.
+
+        Every evaluation enters it, so it is here that the time is up.
+        """
+        self.budget.require_time()
         widest = max(self.dtypes, key=_WIDE.__contains__)
         return self.arrays.precision(widest)
 

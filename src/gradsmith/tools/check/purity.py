@@ -16,6 +16,8 @@ from .numerics import random_signed
 from .problem import Arrays, Problem
 from .session import Session
 
+SECOND_BACKWARD = "a second backward"
+
 
 class RandomOperationError(Exception):
     """The operation gives another value each time, so it can't be checked."""
@@ -96,9 +98,16 @@ def _check_determinism(
             "with the same arguments: it is random. Give it a seed or a generator (as "
             "an argument, or fixed inside) so that its gradient can be checked"
         )
-    others = [each.gradient(each.upstream(dys)) for each in (first, second)]
-    if all(_same(other, g) for other in others):
+    again, fresh = (each.gradient(each.upstream(dys)) for each in (first, second))
+    if _same(again, g) and _same(fresh, g):
         session.record("determinism", scenario, Verdict.RIGHT)
+        return
+    if _same(fresh, g):
+        words = (
+            "the rule gives another gradient when it is called a second time for the "
+        )
+        words += "same outputs: it changes what was saved for it"
+        session.limit(Finding(SECOND_BACKWARD, words, scenario=scenario))
         return
     session.found(
         Finding(

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 
 import numpy as np
 
 from ...core.progress import Progress, without_warnings
-from .contract import check_contract
-from .first_order import check_first_order
+from .budget import OutOfTimeError
+from .contract import NO_GRADIENT, check_contract
+from .first_order import FIRST_ORDER, check_first_order
 from .forward_mode import check_forward_mode
 from .linearity import check_linearity
 from .memory_layout import check_memory_layout
@@ -18,8 +20,8 @@ from .noise import MANY
 from .precision import check_precision
 from .preparation import prepare
 from .problem import Problem
-from .purity import check_purity
-from .scenarios import constants_of, scenarios
+from .purity import SECOND_BACKWARD, check_purity
+from .scenarios import Scenario, constants_of, scenarios
 from .second_order import check_second_order
 from .session import GIVEN, PART, Session
 from .sizes import emptied, truncated
@@ -37,6 +39,7 @@ LATE = {
     "forward mode": check_forward_mode,
     "second order": check_second_order,
 }
+OTHERS = "other inputs like those given"
 THOROUGH = {"compiled, vectorized, other frameworks": check_thoroughly}
 
 
@@ -49,8 +52,24 @@ def run(session: Session, *, thorough: bool) -> None:
                 problem = prepare(session)
             if problem is not None:
                 _run_checks(session, problem, progress, thorough)
+    except OutOfTimeError:
+        _note_time(session)
     finally:
         progress.close()
+
+
+def _note_time(session: Session) -> None:
+    """What was not reached before the time was up; no verdict without first order."""
+    seconds = session.problem.budget.seconds
+    known = [check.what for check in session.checks if check.scenario == GIVEN]
+    if FIRST_ORDER in known or session.findings:
+        left = ", ".join(session.pending)
+        session.note(f"not reached in {seconds:g} s: {left}")
+    else:
+        session.give_up(
+            f"{seconds:g} s are not enough to compare the gradient with differences; "
+            "give it more by gs.check.options(seconds=...), or smaller inputs"
+        )
 
 
 def _threads(problem: Problem) -> AbstractContextManager[None]:
@@ -62,28 +81,46 @@ def _threads(problem: Problem) -> AbstractContextManager[None]:
 def _run_checks(
     session: Session, given: Problem, progress: Progress, thorough: bool
 ) -> None:
-    """Of large inputs, first order compares all elements, the other checks some."""
+    """Of large inputs, first order compares all elements, the other checks some.
+
+    Of a slow operation, first order comes first: it says most.
+    """
     problem, where = _some(given)
-    with _threads(problem):
-        for name, check in EARLY.items():
-            progress(name)
+    late = LATE | THOROUGH if thorough else LATE
+    session.pending = [*EARLY, FIRST_ORDER, OTHERS, *late]
+    compares = problem.info.surrogate is None and problem.info.linear
+    for name, check in EARLY.items():
+        progress(name)
+        with _threads(problem):
             check(session, problem, where)
-            if session.has_found("contract", "shape"):
-                return  # there is no gradient to check
+        session.pending.remove(name)
+        if session.has_found("contract", "shape"):
+            return  # there is no gradient to check
+        missing = {f.argument for f in session.limits if f.what == NO_GRADIENT}
+        spoils = SECOND_BACKWARD in [f.what for f in session.limits]
+        given, problem = (
+            replace(each.freezing(missing), spoils_residuals=spoils)
+            for each in (given, problem)
+        )
+        if session.is_slow and compares and not session.findings:
+            _check_given(session, given, progress)
     if problem.info.surrogate is not None:
         session.note(f"a surrogate on purpose: {problem.info.surrogate}")
-    elif not problem.info.linear:
+    elif not compares:
         session.note(
             "a rule that is not linear in dy is no derivative: first order is skipped"
         )
     elif not session.findings:
-        _check_values(session, given, problem, progress)
-    with _threads(problem):
-        for name, check in (LATE | THOROUGH if thorough else LATE).items():
-            if session.findings:
-                break
-            progress(name)
+        _check_given(session, given, progress)
+        if not session.findings:
+            _check_others(session, problem, progress)
+    for name, check in late.items():
+        if session.findings:
+            break
+        progress(name)
+        with _threads(problem):
             check(session, problem, where)
+        session.pending.remove(name)
 
 
 def _some(given: Problem) -> tuple[Problem, str]:
@@ -93,19 +130,28 @@ def _some(given: Problem) -> tuple[Problem, str]:
     return (given, GIVEN) if some is None else (some, PART)
 
 
-def _check_values(
-    session: Session, given: Problem, problem: Problem, progress: Progress
-) -> None:
-    """First order, on the inputs given and on others like them."""
-    constants = _constants(problem)
+def _check_given(session: Session, given: Problem, progress: Progress) -> None:
+    """First order on the inputs given, once."""
+    if FIRST_ORDER in session.pending:
+        progress(GIVEN)
+        with _threads(given):
+            check_first_order(session, Scenario(GIVEN, given, is_given=True))
+        session.pending.remove(FIRST_ORDER)
+
+
+def _check_others(session: Session, problem: Problem, progress: Progress) -> None:
+    """First order on others like them."""
     random = session.random("scenarios")
-    for scenario in scenarios(given, problem, constants, random):
+    for scenario in scenarios(problem, _constants(problem), random):
         progress(scenario.name)
-        with _threads(scenario.problem):
-            check_first_order(session, scenario)
-        if session.findings and scenario.is_given:
-            return
+
+        def check(scenario: Scenario = scenario) -> None:
+            with _threads(scenario.problem), np.errstate(all="ignore"):
+                check_first_order(session, scenario)
+
+        problem.budget.run_aside(check)
     _check_empty_arrays(session, problem)
+    session.pending.remove(OTHERS)
 
 
 def _check_empty_arrays(session: Session, problem: Problem) -> None:

@@ -2,7 +2,8 @@
 
 Each scenario has the structure of the given inputs, other values or other sizes. One on
 which the operation itself fails, or is not finite, is omitted: it is outside of its
-domain. If the arguments have bounds, values stay inside.
+domain. If the arguments have bounds, values stay inside. Values of another kind than
+the given ones (another sign, a much larger scale) make the scenario a far one.
 
 An elementwise operation takes all kinds of values at once, in one long vector.
 """
@@ -17,9 +18,10 @@ from typing import Any
 import numpy as np
 
 from ...core.reach import captured
+from .kinds import kinds_of
 from .problem import Arrays, Problem
-from .session import GIVEN
 from .sizes import resized
+from .structure import Structure, structure_of
 
 LARGE = (20.0, 100.0, 750.0, 1e4)
 
@@ -32,6 +34,7 @@ class Scenario:
     problem: Problem
     even: bool = False  # equal elements are perturbed alike too: ties stay ties
     is_given: bool = False
+    is_far: bool = False  # some values are of another kind than the given ones
 
     @property
     def is_inside(self) -> bool:
@@ -40,20 +43,33 @@ class Scenario:
 
 
 def scenarios(
-    given: Problem,
-    problem: Problem,
-    constants: Sequence[float],
-    random: np.random.Generator,
+    problem: Problem, constants: Sequence[float], random: np.random.Generator
 ) -> Iterator[Scenario]:
-    """The given inputs first, then what is derived from them or some of them."""
-    yield Scenario(GIVEN, given, is_given=True)
-    xs = problem.xs
-    pool = _pooled(problem, constants, random) if _is_elementwise(problem, xs) else None
+    """What is derived from the given inputs, or from some of them."""
+    xs, kinds = problem.xs, kinds_of(problem, random)
+    structures = [structure_of(x) for x in xs]
+    pool = None
+    if _is_elementwise(problem, xs):
+        pool = _pooled(problem, structures, constants, random)
     if pool is not None:
-        yield Scenario("a range of values", pool)
+        pairs = zip(kinds, pool, strict=True)
+        near = np.logical_and.reduce([kind.holds(x) for kind, x in pairs])
+        values = {"a range of values": (near, False), "a wider range": (~near, True)}
+        for name, (some, is_far) in values.items():
+            if np.any(some):
+                chosen = problem.with_perturbed([x[some] for x in pool])
+                yield Scenario(name, chosen, is_far=is_far)
     for name, change in VALUES.items() if pool is None else ():
         new = [change(x, constants, random) for x in xs]
-        yield Scenario(name, problem.with_perturbed(new), even=name in EVEN)
+        pairs = zip(structures, new, strict=True)
+        new = [x if structure is None else structure.keep(x) for structure, x in pairs]
+        if all(map(np.array_equal, new, xs)):
+            continue
+        other = problem.with_perturbed(new)
+        pairs = zip(kinds, other.xs, strict=True)
+        far = not all(np.all(kind.holds(x)) for kind, x in pairs)
+        far |= name in DEGENERATE and not _is_degenerate(xs)
+        yield Scenario(name, other, even=name in EVEN, is_far=far)
     for name, other in resized(problem, random):
         yield Scenario(name, other)
 
@@ -116,7 +132,14 @@ VALUES: dict[str, ValueChange] = {
     ),
     "values near the numbers in the code": _thresholds,
 }
+# Zeros and ties, where matrices are singular and norms have kinks
+DEGENERATE = ("some zeros", "all zeros", "equal values", "pairs of equal values")
 EVEN = ("equal values", "pairs of equal values", "all zeros", "large values")
+
+
+def _is_degenerate(xs: Arrays) -> bool:
+    """Whether there are zeros or equal numbers among those given."""
+    return any(np.any(x == 0) or np.unique(x).size < x.size for x in xs)
 
 
 # --- elementwise operations
@@ -140,8 +163,11 @@ def _is_elementwise(problem: Problem, xs: Arrays) -> bool:
 
 
 def _pooled(
-    problem: Problem, constants: Sequence[float], random: np.random.Generator
-) -> Problem | None:
+    problem: Problem,
+    structures: Sequence[Structure | None],
+    constants: Sequence[float],
+    random: np.random.Generator,
+) -> Arrays | None:
     """One long vector of all kinds of values; several arguments in random pairs.
 
     None if the operation doesn't take that shape.
@@ -150,12 +176,14 @@ def _pooled(
     pools = [_pool(x, constants, random) for x in xs]
     if len(xs) > 1:
         pools = [_shuffled(pool, random) for pool in pools]
+    pairs = zip(structures, pools, strict=True)
+    pools = [s.element(x) if s is not None and s.element else x for s, x in pairs]
     try:
         (y, *_) = problem.value(pools)
     except Exception:
         return None
     inside = np.isfinite(y)
-    return problem.with_perturbed([pool[inside] for pool in pools])
+    return [pool[inside] for pool in problem.with_perturbed(pools).xs]
 
 
 def _shuffled(pool: np.ndarray, random: np.random.Generator) -> np.ndarray:

@@ -9,12 +9,13 @@ and by the upstream gradient, in which it is linear, without differences:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .comparison import Comparison
+from .first_order import not_finite
 from .flat import FlatLinearization, FlatProblem, VectorLayout, flatten
 from .model import Finding, Verdict
 from .native import reason
@@ -48,16 +49,19 @@ def check_second_order(session: Session, problem: Problem, scenario: str) -> Non
         compared = list(point.comparisons())
         gap = _gap_by_upstream(rule, random)
     except Exception as error:
-        session.note(f"no second order: {reason(error)}")
+        words = f"there is none: {reason(error)}"
+        session.limit(Finding(SECOND_ORDER, words, refused=True))
         return
     wrong = _wrong_arguments(point, compared)
+    for finding, _ in not_finite(point, scenario, "the derivative of the rule"):
+        session.limit(replace(finding, what=SECOND_ORDER))
     for comparison in wrong:
-        session.found(_wrong_by_argument(comparison, scenario))
+        session.limit(_wrong_by_argument(comparison, scenario))
     if gap is not None and _gap_by_upstream(rule, random) is not None:
-        session.found(_wrong_by_upstream(gap, scenario))
+        session.limit(_wrong_by_upstream(gap, scenario))
     elif not wrong:
         seen = [each.resolution for each in compared if each.says_something]
-        verdict = Verdict.RIGHT if seen else Verdict.INCONCLUSIVE
+        verdict = Verdict.RIGHT if seen else Verdict.UNKNOWN
         session.record(SECOND_ORDER, scenario, verdict, max(seen, default=None))
 
 

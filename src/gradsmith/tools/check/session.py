@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .grade import is_surrogate
 from .model import CheckRun, Finding, Verdict
 from .problem import Problem
 
@@ -21,10 +22,13 @@ class Session:
     problem: Problem
     seed: int
     findings: list[Finding] = field(default_factory=list)
+    limits: list[Finding] = field(default_factory=list)
     checks: list[CheckRun] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     undecided: bool = False  # and a note says why
     recorded: Callable[[], None] | None = None  # called when a check is done
+    pending: list[str] = field(default_factory=list)  # checks that were not run yet
+    is_slow: bool = False  # one evaluation takes long
 
     def random(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, so that none disturbs another."""
@@ -33,6 +37,13 @@ class Session:
     def found(self, finding: Finding) -> None:
         self.findings.append(finding)
         self.record(finding.what, finding.scenario or "", Verdict.WRONG)
+
+    def limit(self, finding: Finding) -> None:
+        """It is right, but for this; once for each kind, argument and message."""
+        known = [(each.what, each.argument, each.message) for each in self.limits]
+        if (finding.what, finding.argument, finding.message) not in known:
+            self.limits.append(finding)
+        self.record(finding.what, finding.scenario or "", Verdict.LIMITED)
 
     def record(
         self,
@@ -51,7 +62,7 @@ class Session:
             self.notes.append(words)
 
     def give_up(self, why: str) -> None:
-        """The result is inconclusive, for a reason."""
+        """There is no verdict, for a reason."""
         self.undecided = True
         self.note(why)
 
@@ -66,8 +77,13 @@ class Session:
     @property
     def verdict(self) -> Verdict:
         if self.findings:
-            return Verdict.WRONG
-        return Verdict.INCONCLUSIVE if self.undecided else Verdict.RIGHT
+            on_purpose = all(map(is_surrogate, self.findings))
+            return Verdict.SURROGATE if on_purpose else Verdict.WRONG
+        if self.undecided:
+            return Verdict.UNKNOWN
+        if self.problem.info.surrogate is not None or not self.problem.info.linear:
+            return Verdict.DECLARED
+        return Verdict.LIMITED if self.limits else Verdict.RIGHT
 
     @property
     def resolution(self) -> float | None:

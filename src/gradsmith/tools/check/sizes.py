@@ -17,6 +17,7 @@ import numpy as np
 from ...core import trees
 from .flat import flatten
 from .problem import Problem
+from .structure import structure_of
 
 MANY = 4200  # elements: past blocks of 1024 and of 4096
 LONG = 1100
@@ -32,7 +33,7 @@ def resized(
 ) -> Iterator[tuple[str, Problem]]:
     """Problems of other sizes, with a name each."""
     shapes = [x.shape for x in _arrays(problem)]
-    lengths = lengths_of(problem)
+    lengths = [n for n in lengths_of(problem) if n not in _fixed(problem)]
     if not lengths:
         return
     yield from _enlarged(problem, shapes, lengths, random)
@@ -41,6 +42,13 @@ def resized(
             one = {m: 1 if m == n else m for m in lengths}
             shorter = _with_lengths(problem, one, random)
             yield f"axes of length 1 instead of {n}", shorter
+
+
+def _fixed(problem: Problem) -> set[int]:
+    """The lengths of axes that belong to the structure of an array."""
+    arrays = [(x, structure_of(x)) for x in _arrays(problem) if x.dtype.kind in "fc"]
+    kept = [x.shape[x.ndim - s.axes :] for x, s in arrays if s is not None and s.axes]
+    return {n for shape in kept for n in shape}
 
 
 def _enlarged(
@@ -75,8 +83,8 @@ def _enlarged(
 def _alone(shape: Shape, shapes: list[Shape], lengths: list[int]) -> Iterator[Lengths]:
     """Many elements by one axis whose length no other array has."""
     for n in shape:
-        if sum(other.count(n) for other in shapes) == 1:
-            rest = _size(shape, {m: m for m in lengths}) // n
+        if n in lengths and sum(other.count(n) for other in shapes) == 1:
+            rest = _size(shape, {}) // n
             yield {**{m: m for m in lengths}, n: ceil(MANY / rest)}
 
 
@@ -110,6 +118,7 @@ def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:
 def _many(shape: Shape, lengths: list[int]) -> Lengths:
     """New lengths, such that an array of this shape has many elements."""
     new = {n: n for n in lengths}
+    shape = tuple(n for n in shape if n in new)
     if not shape:
         return new
     last = shape[-1]
@@ -146,6 +155,8 @@ def _with_lengths(
             if x.dtype.kind not in "iu":
                 return new
             return np.minimum(new, min(shortest, np.iinfo(x.dtype).max))
+        if structure_of(x) is not None:
+            return new
         return (new * (1 + 0.1 * random.standard_normal(shape))).astype(x.dtype)
 
     return problem.with_inputs(trees.map(leaf, problem.inputs))

@@ -19,12 +19,10 @@ from ...core.arrays import FRAMEWORKS, title_of
 from ...core.errors import GradsmithError
 from ...core.places import is_users
 from ...frameworks._recording import Decorated, Seen
-from ...operations.info import is_floating, signature_of
+from ...operations.info import is_floating
 from .._inputs import info_of
 from ..check import CheckReport, check
 from .recorder import Case, Recorded, Recorder
-
-_OPTIONS = {"framework", "seed", "thorough"}  # of `check`, not of the operation
 
 
 def checked(
@@ -110,17 +108,12 @@ def _raised(error: Exception) -> str:
 def _checked(entry: Recorded, case: Case, seed: int) -> dict[str, Any]:
     op = case.op.operation() if isinstance(case.op, Decorated) else case.op
     args, kwargs = given(op, case, entry, seed)
-    if _OPTIONS & set(kwargs):
-        signature = signature_of(op)
-        if signature is None:
-            raise InputsError(f"arguments called {', '.join(_OPTIONS & set(kwargs))}")
-        args, kwargs = signature.bind(*args, **kwargs).args, {}
-    report = check(op, *args, framework=entry.framework, seed=seed, **kwargs)
+    report = check.options(framework=entry.framework, seed=seed)(op, *args, **kwargs)
     verdict, text = str(report.verdict), str(report)
     unused = _not_differentiated(entry, case, info_of(op, entry.framework).signature)
     if report.findings and all(f.argument in unused for f in report.findings):
         names = ", ".join(sorted({str(f.argument) for f in report.findings}))
-        verdict = "inconclusive"
+        verdict = "could not tell"
         text = f"no test asks for the gradient of {names}: not counted as wrong\n{text}"
     return {"verdict": verdict, "text": text, "report": _plain(report)}
 

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from ...report.terminal import aligned
+from ..check.model import Verdict
 
-_WORST = ("wrong", "not checked", "inconclusive", "right")
-_SYMBOL = {"right": "✓", "wrong": "✗", "inconclusive": "?", "not checked": "-"}
+_WORST = ("wrong", "not checked", *reversed([v for v in Verdict if v != "wrong"]))
 
 
 def merged(rows: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -39,7 +39,7 @@ def verdict_of(row: dict[str, Any]) -> str:
     if row["ignored"]:
         return "ignored"
     verdicts = {case["verdict"] for case in row["cases"]}
-    if "wrong" not in verdicts and "right" in verdicts:
+    if "wrong" not in verdicts and verdicts & {"right", "right, with limits"}:
         verdicts.discard("not checked")
     return next((each for each in _WORST if each in verdicts), "not checked")
 
@@ -48,7 +48,8 @@ def table(rows: list[dict[str, Any]], root: str) -> list[str]:
     """The lines of the table."""
     cells = [("", "operation", "framework", "defined at", "verdict", "exercised by")]
     for row in rows:
-        symbol = _SYMBOL.get(row["verdict"], "-")
+        known = row["verdict"] in list(Verdict)
+        symbol = Verdict(row["verdict"]).symbol if known else "-"
         tests = row["tests"][0] if row["tests"] else ""
         more = len(row["tests"]) - 1
         cells.append(
@@ -79,7 +80,7 @@ def details(row: dict[str, Any], root: str) -> list[str]:
     lines: list[str] = []
     said: list[str] = []
     for case in row["cases"]:
-        if case["verdict"] == "right":
+        if case["verdict"] in ("right", "as declared", "right, with limits"):
             continue
         call = f"{row['operation']}({case['inputs']})"
         if case["text"] in said:
@@ -99,9 +100,6 @@ def counts(rows: list[dict[str, Any]]) -> str:
     if not n:
         return "no custom gradient was exercised"
     kinds = [row["verdict"] for row in rows]
-    words = [
-        f"{kinds.count(each)} {each}"
-        for each in (*_WORST, "ignored")
-        if each in kinds or each in ("wrong", "right")
-    ]
-    return f"{n} custom gradient{'s' * (n > 1)}: {', '.join(words)}"
+    every = (*_WORST, "ignored")
+    words = [f"{kinds.count(each)} {each}" for each in every if each in kinds]
+    return f"{n} custom gradient{'s' * (n > 1)}: {'; '.join(words)}"

@@ -19,7 +19,9 @@ from .locate import describe_elements
 from .model import Diagnosis
 from .regions import name_region, region, wrong_at_kink
 from .simple import (
+    clamp,
     factor,
+    identity,
     lower_precision,
     not_deterministic,
     not_finite,
@@ -30,6 +32,7 @@ from .simple import (
 from .terms import missing_term, unused_output
 
 LARGE = 2.0**20
+MANY = 64
 SMALL = 1e-4  # a relative error below this needs sharper differences
 
 
@@ -41,6 +44,7 @@ class Explanation:
     diagnosis: str | None
     message: str
     repair: str | None
+    error: float  # relative, of the worst element
     output: str | None = None
 
 
@@ -54,10 +58,31 @@ def explain(point: Point, comparison: Comparison, session: Session) -> Explanati
         output = _output(case)
     except Exception as problem:  # most likely the operation's, at another point
         why = f"{_facts(comparison, error)}; no diagnosis, because of {problem!r}"
-        return Explanation(None, None, why, None)
+        return Explanation(None, None, why, None, np.inf)
+    worst = _worst_error(case, comparison)
     if found is None:
-        return Explanation(elements, None, _facts(comparison, error), None, output)
-    return Explanation(elements, found.name, found.message, found.repair, output)
+        facts = _facts(comparison, error)
+        return Explanation(elements, None, facts, None, worst, output)
+    return Explanation(elements, found.name, found.message, found.repair, worst, output)
+
+
+def _worst_error(case: Case, comparison: Comparison) -> float:
+    """The relative error of the worst element.
+
+    Where it is not known, it is the error of the whole; of many elements more, since
+    all of it may be of one of them.
+    """
+    few = np.sqrt(case.part.size) / MANY
+    most = float(comparison.gap / comparison.scale * max(1.0, few))
+    if not case.is_small:
+        return most
+    found = case.evidence
+    u = found.upstream(case.random)
+    with np.errstate(all="ignore"):
+        off = np.abs(found.rule(u) - found.expected(u))
+        error = off / (np.abs(u) @ np.abs(found.truth))
+        error = np.where(off <= found.tolerance(u), 0.0, error)
+    return float(np.max(np.where(np.isnan(error), np.inf, error), initial=0.0)) or most
 
 
 def _diagnosed(case: Case) -> tuple[str | None, Diagnosis | None]:
@@ -70,7 +95,7 @@ def _diagnosed(case: Case) -> tuple[str | None, Diagnosis | None]:
     return elements, early or diagnose(case)
 
 
-FIRST: tuple[Diagnose, ...] = (not_zero, sign, factor)
+FIRST: tuple[Diagnose, ...] = (not_zero, identity, clamp, sign, factor)
 THEN: tuple[Diagnose, ...] = (
     swapped,
     missing_sum,

@@ -10,7 +10,7 @@ from .arrangement import swapped
 from .case import Case
 from .evidence import Evidence
 from .locate import describe_elements
-from .model import Diagnosis, format_factor, parse_factor, right_once, verified
+from .model import DECLARE, Diagnosis, format_factor, parse_factor, right_once, verified
 
 
 def not_finite(case: Case) -> Diagnosis | None:
@@ -62,13 +62,70 @@ def not_zero(case: Case) -> Diagnosis | None:
     for each in case.points:
         if np.any(np.abs(each.truth) > each.margin):
             return None
+    if _jumps(case):
+        return Diagnosis(
+            "piecewise constant",
+            "the outputs change in jumps only, so that the derivative is zero, and the "
+            "rule gives something else",
+            f"if that is not on purpose, return zero; else {DECLARE}",
+        )
     return Diagnosis(
         "not zero",
-        "the derivative is zero, since the outputs don't change with this argument or "
-        "only in jumps, and the rule gives something else",
-        "return zero; if it is on purpose, as in a straight-through estimator, declare "
-        'it: gs.operation(surrogate="straight-through")',
+        "the derivative is zero, since the outputs don't change with this argument, "
+        "and the rule gives something else",
+        "return zero",
     )
+
+
+def _jumps(case: Case) -> bool:
+    """Whether the outputs change if the argument changes much."""
+    here = case.part.slice
+    for change in (case.mixed, case.scaled, lambda x: x + 3 * case.point.scale):
+        x = case.point.x.copy()
+        x[here] = change(x)[here]
+        y = case.point.value(x)
+        if np.any(np.isfinite(y) & (y != case.point.y)):
+            return True
+    return False
+
+
+def clamp(case: Case) -> Diagnosis | None:
+    """A clamped value, with a gradient where it is clamped too."""
+    outputs = case.point.linearization.outputs.parts
+    if len(outputs) != 1 or outputs[0].shape != case.part.shape:
+        return None
+    for found in case.points:
+        x, y = found.point.x[case.part.slice], found.point.y
+        if not np.array_equal(y, np.clip(x, np.min(y), np.max(y))):
+            return None
+        u = found.upstream(case.random)
+        if not np.array_equal(found.rule(u), u[: len(found.columns)]):
+            return None
+    return Diagnosis(
+        "clamp",
+        "the value is clamped, and the gradient is passed through where it is",
+        f"if that is not on purpose, return zero there; else {DECLARE}",
+    )
+
+
+def identity(case: Case) -> Diagnosis | None:
+    """The value is the argument itself, as it is where a gradient is to be changed."""
+    outputs = case.point.linearization.outputs.parts
+    if len(outputs) != 1 or outputs[0].shape != case.part.shape:
+        return None
+    points = [found.point for found in case.points]
+    if not all(np.array_equal(p.y, p.x[case.part.slice]) for p in points):
+        return None
+    c = ratio(case.evidence, case.random) or 0.0
+    how = "reversed" if c == -1 else f"multiplied by {format_factor(c)}"
+    repair = f"if that is not on purpose, return dy; else {DECLARE}"
+    words = "the output is the argument itself, and its gradient is"
+    scaled = Diagnosis(
+        "identity", f"{words} {how}", repair, right_once(lambda g: g / c)
+    )
+    if c and verified(scaled, case):
+        return scaled
+    return Diagnosis("identity", f"{words} another one", repair)
 
 
 def _always_zero(case: Case) -> bool:

@@ -1,0 +1,19 @@
+"""What the parts `calculus` share with those who ask them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Script:
+    """The lines of a script that differentiates a function `loss` of an array.
+
+    `array` makes an array of NumPy's, `total` sums one; `gradient` are the lines that
+    set `rule` to the gradient of `loss` by the NumPy array `{x}`.
+    """
+
+    imports: tuple[str, ...]
+    array: str
+    total: str
+    gradient: tuple[str, ...]

@@ -1,0 +1,40 @@
+"""How much a finding weighs: a mistake, a limit, or something done on purpose.
+
+A gradient is wrong if it is refuted at the given inputs, or at others of the same kind.
+What holds elsewhere, or for something that nobody asked for, is a limit.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .flat import EPS
+from .model import Finding
+
+# Diagnoses of rules that nobody writes by accident
+SURROGATES = ("piecewise constant", "identity", "clamp", "clipped upstream")
+ROUNDINGS = 8.0
+SOLVED = 1e-6
+
+
+def is_surrogate(finding: Finding) -> bool:
+    """Whether the rule is not the derivative by its looks on purpose."""
+    return finding.diagnosis in SURROGATES
+
+
+def is_minor(error: float, dtypes: tuple[str, ...], *, is_slow: bool) -> bool:
+    """Whether a relative error is nothing in the precision of the given inputs.
+
+    What is slow may be a solver, which stops at some accuracy.
+    """
+    most = ROUNDINGS * max(EPS.get(name, 0.0) for name in dtypes)
+    return error < (max(most, SOLVED) if is_slow else most)
+
+
+def digits(error: float) -> str:
+    """A relative error as the number of digits that agree.
+
+    >>> digits(3e-9)
+    '8 digits'
+    """
+    return f"{int(-np.log10(error))} digits"

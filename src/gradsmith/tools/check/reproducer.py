@@ -1,0 +1,228 @@
+"""A script that shows a wrong gradient without us: the rule beside a difference.
+
+It is for an issue report: a few lines of the operation's own framework, at one small
+input, for one element of one argument.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from ...core import trees
+from ...operations.info import is_floating
+from .numerics import random_signed
+from .problem import Linearization, Problem, floating
+from .sizes import cropped, lengths_of
+
+FEW = 24  # elements of all arrays together
+SHORT = 3
+CLEAR = 1e-3  # a relative error that one plain difference shows
+TAKEN = ("loss", "weights", "step", "move", "rule", "difference", "up", "down", "v")
+STEPS = {"float64": 1e-6, "float32": 2.0**-8}
+
+
+def reproducer(problem: Problem, argument: str | None) -> str | None:
+    """The script for an argument; None if a few plain lines can't show it."""
+    try:
+        small = _small(problem.in_dtype("float64"))
+        small = None if small is None else _in_few_digits(small)
+        shown = None if small is None else _shown(small, argument)
+    except Exception:  # the operation's own, at inputs that are not the given ones
+        return None
+    return None if shown is None else "\n".join(shown)
+
+
+def _small(problem: Problem) -> Problem | None:
+    """The problem itself if it is small, or with the first elements alone."""
+    if sum(x.size for x in _arrays(problem)) <= FEW:
+        return problem
+    shorter = cropped(problem, {n: min(n, SHORT) for n in lengths_of(problem)})
+    return shorter if sum(x.size for x in _arrays(shorter)) <= FEW else None
+
+
+def _in_few_digits(problem: Problem) -> Problem:
+    """For people to read."""
+
+    def leaf(x: Any) -> Any:
+        if not isinstance(x, np.ndarray) or not is_floating(x) or np.iscomplexobj(x):
+            return x
+        few = [float(f"{value:.4g}") for value in x.ravel()]
+        return np.reshape(few, x.shape).astype(problem.dtypes[0])
+
+    return replace(problem, inputs=trees.map(leaf, problem.inputs))
+
+
+def _arrays(problem: Problem) -> list[np.ndarray]:
+    return [x for x in trees.leaves(problem.inputs) if isinstance(x, np.ndarray)]
+
+
+def _shown(problem: Problem, argument: str | None) -> list[str] | None:
+    """The script, if its two numbers differ."""
+    script, names = problem.calculus.REPRODUCER, _variables(problem)
+    place = _place_of_operation(problem.info.call)
+    step = STEPS.get(problem.dtypes[0])
+    if names is None or place is None or step is None:
+        return None
+    k = problem.perturbed.index(argument) if argument in problem.perturbed else 0
+    found = problem.linearize(problem.xs)
+    random = np.random.default_rng(0)
+    us = [
+        random_signed(random, y.shape) if i == 0 else 0 * y
+        for i, y in enumerate(found.ys)
+    ]
+    index = _worst(problem, found, us, k, step)
+    if index is None:
+        return None
+    path = _first_output(problem)
+    if path is None:
+        return None
+    imports, operation = place
+    name = names[problem.perturbed[k]]
+    call = _call(problem, names, name)
+    where = f"[{', '.join(map(str, index))}]" if index else "[()]"
+    return [
+        "import numpy as np",
+        *script.imports,
+        *imports,
+        "",
+        *_assignments(problem, names),
+        f"weights = {_literal(us[0])}",
+        "",
+        f"def loss({name}):",
+        f"    y = {operation}({call}){path}",
+        f"    return {script.total}({script.array}(weights) * y)",
+        "",
+        *(line.format(x=name) for line in script.gradient),
+        f"step = np.zeros_like({name})",
+        f"step{where} = {step!r}",
+        f"up, down = (loss({script.array}({name} + move)) for move in (step, -step))",
+        f"difference = (float(up) - float(down)) / {2 * step!r}",
+        f'print("rule:", float(rule{where}), " difference:", difference)',
+    ]
+
+
+def _worst(
+    problem: Problem,
+    found: Linearization,
+    us: Sequence[np.ndarray],
+    k: int,
+    step: float,
+) -> tuple[int, ...] | None:
+    """The element for which rule and difference differ most."""
+    x, g = problem.xs[k], found.pull(us)[k]
+    if np.iscomplexobj(x):
+        return None
+    g = np.zeros_like(x) if g is None else g
+    slopes = np.array(
+        [_difference(problem, us, k, i, step) for i in np.ndindex(x.shape)]
+    )
+    gap = np.abs(slopes.reshape(x.shape) - g)
+    gap[~np.isfinite(gap)] = 0.0
+    i = np.unravel_index(int(np.argmax(gap)), x.shape)
+    size = max(float(np.abs(g[i])), float(np.max(np.abs(slopes), initial=0.0)))
+    return tuple(map(int, i)) if gap[i] > CLEAR * size else None
+
+
+def _difference(
+    problem: Problem, us: Sequence[np.ndarray], k: int, index: Any, step: float
+) -> float:
+    ends = []
+    for side in (step, -step):
+        xs = [x.copy() for x in problem.xs]
+        xs[k][index] += side
+        pairs = zip(us, problem.value(xs), strict=True)
+        ends.append(sum(float(np.sum(u * y)) for u, y in pairs))
+    return (ends[0] - ends[1]) / (2 * step)
+
+
+# --- the parts of the script
+
+
+def _place_of_operation(op: Any) -> tuple[list[str], str] | None:
+    """How to import an operation, and what to call it then."""
+    owner = getattr(op, "__self__", None)
+    holder = owner if isinstance(owner, type) else op
+    module = getattr(holder, "__module__", None) or ""
+    name = getattr(holder, "__qualname__", None) or getattr(holder, "__name__", None)
+    if not name:
+        return None
+    suffix = f".{op.__name__}" if holder is owner else ""
+    try:
+        same = reduce(getattr, name.split("."), sys.modules[module]) is holder
+    except (AttributeError, KeyError):
+        same = False
+    short = name.rpartition(".")[2]
+    if module == "__main__" or not same:
+        word = short if short.isidentifier() else "op"
+        return [f"# {word} is the operation that was checked"], word + suffix
+    top = name.partition(".")[0]
+    return [f"from {module} import {top}"], name + suffix
+
+
+def _variables(problem: Problem) -> dict[str, str] | None:
+    """A variable for each floating-point array, by its name in reports."""
+    if problem.info.captured:
+        return None  # parameters are not among the arguments of the call
+    words = [
+        name if name.isidentifier() else f"x{i}" for i, name in enumerate(problem.names)
+    ]
+    return dict(zip(problem.names, words, strict=True))
+
+
+def _assignments(problem: Problem, names: dict[str, str]) -> Iterator[str]:
+    arrays = [x for x in _arrays(problem) if is_floating(x)]
+    for name, x in zip(problem.names, arrays, strict=True):
+        yield f"{names[name]} = {_literal(x)}"
+
+
+def _literal(x: np.ndarray) -> str:
+    return f"np.array({x.tolist()!r}, np.{x.dtype.name})"
+
+
+def _call(problem: Problem, names: dict[str, str], moving: str) -> str:
+    """The arguments of the call, as source."""
+    array, order = problem.calculus.REPRODUCER.array, iter(problem.names)
+
+    def leaf(x: Any) -> Any:
+        if not isinstance(x, np.ndarray):
+            return x
+        if not is_floating(x):
+            return _Source(f"{array}({_literal(x)})")
+        name = names[next(order)]
+        return _Source(name if name == moving else f"{array}({name})")
+
+    args, kwargs = trees.map(leaf, problem.inputs)
+    words = [*map(repr, args), *(f"{key}={value!r}" for key, value in kwargs.items())]
+    return ", ".join(words)
+
+
+class _Source(str):
+    """Source code, which stands for itself in a repr."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def _first_output(problem: Problem) -> str | None:
+    """How to take the first output with a gradient from what the operation returns."""
+    with problem.precision():
+        found = problem.call(*_native_inputs(problem)[0], **_native_inputs(problem)[1])
+    if not isinstance(found, tuple | list):
+        return "" if len(floating(found)) == 1 else None
+    first = next((i for i, y in enumerate(found) if is_floating(y)), None)
+    return None if first is None else f"[{first}]"
+
+
+def _native_inputs(problem: Problem) -> Any:
+    array = problem.arrays.array
+
+    def leaf(x: Any) -> Any:
+        return array(x, str(x.dtype)) if isinstance(x, np.ndarray) else x
+
+    return trees.map(leaf, problem.inputs)

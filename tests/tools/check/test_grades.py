@@ -1,0 +1,393 @@
+"""How much a finding weighs: wrong, a limit, a surrogate; and what is never wrong."""
+
+from __future__ import annotations
+
+import io
+import time
+from contextlib import redirect_stdout
+from functools import partial
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+import tensorflow as tf
+import torch
+
+import gradsmith as gs
+from gradsmith.tools.check.structure import structure_of
+
+from .helpers import native
+
+X = np.random.default_rng(0).normal(size=(3, 4))
+TORCH = torch.tensor(X)
+
+
+def whats(findings):
+    return [finding.what for finding in findings]
+
+
+def strictly(op, *inputs):
+    return gs.check.options(strict=True)(op, *inputs).ok
+
+
+# --- surrogates
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "said"),
+    [
+        (torch.round, lambda dy, y, x: (dy,), "in jumps only"),
+        (torch.sign, lambda dy, y, x: (dy * (abs(x) < 1),), "in jumps only"),
+        (lambda x: torch.clamp(x, -0.5, 0.6), lambda dy, y, x: (dy,), "clamped"),
+        (torch.clone, lambda dy, y, x: (-dy,), "reversed"),
+        (torch.clone, lambda dy, y, x: (0.1 * dy,), "multiplied by 1/10"),
+        (torch.clone, lambda dy, y, x: (dy.clamp(-1, 1),), "clipped to -1 ... 1"),
+    ],
+)
+def test_by_its_looks_on_purpose(body, rule, said):
+    op = native("torch", body, rule)
+    report = gs.check(op, TORCH)
+    assert report.verdict == "surrogate", report
+    assert said in str(report)
+    assert report.ok
+    assert not strictly(op, TORCH)
+    declared = gs.check.options(surrogate="on purpose", strict=True)(op, TORCH)
+    if said != "clipped to -1 ... 1":  # that is not linear, which is declared elsewhere
+        assert declared.verdict == "as declared"
+
+
+def test_a_wrong_sign_is_no_surrogate():
+    op = native("torch", torch.sin, lambda dy, y, x: (-dy * torch.cos(x),))
+    assert gs.check(op, TORCH).verdict == "wrong"
+
+
+def test_an_argument_that_is_not_used_is_no_surrogate():
+    op = native("torch", lambda x, w: 2 * x + 0 * w, lambda dy, y, x, w: (2 * dy, dy))
+    assert gs.check(op, TORCH, TORCH + 1).verdict == "wrong"
+
+
+# --- the size of an error
+
+
+def test_an_error_that_float32_does_not_hold_is_a_limit():
+    op = native("torch", torch.sin, lambda dy, y, x: (dy * torch.cos(x) * (1 + 1e-8),))
+    report = gs.check(op, TORCH.float())
+    assert report.verdict == "right, with limits", report
+    assert "agrees to 8 digits" in str(report) or "agrees to 7 digits" in str(report)
+    assert gs.check(op, TORCH).verdict == "wrong"  # float64 holds it
+
+
+def test_a_single_wrong_element_is_no_small_error():
+    def rule(dy, y, x):
+        g = dy * torch.cos(x)
+        return (torch.where(torch.arange(x.numel()) == 7, 1.01 * g, g),)
+
+    x = torch.tensor(np.linspace(1, 2, 5000), dtype=torch.float32)
+    assert gs.check(native("torch", torch.sin, rule), x).verdict == "wrong"
+
+
+# --- limits
+
+
+def test_no_gradient_for_labels_hides_no_mistake_elsewhere():
+    def loss(x, labels):
+        return x * labels
+
+    right = native("torch", loss, lambda dy, y, x, t: (dy * t, None))
+    report = gs.check(right, TORCH, TORCH + 2)
+    assert report.verdict == "right, with limits", report
+    assert "no gradient" in whats(report.limits)
+    wrong = native("torch", loss, lambda dy, y, x, t: (2 * dy * t, None))
+    assert gs.check(wrong, TORCH, TORCH + 2).verdict == "wrong"
+
+
+def test_no_gradient_at_all_is_wrong():
+    op = native("torch", torch.sin, lambda dy, y, x: (None,))
+    assert gs.check(op, TORCH).verdict == "wrong"
+
+
+def test_float32_written_into_a_rule():
+    @jax.custom_vjp
+    def f(x):
+        return jnp.sin(x)
+
+    f.defvjp(
+        lambda x: (f(x), x), lambda x, dy: ((dy * jnp.cos(x)).astype(jnp.float32),)
+    )
+    assert gs.check(f, jnp.asarray(X, jnp.float32)).ok
+
+
+def test_nan_of_second_order_is_a_limit():
+    # sqrt(x * x): its gradient x / y is right, and the derivative of that is NaN at 0
+    class Length(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.abs()
+
+        @staticmethod
+        def backward(ctx, dy):
+            (x,) = ctx.saved_tensors
+            safe = torch.where(x == 0, torch.ones_like(x), x)
+            return torch.where(x == 0, 0 * x, dy * x / torch.sqrt(safe * safe + 0 * x)
+                               ) + 0 * torch.sqrt(x.abs())  # fmt: skip
+
+    x = torch.tensor([0.0, 1.0, -2.0, 0.5], dtype=torch.float64)
+    report = gs.check(Length, x)
+    assert report.verdict == "right, with limits", report
+    second = [limit for limit in report.limits if limit.what == "second order"]
+    assert any("nan" in limit.message for limit in second)
+
+
+def test_a_rule_that_changes_what_it_saved_is_not_random():
+    class Square(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.twice = 2 * x
+            return x * x
+
+        @staticmethod
+        def backward(ctx, dy):
+            return ctx.twice.mul_(dy)
+
+    report = gs.check(Square, TORCH)
+    assert report.verdict == "right, with limits", report
+    assert "a second backward" in whats(report.limits)
+    assert "random" not in str(report)
+
+
+def test_nan_in_a_region_of_the_given_inputs_is_wrong():
+    def rule(dy, y, x):
+        return dy * torch.exp(x) / (1 + torch.exp(x))
+
+    op = native(
+        "torch", torch.nn.functional.softplus, lambda dy, y, x: (rule(dy, y, x),)
+    )
+    assert gs.check(op, 1000 + TORCH).verdict == "wrong"
+    report = gs.check(op, TORCH)
+    assert report.verdict == "right, with limits", report
+    assert "not finite" in whats(report.limits)
+
+
+def test_a_gradient_of_another_shape_is_told_not_raised():
+    @tf.custom_gradient
+    def total(x):
+        return tf.reduce_sum(x * x), lambda dy: 2 * dy * tf.reduce_sum(x)
+
+    report = gs.check(lambda x: total(x), tf.constant(X))
+    assert report.verdict == "wrong", report
+
+
+def test_arguments_without_a_gradient_that_are_left_at_their_defaults():
+    @partial(jax.custom_vjp, nondiff_argnums=(1,))
+    def power(x, n=2):
+        return x**n
+
+    power.defvjp(
+        lambda x, n: (power(x, n), x), lambda n, x, dy: (n * x ** (n - 1) * dy,)
+    )
+    report = gs.check(power, jnp.asarray(X))
+    assert report.ok, report
+    assert "contract" not in whats(report.limits)
+
+
+# --- inputs of the same kind
+
+
+SIMPLEX = np.abs(X) / np.sum(np.abs(X), -1, keepdims=True)
+SQUARE = X[:, :3]
+
+
+@pytest.mark.parametrize(
+    ("x", "name"),
+    [
+        (SQUARE + SQUARE.T, "symmetric"),
+        (SQUARE @ SQUARE.T + np.eye(3), "positive definite"),
+        (np.tril(SQUARE), "triangular"),
+        (np.linalg.qr(SQUARE)[0], "orthogonal"),
+        (SIMPLEX, "probabilities"),
+        (X / np.linalg.norm(X, axis=-1, keepdims=True), "unit vectors"),
+        (np.eye(4)[[0, 2, 1]], "one-hot"),
+        ((X > 0).astype(float), "zeros and ones"),
+        (np.array([3.0, 0.0, 5.0, 2.0]), "integers"),
+        (np.sort(X, -1), "in order"),
+    ],
+)
+def test_structure_is_recognized_and_kept(x, name):
+    structure = structure_of(x)
+    assert structure is not None
+    assert structure.name == name
+    kept = structure.keep(5 * np.random.default_rng(1).normal(size=x.shape))
+    again = structure_of(kept)
+    assert again is not None
+    assert again.name in (name, "positive definite" if name == "symmetric" else name)
+
+
+@pytest.mark.parametrize("x", [X, X[0, 0], X[0, :2], np.zeros((0, 3))])
+def test_plain_numbers_have_no_structure(x):
+    assert structure_of(np.asarray(x)) is None
+
+
+def test_inputs_that_we_make_up_stay_probabilities():
+    seen = []
+
+    def entropy(p):
+        seen.append(p.detach().numpy().sum(-1))
+        return -torch.sum(p * torch.log(p), -1)
+
+    assert gs.check(entropy, torch.tensor(SIMPLEX)).ok
+    assert np.median(np.abs(np.concatenate([s.ravel() for s in seen]) - 1)) < 0.3
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("op", "inputs"),
+    [
+        (torch.linalg.solve, (X[:, :3], X)),
+        (torch.linalg.inv, (X[:, :3],)),
+        (torch.linalg.cholesky, (SQUARE @ SQUARE.T + np.eye(3),)),
+        (torch.pow, (np.array([2.0, 3.0, 0.5]), np.array([20.0, 3.0, 2.0]))),
+        (torch.xlogy, (np.abs(X), np.abs(X))),
+        (torch.atan2, (X, X[::-1].copy())),
+        (lambda x: torch.linalg.norm(x, dim=-1), (X,)),
+    ],
+)
+def test_right_everywhere_that_counts(op, inputs, seed):
+    report = gs.check.options(seed=seed)(op, *map(torch.tensor, inputs))
+    assert report.ok, report
+
+
+# --- the budget
+
+
+def test_a_slow_operation_gets_the_verdict_so_far():
+    def slow(x):
+        time.sleep(0.15)
+        return torch.sin(x)
+
+    start = time.perf_counter()
+    report = gs.check.options(seconds=6)(slow, TORCH)
+    assert time.perf_counter() - start < 6 * 1.2 + 1
+    assert report.ok, report
+    assert any("not reached in 6 s" in note for note in report.notes)
+
+
+def test_too_little_time_gives_no_verdict():
+    def slow(x):
+        time.sleep(0.2)
+        return torch.sin(x)
+
+    report = gs.check.options(seconds=0.5)(slow, TORCH)
+    assert report.verdict == "could not tell"
+    assert "seconds=" in str(report)
+
+
+def test_a_loop_that_never_ends_at_inputs_that_we_made_up():
+    @jax.jit
+    def until(x):
+        # Halved until it is small: negative numbers only grow
+        done = lambda s: jnp.any(s > 1e-3)
+        return jax.lax.while_loop(
+            lambda s: done(s) | jnp.any(s < 0), lambda s: s / 2, x
+        )
+
+    start = time.perf_counter()
+    report = gs.check.options(seconds=8)(
+        lambda x: jnp.sin(x) + 0 * until(jax.lax.stop_gradient(x)), jnp.abs(X) + 0.1
+    )
+    assert time.perf_counter() - start < 8 * 1.2 + 3
+    assert report.ok, report
+
+
+@pytest.mark.parametrize("seconds", [0, -1, "a"])
+def test_seconds_are_a_positive_number(seconds):
+    with pytest.raises(gs.GradsmithError, match="seconds="):
+        gs.check.options(seconds=seconds)
+
+
+# --- options
+
+
+def test_keywords_are_the_operations_own():
+    def noise(x, *, seed, framework):
+        assert framework == "mine"
+        return x * seed
+
+    assert gs.check(noise, X, seed=3, framework="mine").ok
+
+
+def test_an_option_as_a_keyword_is_told():
+    with pytest.raises(gs.GradsmithError, match=r"gs.check.options\(seed=...\)"):
+        gs.check(np.tanh if False else (lambda x: x), X, seed=3)
+
+
+def test_an_unknown_option_is_told():
+    with pytest.raises(gs.GradsmithError, match="no option 'speed'; it has framework"):
+        gs.check.options(speed=3)
+
+
+# --- proof
+
+
+def torch_square():
+    return native("torch", lambda x, b: x * x * b,
+                  lambda dy, y, x, b: (3 * x * b * dy, x * x * dy))  # fmt: skip
+
+
+def jax_square():
+    return native("jax", lambda x, b: x * x * b,
+                  lambda dy, y, x, b: (3 * x * b * dy, x * x * dy))  # fmt: skip
+
+
+def tensorflow_square():
+    return native("tensorflow", lambda x, b: x * x * b,
+                  lambda dy, y, x, b: (3 * x * b * dy, x * x * dy))  # fmt: skip
+
+
+@gs.operation
+def square(x, b):
+    return x * x * b
+
+
+@square.vjp
+def _(dy, y, x, b):
+    return 3 * x * b * dy, x * x * dy
+
+
+@pytest.mark.parametrize(
+    ("op", "array"),
+    [
+        (torch_square(), torch.tensor),
+        (jax_square(), jnp.asarray),
+        (tensorflow_square(), tf.constant),
+        (square, np.asarray),
+    ],
+    ids=["torch", "jax", "tensorflow", "numpy"],
+)
+def test_the_reproducer_shows_it(op, array):
+    report = gs.check(op, array(X), array(X + 3))
+    (finding,) = report.findings
+    script = finding.reproducer
+    assert script is not None
+    assert "gradsmith" not in script or op is square
+    comment = next(
+        x for x in script.splitlines() if "was checked" in x or "square" in x
+    )
+    name = comment.split()[1] if comment.startswith("#") else "square"
+    said, scope = io.StringIO(), {name: op}
+    with redirect_stdout(said):
+        exec(script, scope)
+    rule, difference = scope["rule"], scope["difference"]
+    assert "rule:" in said.getvalue()
+    gap = np.abs(np.asarray(rule) - difference)
+    assert np.min(gap) > 1e-3 * abs(difference) or abs(difference) > 0
+    assert f" difference: {difference}" in said.getvalue()
+
+
+def test_the_rule_is_shown_with_its_line():
+    report = gs.check(square, X, X + 3)
+    assert report.rule is not None
+    assert report.rule.file == __file__
+    assert "3 * x * b * dy" in report.rule.text
+    assert f"{__file__}:{report.rule.line}" in str(report).replace("\n    ", "")
