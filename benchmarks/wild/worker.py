@@ -43,7 +43,12 @@ def _check(case: Case) -> Iterator[dict[str, Any]]:
     import gradsmith as gs
 
     with _x64(case):
-        op, *inputs = case.build()
+        try:
+            op, *inputs = case.build()
+        except Exception as error:
+            text = f"{type(error).__name__}: {error}"[:SHOWN]
+            yield {"verdict": "not made", "text": text}
+            return
         yield {"ready": True}
         start, cpu = time.perf_counter(), time.process_time()
         try:
