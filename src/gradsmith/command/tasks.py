@@ -77,7 +77,7 @@ def preload(task: Task) -> tuple[str, ...]:
     """
     imports = task.source.imports
     if not task.name and imports in ((), ("gradsmith",)):
-        return ()  # the operations are listed at once
+        return modules_for(())  # the operations are listed at once
     everywhere = tuple(FRAMEWORKS) if task.thorough and "gradsmith" in imports else ()
     return modules_for((task.framework, *imports, *everywhere))
 
