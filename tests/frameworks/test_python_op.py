@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from scipy.special import gammainc
@@ -23,6 +25,14 @@ with_and_without_compiler = pytest.mark.parametrize(
     ids=lambda x: getattr(x, "name", str(x)),
 )
 X = np.array([0.5, 1.5, 2.5])
+
+
+@pytest.fixture(autouse=True)
+def _compiled_anew():
+    """The code of `total` is one for all operations, and compiled for a few only."""
+    yield
+    if "torch" in sys.modules:
+        sys.modules["torch"]._dynamo.reset()
 
 
 @gs.python_op
@@ -376,3 +386,126 @@ def test_the_code_can_not_write_into_the_arguments(framework, compiled):
     with pytest.raises(Exception, match="read-only"):
         framework.plain(run(x))
     np.testing.assert_array_equal(framework.plain(x), X)
+
+
+# --- a dtype of its own --------------------------------------------------------------
+
+
+def doubles_alone(*xs):
+    """A solver that refuses all else."""
+    assert all(x.dtype in (np.float64, np.int32) for x in xs), [x.dtype for x in xs]
+
+
+@gs.python_op(dtype="float64")
+def power(x, n):
+    doubles_alone(x, n)
+    return x**n
+
+
+@power.vjp
+def _(dy, y, x, n):
+    doubles_alone(dy, y, x, n)
+    return dy * n * x ** (n - 1), None
+
+
+@gs.python_op(dtype=np.float64)
+def power_in_closure_form(x, n):
+    doubles_alone(x, n)
+
+    def grad(dy):
+        doubles_alone(dy)
+        return dy * n * x ** (n - 1), None
+
+    return x**n, grad
+
+
+@gs.python_op(dtype="float64", spec=lambda x, n: gs.spec(x.shape, "float64"))
+def power_with_spec(x, n):
+    doubles_alone(x, n)
+    return x**n
+
+
+power_with_spec.vjp(power.vjp_rule)
+
+
+@gs.python_op(dtype="float64", spec=lambda x, n: gs.spec(x.shape, x.dtype))
+def power_with_the_arguments_spec(x, n):
+    return x**n
+
+
+power_with_the_arguments_spec.vjp(power.vjp_rule)
+POWERS = [power, power_in_closure_form, power_with_spec, power_with_the_arguments_spec]
+
+
+@pytest.mark.parametrize("op", POWERS, ids=lambda op: op.name)
+@with_and_without_compiler
+def test_code_that_knows_one_dtype(framework, compiled, op):
+    x, n = framework.array(X, "float32"), framework.array([2, 3, 4], "int32")
+    y = (framework.compiled(op) if compiled else op)(x, n)
+    (dx,) = gradients(framework, lambda x: op(x, n), compiled)(x)
+    y, dx = framework.plain(y), framework.plain(dx)
+    np.testing.assert_array_equal(y, (X ** [2, 3, 4]).astype("float32"))
+    expected = [2, 3, 4] * X ** [1, 2, 3]
+    np.testing.assert_array_equal(dx, expected.astype("float32"))
+    assert y.dtype == dx.dtype == np.float32
+
+
+@pytest.mark.parametrize("op", POWERS[:2], ids=lambda op: op.name)
+@each
+def test_tangents_and_second_order_in_one_dtype(framework, op):
+    x, n = framework.array(X, "float32"), framework.array([3, 3, 3], "int32")
+    cubed = lambda x: op(x, n)
+    dx = framework.array([1, 0, 2], "float32")
+    dy = framework.plain(framework.tangent(cubed, (x,), (dx,)))
+    np.testing.assert_allclose(dy, 3 * X**2 * [1, 0, 2], rtol=1e-6)
+    assert dy.dtype == np.float32
+
+    def gradient(x):
+        return gnp.sum(framework.gradients(total(cubed), x)[0])
+
+    ddx = framework.plain(framework.gradients(gradient, x)[0])
+    np.testing.assert_allclose(ddx, 6 * X, rtol=1e-6)
+    assert ddx.dtype == np.float32
+
+
+@each
+def test_the_promoted_dtype_comes_back(framework):
+    @gs.python_op(dtype="float64")
+    def scaled(p, c):
+        doubles_alone(p["x"], c)
+        return {"scaled": p["x"] * c, "count": np.int32(len(p["x"])), "mean": 0.5}
+
+    @scaled.vjp
+    def _(dy, y, p, c):
+        doubles_alone(dy["scaled"], p["x"], c)
+        return {"x": dy["scaled"] * c}, np.sum(dy["scaled"] * p["x"])
+
+    x, c = framework.array(X, "float16"), framework.array(2, "float32")
+    y = scaled({"x": x}, c)
+    dtypes = {name: str(framework.plain(part).dtype) for name, part in y.items()}
+    assert dtypes == {"scaled": "float32", "count": "int32", "mean": "float32"}
+    loss = lambda x, c: gnp.sum(scaled({"x": x}, c)["scaled"])
+    dx, dc = map(framework.plain, framework.gradients(loss, x, c))
+    np.testing.assert_array_equal(dx, [2, 2, 2])
+    assert (dx.dtype, dc.dtype, float(dc)) == ("float16", "float32", 4.5)
+
+
+@pytest.mark.parametrize("framework", ALL[:4], ids=lambda f: f.name)
+def test_complex_numbers_of_one_precision(framework):
+    @gs.python_op(dtype="float64")
+    def parts(z):
+        assert z.dtype == np.complex128
+        return z * 2, np.abs(z)
+
+    parts.vjp(lambda dy, y, z: dy[0] * 2)
+    z = framework.array(X * 1j, "complex64")
+    doubled, size = map(framework.plain, parts(z))
+    assert (doubled.dtype, size.dtype) == ("complex64", "float32")
+    np.testing.assert_array_equal(doubled, X * 2j)
+    np.testing.assert_array_equal(size, X)
+
+
+@pytest.mark.parametrize("dtype", ["int32", "complex128", "flot64", 3, "U5"])
+def test_a_dtype_that_nothing_is_computed_in(dtype):
+    with pytest.raises(gs.GradsmithError, match=r"dtype=.*float64"):
+        gs.python_op(lambda x: x, dtype=dtype)

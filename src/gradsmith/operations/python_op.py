@@ -16,15 +16,16 @@ import numpy as np
 
 from ..core import trees
 from ..core.arrays import framework_of, same_shape
-from ..core.cotangent import Spec, spec_of
+from ..core.cotangent import Spec, cast, spec_of
 from ..core.errors import GradientContractError, GradsmithError, type_of
-from ..core.tensor import unwrap
+from ..core.tensor import readonly, unwrap
 from .application import OutputSpecs, run_body
 from .callbacks import array_spec, call_back, differentiable, has_tangent
 from .contract.causes import written
 from .engine_rule import gradients_of, tangents_of
 from .operation import F, Operation, P, R_co
 from .parameters import Bound, Signature
+from .spec import as_dtype
 from .trial import Trials, specs_by_trial, try_rule
 
 
@@ -35,6 +36,7 @@ def python_op(
     *,
     jvp: Callable[..., Any] | None = None,
     spec: Any = None,
+    dtype: Any = None,
     surrogate: str | None = None,
     linear: bool = True,
 ) -> Callable[[Callable[P, R_co]], PythonOperation[P, R_co]]: ...
@@ -45,6 +47,7 @@ def python_op(
     *,
     jvp: Callable[..., Any] | None = None,
     spec: Any = None,
+    dtype: Any = None,
     surrogate: str | None = None,
     linear: bool = True,
 ) -> PythonOperation[P, R_co]: ...
@@ -54,6 +57,7 @@ def python_op(
     *,
     jvp: Callable[..., Any] | None = None,
     spec: Any = None,
+    dtype: Any = None,
     surrogate: str | None = None,
     linear: bool = True,
 ) -> Any:
@@ -82,10 +86,25 @@ def python_op(
     trial run on made-up values (two, if the size of an axis is left open), or told by
     `spec`: specs (`gs.spec(shape, dtype)`) structured like the outputs, or a function
     that makes them from the arguments, in which the arrays are specs too.
+
+    Code that knows doubles alone says `dtype="float64"`: floating arrays reach the body
+    and the rules in this dtype (complex ones in the complex dtype of its precision),
+    upstream gradients and tangents too; whole numbers and bools as they are. Floating
+    outputs come back in the dtype that NumPy promotes those of the floating arrays in
+    the arguments to (`np.result_type`), real or complex as the body made them, also if
+    `spec` says another precision; without floating arguments they stay as they are.
+    Gradients come back in the dtype of their argument.
     """
+    dtype = None if dtype is None else _floating(dtype)
     if fn is None:
         return lambda fn: python_op(
-            fn, grad, jvp=jvp, spec=spec, surrogate=surrogate, linear=linear
+            fn,
+            grad,
+            jvp=jvp,
+            spec=spec,
+            dtype=dtype,
+            surrogate=surrogate,
+            linear=linear,
         )
     closure, rules, examples = _returns_function(fn), (grad, jvp), ()
     if isinstance(fn, Operation):
@@ -93,7 +112,7 @@ def python_op(
         surrogate, linear = surrogate or fn.surrogate, linear and fn.linear
         fn, examples = fn.fn, fn.examples
     result = PythonOperation(fn, closure=closure, surrogate=surrogate, linear=linear)
-    result.spec, result.examples = spec, examples
+    result.spec, result.dtype, result.examples = spec, dtype, examples
     for give, rule in zip((result.vjp, result.jvp), rules, strict=True):
         if rule is not None:
             give(rule)
@@ -126,6 +145,7 @@ class PythonOperation(Operation[P, R_co]):
     """An operation whose body and rules run on NumPy arrays in every framework."""
 
     spec: Any = None
+    dtype: np.dtype[Any] | None = None  # what body and rules compute in; None: any
 
     def __init__(self, fn: Callable[..., Any], **declared: Any) -> None:
         super().__init__(fn, **declared)
@@ -141,8 +161,19 @@ class PythonOperation(Operation[P, R_co]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         bound = self.signature.bind(args, kwargs)
         if all(framework_of(x) == "numpy" for x in bound.leaves):
-            return super().__call__(*args, **kwargs)
+            if self.dtype is None:
+                return super().__call__(*args, **kwargs)
+            return self._call_converted(bound, self.dtype)
         return self.callback(*args, **kwargs)
+
+    def _call_converted(self, bound: Bound, dtype: np.dtype[Any]) -> Any:
+        back = promoted(bound.leaves)
+        bound = bound.with_leaves([_converted(x, dtype) for x in bound.leaves])
+        call: Any = super().__call__
+        args, kwargs = bound.given_arguments()
+        # The engine follows the conversions, and with them those of the derivatives.
+        ys = call(*args, **kwargs)
+        return trees.map(lambda y: _converted(_number(y), back), ys)
 
     def vjp(self, rule: F) -> F:
         """Give the gradient, of NumPy arrays: `rule(dy, y, *arguments)`."""
@@ -229,7 +260,10 @@ class _SpecCall:
 
         def flat(*arrays: Any) -> list[Any]:
             dys, y, bound = self._taken_apart(arrays, len(outputs.flat), outputs)
-            return gradients_of(self.operation, bound, outputs, y, dys, wanted)
+            computed = self._computed(outputs)
+            dxs = gradients_of(self.operation, bound, computed, y, dys, wanted)
+            pairs = zip(dxs, wanted, strict=True)
+            return [cast(dx, self.specs[i].dtype) for dx, i in pairs]
 
         def specs(arrays: Sequence[Any]) -> list[Spec]:
             if self.operation.spec is None:
@@ -256,7 +290,9 @@ class _SpecCall:
             given, y, bound = self._taken_apart(arrays, len(moved), outputs)
             by_place = dict(zip(moved, given, strict=True))
             dxs = [by_place.get(i) for i in range(len(self.specs))]
-            return tangents_of(self.operation, bound, outputs, y, dxs)
+            dys = tangents_of(self.operation, bound, self._computed(outputs), y, dxs)
+            pairs = zip(dys, outputs.flat, strict=True)
+            return [cast(dy, spec.dtype) for dy, spec in pairs]
 
         rule = self._differentiable(flat, "the tangent", lambda arrays: outputs.flat)
         found = rule(*dxs, *trees.leaves(y), *xs)
@@ -270,13 +306,27 @@ class _SpecCall:
 
     def _ran(self, xs: Sequence[Any]) -> Any:
         """The outputs of the body, each an array."""
-        outputs, _ = run_body(self.operation, self.bound.with_leaves(xs))
-        return trees.map(lambda y: _as_array(self.name, y), outputs)
+        given = [_converted(x, self.operation.dtype) for x in xs]
+        outputs, _ = run_body(self.operation, self.bound.with_leaves(given))
+        back = self._back()
+        return trees.map(lambda y: _converted(_as_array(self.name, y), back), outputs)
+
+    def _back(self) -> Any:
+        """The dtype that outputs are converted to."""
+        return None if self.operation.dtype is None else promoted(self.specs)
+
+    def _computed(self, outputs: OutputSpecs) -> OutputSpecs:
+        """The outputs as the body and the rules know them."""
+        if self.operation.dtype is None:
+            return outputs
+        convert = lambda spec: spec and _converted_spec(spec, self.operation.dtype)
+        return _output_specs(trees.map(convert, outputs.tree))
 
     def _taken_apart(
         self, arrays: Sequence[Any], count: int, outputs: OutputSpecs
     ) -> tuple[Sequence[Any], Any, Bound]:
         """The cotangents or tangents, the outputs, and the call."""
+        arrays = [_converted(x, self.operation.dtype) for x in arrays]
         start = len(arrays) - len(self.specs)
         y = trees.unflatten(outputs.tree, [*arrays[count:start]])
         return arrays[:count], y, self.bound.with_leaves(arrays[start:])
@@ -311,7 +361,10 @@ class _SpecCall:
         if callable(spec):
             args, kwargs = self.bound.arguments_for(spec, before=0)
             spec = spec(*args, **kwargs)
-        return None if spec is None else trees.map(_told_spec, spec)
+        if spec is None:
+            return None
+        back = self._back()
+        return trees.map(lambda told: _converted_spec(_told_spec(told), back), spec)
 
     def _inferred(self) -> Any:
         def run() -> Any:
@@ -322,7 +375,12 @@ class _SpecCall:
 
 def _described_outputs(y: Any) -> OutputSpecs:
     specs = trees.map(array_spec, y)
-    tree = trees.map(lambda spec: spec if has_tangent(spec) else None, specs)
+    return _output_specs(
+        trees.map(lambda spec: spec if has_tangent(spec) else None, specs)
+    )
+
+
+def _output_specs(tree: Any) -> OutputSpecs:
     return OutputSpecs(tree, [s for s in trees.leaves(tree) if s is not None])
 
 
@@ -358,3 +416,60 @@ def _require_specs(name: str, told: Sequence[Spec], got: Sequence[Spec]) -> None
         f"  got: {'; '.join(map(written, got))}\n"
         "  likely cause: spec= is wrong, or shapes or dtypes depend on the values"
     )
+
+
+# The dtype that body and rules compute in
+
+
+def _floating(dtype: Any) -> np.dtype[Any]:
+    try:
+        found = as_dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found.kind != "f":
+        raise GradsmithError(
+            f"dtype={dtype!r} is no floating dtype of NumPy\n"
+            "  what to do: give the one that the code computes in, such as "
+            "dtype='float64'; complex arrays are converted to its precision too"
+        )
+    return found
+
+
+def promoted(arrays: Sequence[Any]) -> Any:
+    """The dtype that NumPy promotes those of floating arrays to; None without any.
+
+    >>> promoted([np.float16(1), np.ones(2, "float32"), np.arange(3)])
+    dtype('float32')
+    """
+    dtypes = [x.dtype for x in arrays if has_tangent(x)]
+    return np.result_type(*dtypes) if dtypes else None
+
+
+def _precise(kind: str, dtype: Any) -> Any:
+    """The dtype of this precision for complex (`c`) or real numbers.
+
+    >>> _precise("c", np.dtype("float64")), _precise("f", np.dtype("complex64"))
+    (dtype('complex128'), dtype('float32'))
+    """
+    if kind == "c":
+        return np.result_type(dtype, np.complex64)
+    return np.zeros((), dtype).real.dtype
+
+
+def _converted(x: Any, dtype: Any) -> Any:
+    """An array in the precision of a dtype; as it is if it has no floating numbers."""
+    if dtype is None or not hasattr(x, "dtype") or not has_tangent(x):
+        return x
+    wanted = _precise(x.dtype.kind, dtype)
+    return x if x.dtype == wanted else readonly(x.astype(wanted))
+
+
+def _converted_spec(spec: Spec, dtype: Any) -> Spec:
+    if dtype is None or not has_tangent(spec):
+        return spec
+    return Spec(spec.shape, _precise(spec.dtype.kind, dtype))
+
+
+def _number(y: Any) -> Any:
+    """A Python number as an array."""
+    return np.asarray(y) if type(y) in (float, complex) else y

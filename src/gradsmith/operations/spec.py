@@ -65,7 +65,7 @@ def spec(
     All axes are open, and their number too, if the shape is None.
     """
     axes: Any = _named(shape) if isinstance(shape, str) else _lengths(shape)
-    dtype = _dtype(dtype)
+    dtype = as_dtype(dtype)
     if low is None and high is None and not isinstance(shape, str):
         return Spec(axes, dtype)
     _require_bounds(low, high, dtype)
@@ -94,7 +94,8 @@ def _named(words: str) -> tuple[int | str | None, ...]:
     return tuple(axes)
 
 
-def _dtype(dtype: Any) -> np.dtype[Any]:
+def as_dtype(dtype: Any) -> np.dtype[Any]:
+    """A dtype of NumPy, or of a framework, as NumPy's."""
     try:
         return np.dtype(dtype)
     except TypeError:
