@@ -196,6 +196,18 @@ def test_python_numbers_do_not_widen_the_dtype():
     assert (np.float64(2.5) * x).dtype == np.float64
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8"])
+@pytest.mark.parametrize("p", [-1, -1.0, 0.5, 2, 2.0, 3, -0.5])
+def test_powers_are_numpys_to_the_last_bit(dtype, p):
+    values = np.random.default_rng(0).uniform(1, 9, 500).astype(dtype)
+    if dtype == "i8" and p == -1 and isinstance(p, int):
+        with pytest.raises(ValueError, match="negative integer powers"):
+            gs.Tensor(values) ** p
+        return
+    y = gs.Tensor(values) ** p
+    np.testing.assert_array_equal(y, values**p, strict=True)
+
+
 def test_in_place_operators_make_a_new_tensor(x):
     y = x
     y += 1

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tests.rules.harness import Case
+from tests.rules.harness import NUMPY, Case
 
 _rng = np.random.default_rng(3)
 
@@ -23,6 +23,11 @@ class Collection(list[Case]):
         words = [*map(_word, args), *(f"{k}={_word(v)}" for k, v in kwargs.items())]
         text = ",".join(words).replace(" ", "")
         self.append(Case(fn, args, kwargs, name=f"{fn.__name__}-{text[:70]}"))
+
+    def add_since(self, numpy: tuple[int, int], fn: Any, *args: Any, **kw: Any) -> None:
+        """Append a call that NumPy takes from this version on; none on an older one."""
+        if numpy <= NUMPY:
+            self.add(fn, *args, **kw)
 
 
 def _word(x: Any) -> str:

@@ -23,7 +23,7 @@ CALLS = {
 PAIRS = {np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal,
     np.logical_and, np.logical_or, np.logical_xor, np.isclose, np.allclose,
     np.array_equal, np.array_equiv, np.may_share_memory, np.shares_memory,
-    np.floor_divide}  # fmt: skip
+    np.floor_divide, getattr(np, "in1d", None)}  # fmt: skip
 WHOLE = {np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.left_shift, np.right_shift,
     np.gcd, np.lcm, np.ravel_multi_index, np.unravel_index, np.busday_count,
     np.busday_offset, np.is_busday, np.datetime_as_string, np.packbits, np.unpackbits,
@@ -39,6 +39,7 @@ def floating_functions():
 
 
 @pytest.mark.filterwarnings("ignore:numpy.fix is deprecated")  # from NumPy 2.5 on
+@pytest.mark.filterwarnings("ignore:`in1d` is deprecated")  # before NumPy 2.4
 @pytest.mark.parametrize("fn", [*floating_functions()], ids=lambda fn: fn.__name__)
 def test_runs_as_in_numpy_and_says_why(fn):
     call = CALLS.get(fn, (lambda x: fn(x, x)) if fn in PAIRS else fn)

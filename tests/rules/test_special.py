@@ -156,7 +156,9 @@ def test_order_as_an_option_is_refused():
      lambda x: sp.comb(x, 2), lambda x: sp.ellip_normal(5, 8, 3, x)],
 )  # fmt: skip
 def test_unknown_functions_raise(fn):
-    with pytest.raises(UnsupportedOperationError, match="no gradient rule"):
+    # A ufunc asks for its rule; a function in Python asks for an array.
+    unruled = "no gradient rule|^scipy.special.* would make a constant"
+    with pytest.raises(UnsupportedOperationError, match=unruled):
         gs.grad(fn)(0.5)
 
 

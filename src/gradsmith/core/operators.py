@@ -67,6 +67,23 @@ def _method(fn: Any) -> Any:
     return method
 
 
+# np.power does this itself from NumPy 2.3 on; before, only the operator of arrays does.
+_EXACT_POWERS = {-1: np.reciprocal, 0.5: np.sqrt}
+
+
+def _with_exact_powers(operator: Any) -> Any:
+    """`x ** -1` and `x ** 0.5` to the last bit what they are of arrays."""
+
+    def power(self: Tensor, other: Any) -> Any:
+        if other.__class__ in (int, float) and self.dtype.kind in "fc":
+            ufunc = _EXACT_POWERS.get(other)
+            if ufunc is not None:
+                return call(ufunc, (self,), {})
+        return operator(self, other)
+
+    return power
+
+
 def _in_place(operator: Any) -> Any:
     """`x += y`: a new tensor, of the shape and dtype that NumPy keeps."""
 
@@ -147,6 +164,8 @@ _METHODS = (
 
 for _name, _ufunc in _OPERATORS.items():
     _forward, _reflected = _binary(_ufunc, f"__r{_name}__")
+    if _ufunc is np.power and np.lib.NumpyVersion(np.__version__) < "2.3.0":
+        _forward = _with_exact_powers(_forward)
     setattr(Tensor, f"__{_name}__", _forward)
     setattr(Tensor, f"__r{_name}__", _reflected)
     if _name != "divmod":

@@ -26,6 +26,7 @@ nondifferentiable(
     np.isreal, np.iscomplex, np.all, np.any, np.isin,
     np.isclose, np.allclose, np.array_equal, np.array_equiv,
     np.may_share_memory, np.shares_memory,
+    *filter(None, [getattr(np, "in1d", None)]),  # before NumPy 2.4
 )  # fmt: skip
 _JUMPS = "it is constant between the points where it jumps"
 nondifferentiable(

@@ -157,6 +157,7 @@ composite(
 def cond_vjp(dy: Any, y: Any, x: Any, p: Any = None) -> Any:
     if p in (None, 2, -2):
         return _cond_by_svd(dy, x, inverted=p == -2)
+    dy = np.real(dy)  # y is complex of a complex x before NumPy 2.3, its number real
     inv = inverse(x)
     size, inv_size = (np.linalg.matrix_norm(z, ord=p, keepdims=True) for z in (x, inv))
     dx = matrix_norm_dx(scalars(dy) * inv_size, size, x, p)

@@ -28,7 +28,7 @@ add(np.take, array(3, kind="c"), [1, 1])
 add(np.take, array(40, 30), np.arange(900) % 30, axis=1)
 add(np.take_along_axis, array(3, 4), np.array([[0, 0], [1, 3], [2, 2]]), axis=1)
 add(np.take_along_axis, array(3, 4), np.array([[0, -1, 1, 1]]), 0)
-add(np.take_along_axis, array(1, 4), np.array([[0, -1], [1, 1]]))
+CASES.add_since((2, 3), np.take_along_axis, array(1, 4), np.array([[0, -1], [1, 1]]))
 add(np.take_along_axis, array(3, 4), np.array([0, 7, 7]), axis=None)
 add(np.compress, [False, True, True], array(4))
 add(np.compress, np.array([0, 1, 1]), array(2, 4), axis=1)
@@ -40,7 +40,7 @@ add(sliding_window_view, array(4, 5), (2, 3))
 add(sliding_window_view, array(4, 5), 2, axis=-1)
 add(sliding_window_view, array(4, 5), (2, 2), axis=(0, 0))
 add(np.trim_zeros, array(4))  # differences would move zeros
-add(np.trim_zeros, array(2, 3), "f", 0)
+CASES.add_since((2, 2), np.trim_zeros, array(2, 3), "f", 0)
 
 # Choosing
 
