@@ -15,7 +15,7 @@ test: $(ENVS)/test/made
 	$(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
 
 # The engine's own tests, all of them, on the oldest NumPy and SciPy that it supports
-# (about two minutes on two cores).
+# (a minute and a half on one core).
 ENGINE := tests/core tests/rules tests/operations tests/optimizers
 
 test-oldest: $(ENVS)/oldest/made
