@@ -490,6 +490,24 @@ def test_the_promoted_dtype_comes_back(framework):
     assert (dx.dtype, dc.dtype, float(dc)) == ("float16", "float32", 4.5)
 
 
+@each
+def test_scalars_of_numpy_in_one_dtype(framework):
+    @gs.python_op(dtype="float64")
+    def scaled(x, options):
+        doubles_alone(x, options["c"])
+        return x * options["c"]
+
+    @scaled.vjp
+    def _(dy, y, x, options):
+        return dy * options["c"]
+
+    options = {"c": np.float32(2)}
+    y = framework.plain(scaled(framework.array(X, "float32"), options))
+    np.testing.assert_array_equal(y, 2 * X)
+    assert y.dtype == np.float32
+    assert scaled(np.float16(3), options).dtype == np.float32
+
+
 @pytest.mark.parametrize("framework", ALL[:4], ids=lambda f: f.name)
 def test_complex_numbers_of_one_precision(framework):
     @gs.python_op(dtype="float64")

@@ -130,6 +130,11 @@ class Bound:
             )
         return Bound(self.signature, values, self.stop, self.given, leaves, self.places)
 
+    def with_values(self, values: list[Any]) -> Bound:
+        """The same call with other static values; the arrays are those that it has."""
+        leaves, places = self.leaves, self.places
+        return Bound(self.signature, values, self.stop, self.given, leaves, places)
+
     def without_defaults(self) -> Bound:
         """The same call, as if nobody had given what is the default anyway."""
         pairs = zip(self.signature.parameters, self.values, strict=True)

@@ -93,7 +93,8 @@ def python_op(
     outputs come back in the dtype that NumPy promotes those of the floating arrays in
     the arguments to (`np.result_type`), real or complex as the body made them, also if
     `spec` says another precision; without floating arguments they stay as they are.
-    Gradients come back in the dtype of their argument.
+    NumPy's scalars count among NumPy's arrays; in frameworks they are static, like
+    Python numbers. Gradients come back in the dtype of their argument.
     """
     dtype = None if dtype is None else _floating(dtype)
     if fn is None:
@@ -167,7 +168,8 @@ class PythonOperation(Operation[P, R_co]):
         return self.callback(*args, **kwargs)
 
     def _call_converted(self, bound: Bound, dtype: np.dtype[Any]) -> Any:
-        back = promoted(bound.leaves)
+        back = promoted([*bound.leaves, *_scalars(bound)])
+        bound = _with_scalars(bound, dtype)
         bound = bound.with_leaves([_converted(x, dtype) for x in bound.leaves])
         call: Any = super().__call__
         args, kwargs = bound.given_arguments()
@@ -217,6 +219,7 @@ class Callbacks:
     def _bound(self, args: Any, kwargs: Any) -> tuple[_SpecCall, Sequence[Any]]:
         # A rule is told the defaults too, which not every body takes (a ufunc's)
         bound = self.signature.bind(args, kwargs).without_defaults()
+        bound = _with_scalars(bound, self.operation.dtype)
         specs = [array_spec(x) for x in bound.leaves]
         call = _SpecCall(self.operation, bound.with_leaves(specs), specs, self.trials)
         return call, bound.leaves
@@ -462,6 +465,24 @@ def _converted(x: Any, dtype: Any) -> Any:
         return x
     wanted = _precise(x.dtype.kind, dtype)
     return x if x.dtype == wanted else readonly(x.astype(wanted))
+
+
+def _scalars(bound: Bound) -> list[Any]:
+    """The floating scalars of NumPy in a call, which are no arrays."""
+    values = bound.values[bound.signature.static :]
+    return [x for x in trees.leaves(values) if isinstance(x, np.inexact)]
+
+
+def _with_scalars(bound: Bound, dtype: Any) -> Bound:
+    """The same call with NumPy's scalars in the precision of a dtype."""
+    if dtype is None or not _scalars(bound):
+        return bound
+    values, static = bound.values.copy(), bound.signature.static
+    values[static:] = trees.map(
+        lambda x: _converted(x, dtype) if isinstance(x, np.inexact) else x,
+        values[static:],
+    )
+    return bound.with_values(values)
 
 
 def _converted_spec(spec: Spec, dtype: Any) -> Spec:
