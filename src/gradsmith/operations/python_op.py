@@ -83,9 +83,9 @@ def python_op(
     and `vmap`, PyTorch under `torch.compile`.
 
     A compiler must know the shapes and dtypes of the outputs. They are found by one
-    trial run on made-up values (two, if the size of an axis is left open), or told by
-    `spec`: specs (`gs.spec(shape, dtype)`) structured like the outputs, or a function
-    that makes them from the arguments, in which the arrays are specs too.
+    trial run on made-up values (some more, if the size of an axis is left open), or
+    told by `spec`: specs (`gs.spec(shape, dtype)`) structured like the outputs, or a
+    function that makes them from the arguments, in which the arrays are specs too.
 
     Code that knows doubles alone says `dtype="float64"`: floating arrays reach the body
     and the rules in this dtype (complex ones in the complex dtype of its precision),
@@ -263,8 +263,8 @@ class _SpecCall:
 
         def flat(*arrays: Any) -> list[Any]:
             dys, y, bound = self._taken_apart(arrays, len(outputs.flat), outputs)
-            computed = self._computed(outputs)
-            dxs = gradients_of(self.operation, bound, computed, y, dys, wanted)
+            made = _described_outputs(y)  # in a graph the sizes may be other ones now
+            dxs = gradients_of(self.operation, bound, made, y, dys, wanted)
             pairs = zip(dxs, wanted, strict=True)
             return [cast(dx, self.specs[i].dtype) for dx, i in pairs]
 
@@ -293,7 +293,8 @@ class _SpecCall:
             given, y, bound = self._taken_apart(arrays, len(moved), outputs)
             by_place = dict(zip(moved, given, strict=True))
             dxs = [by_place.get(i) for i in range(len(self.specs))]
-            dys = tangents_of(self.operation, bound, self._computed(outputs), y, dxs)
+            made = _described_outputs(y)
+            dys = tangents_of(self.operation, bound, made, y, dxs)
             pairs = zip(dys, outputs.flat, strict=True)
             return [cast(dy, spec.dtype) for dy, spec in pairs]
 
@@ -311,19 +312,12 @@ class _SpecCall:
         """The outputs of the body, each an array."""
         given = [_converted(x, self.operation.dtype) for x in xs]
         outputs, _ = run_body(self.operation, self.bound.with_leaves(given))
-        back = self._back()
+        back = self._back(xs)
         return trees.map(lambda y: _converted(_as_array(self.name, y), back), outputs)
 
-    def _back(self) -> Any:
+    def _back(self, arrays: Sequence[Any]) -> Any:
         """The dtype that outputs are converted to."""
-        return None if self.operation.dtype is None else promoted(self.specs)
-
-    def _computed(self, outputs: OutputSpecs) -> OutputSpecs:
-        """The outputs as the body and the rules know them."""
-        if self.operation.dtype is None:
-            return outputs
-        convert = lambda spec: spec and _converted_spec(spec, self.operation.dtype)
-        return _output_specs(trees.map(convert, outputs.tree))
+        return None if self.operation.dtype is None else promoted(arrays)
 
     def _taken_apart(
         self, arrays: Sequence[Any], count: int, outputs: OutputSpecs
@@ -366,7 +360,7 @@ class _SpecCall:
             spec = spec(*args, **kwargs)
         if spec is None:
             return None
-        back = self._back()
+        back = self._back(self.specs)
         return trees.map(lambda told: _converted_spec(_told_spec(told), back), spec)
 
     def _inferred(self) -> Any:
@@ -378,12 +372,7 @@ class _SpecCall:
 
 def _described_outputs(y: Any) -> OutputSpecs:
     specs = trees.map(array_spec, y)
-    return _output_specs(
-        trees.map(lambda spec: spec if has_tangent(spec) else None, specs)
-    )
-
-
-def _output_specs(tree: Any) -> OutputSpecs:
+    tree = trees.map(lambda spec: spec if has_tangent(spec) else None, specs)
     return OutputSpecs(tree, [s for s in trees.leaves(tree) if s is not None])
 
 
@@ -407,10 +396,16 @@ def _told_spec(spec: Any) -> Spec:
     )
 
 
+def _known_sizes(shape: Any) -> Any:
+    """A shape with symbols left open: what they are in this call, the graph knows."""
+    return shape and tuple(n if isinstance(n, int) else None for n in shape)
+
+
 def _require_specs(name: str, told: Sequence[Spec], got: Sequence[Spec]) -> None:
     pairs = zip(told, got, strict=False)
     if len(told) == len(got) and all(
-        same_shape(t.shape, g.shape) and t.dtype == g.dtype for t, g in pairs
+        same_shape(_known_sizes(t.shape), g.shape) and t.dtype == g.dtype
+        for t, g in pairs
     ):
         return
     raise GradientContractError(

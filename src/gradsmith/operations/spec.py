@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from numbers import Integral
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from ..core.arrays import is_array
 from ..core.cotangent import Spec
 from ..core.errors import GradsmithError
 
@@ -78,7 +80,12 @@ def _lengths(shape: Any) -> Any:
     if shape is None:
         return None
     axes = (shape,) if hasattr(shape, "__index__") else tuple(shape)
-    return tuple(n if n is None else index(n) for n in axes)
+    return tuple(n if n is None or _is_symbol(n) else index(n) for n in axes)
+
+
+def _is_symbol(n: Any) -> bool:
+    """Whether a length is a symbol of a compiler, which `index` would fix."""
+    return hasattr(n, "__index__") and not (isinstance(n, Integral) or is_array(n))
 
 
 def _named(words: str) -> tuple[int | str | None, ...]:

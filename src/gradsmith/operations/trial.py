@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -23,8 +24,14 @@ def specs_by_trial(
     """The specs of what a function returns, in its structure.
 
     If an axis is open, two sizes of it are tried: where what is returned differs, it
-    is open too.
+    is open too. If its size is a symbol of a compiler, more are tried: what is returned
+    is expressed in the symbols, or they become the numbers that they are now.
     """
+    if _symbols(specs):
+        try:
+            return _symbolic_specs(fn, specs)
+        except Exception:  # made-up sizes are not what the function is for
+            specs = [Spec(tuple(map(int, s.shape)), s.dtype) for s in specs]
     if not _are_open(specs):
         return trees.map(spec_of, fn(_made_up(specs)))
     if any(spec.shape is None for spec in specs):
@@ -58,6 +65,88 @@ def _common(a: Spec, b: Spec) -> Spec:
     return Spec(shape, a.dtype)
 
 
+# --- sizes that are symbols of a compiler --------------------------------------------
+
+_BASE, _STEP, _OTHERS = 8, 4, (7, 2, 33)
+
+
+def _symbols(specs: Sequence[Spec]) -> dict[str, Any]:
+    """The symbols among the sizes of axes, by how they are written."""
+    sizes = [n for spec in specs for n in spec.shape or ()]
+    return {str(n): n for n in sizes if n is not None and not isinstance(n, int)}
+
+
+def _symbolic_specs(fn: Callable[[Sequence[Any]], Any], specs: Sequence[Spec]) -> Any:
+    """The specs of what a function returns, in terms of the symbols in its arguments'.
+
+    A size is a sum of multiples of symbols or a multiple of their product. Which one is
+    seen from trials in which one symbol at a time is larger. Others, in which all are
+    different, odd, small (`x[:5]`) or larger, must confirm it; small and larger sizes
+    may be refused by the function.
+    """
+    symbols = _symbols(specs)
+
+    def tried(sizes: dict[str, int]) -> Any:
+        shapes = [
+            tuple(n if isinstance(n, int) else sizes[str(n)] for n in spec.shape)
+            for spec in specs
+        ]
+        pairs = zip(shapes, specs, strict=True)
+        return trees.map(
+            spec_of, fn(_made_up([Spec(shape, spec.dtype) for shape, spec in pairs]))
+        )
+
+    base = dict.fromkeys(symbols, _BASE)
+    points = [base, *({**base, name: _BASE + _STEP} for name in symbols)]
+    trials = [tried(sizes) for sizes in points]
+    for other in _OTHERS:
+        sizes = {name: other + 2 * k for k, name in enumerate(symbols)}
+        try:
+            trials.append(tried(sizes))
+            points.append(sizes)
+        except Exception:
+            if other == _OTHERS[0]:
+                raise
+    columns = zip(*map(trees.leaves, trials), strict=True)
+    known = [[*symbols.values()], *([*sizes.values()] for sizes in points)]
+    return trees.unflatten(trials[0], [_symbolic(column, known) for column in columns])
+
+
+def _symbolic(trials: Sequence[Spec], known: list[list[Any]]) -> Spec:
+    if len({spec.dtype for spec in trials}) > 1:
+        raise ValueError("the dtype depends on the sizes")
+    sizes = zip(*(spec.shape for spec in trials), strict=True)
+    return Spec(tuple(_expressed(each, known) for each in sizes), trials[0].dtype)
+
+
+def _expressed(sizes: Sequence[int], known: list[list[Any]]) -> Any:
+    """The size of an axis in terms of symbols, from the sizes that were tried.
+
+    `known` are the symbols and what stood for them in each trial.
+
+    >>> known = [[100, 7], [8, 8], [12, 8], [8, 12], [7, 9]]
+    >>> _expressed((17, 21, 21, 17), known), _expressed((64, 96, 96, 63), known)
+    (108, 700)
+    """
+    symbols, *points = known
+    first, *moved = sizes[: len(symbols) + 1]
+    slopes = [(size - first) // _STEP for size in moved]
+    rest = first - _BASE * sum(slopes)
+    used = [i for i, slope in enumerate(slopes) if slope]
+    factor = first // _BASE ** len(used)
+
+    def total(values: list[Any]) -> Any:
+        return sum((slopes[i] * values[i] for i in used), rest)
+
+    def product(values: list[Any]) -> Any:
+        return prod((values[i] for i in used), start=factor)
+
+    for expression in (total, product):
+        if all(n == expression(at) for n, at in zip(sizes, points, strict=True)):
+            return expression(symbols)
+    raise ValueError("no sum and no product")
+
+
 def _made_up(specs: Sequence[Spec]) -> list[np.ndarray]:
     """Arrays to try a function with: positive values, all different.
 
@@ -75,7 +164,8 @@ def _made_up(specs: Sequence[Spec]) -> list[np.ndarray]:
 
 def try_rule(flat: Callable[..., Any], specs: Sequence[Spec]) -> None:
     """Let a rule that we refuse be seen before anything is compiled."""
-    if _are_open(specs):  # nothing says which of the open axes go together
+    # Nothing says which of the open axes go together
+    if _are_open(specs) or _symbols(specs):
         return
     try:
         flat(*_made_up(specs))

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch.func import grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import gradsmith as gs
 from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.core.cotangent import Spec
-from gradsmith.operations.callbacks import hosted
+from gradsmith.operations.callbacks import call_back
 
 from .operations import point
 
@@ -26,7 +27,7 @@ def host(fn, *xs):
     specs = [
         Spec(tuple(xs[0].shape), np.dtype(str(xs[0].dtype).removeprefix("torch.")))
     ]
-    (y,) = hosted(lambda *a: [fn(*a)], xs, lambda: specs, "cube")
+    (y,) = call_back(lambda *a: [fn(*a)], xs, lambda: specs, "cube")
     return y
 
 
@@ -145,3 +146,106 @@ def test_bfloat16_has_no_numpy():
 def test_conjugated_views():
     z = torch.tensor([1 + 2j]).conj()
     assert host(lambda a: a, z).tolist() == [1 - 2j]
+
+
+# --- sizes that change ---------------------------------------------------------------
+
+
+def _sine(x, w):
+    return np.sin(x) * w.sum(), lambda dy: (
+        dy * np.cos(x) * w.sum(),
+        np.full_like(w, (dy * np.sin(x)).sum()),
+    )
+
+
+def _joined(x, w):
+    return np.concatenate([x, w, w, [1.0]]), lambda dy: (
+        dy[: len(x)],
+        dy[len(x) : -1].reshape(2, -1).sum(0),
+    )
+
+
+def _outer(x, w):
+    return np.outer(x, w).ravel(), lambda dy: (
+        dy.reshape(len(x), -1) @ w,
+        x @ dy.reshape(len(x), -1),
+    )
+
+
+def _swapped(x, w):
+    return (w * 2, x * 3, np.int32(7)), lambda dy: (dy[1] * 3, dy[0] * 2)
+
+
+def _truncated(x, w):
+    """A sum of symbols for large sizes alone."""
+    return x[:5] * w[0], lambda dy: (
+        np.concatenate([dy * w[0], np.zeros(len(x) - len(dy))]),
+        np.concatenate([[dy @ x[:5]], np.zeros(len(w) - 1)]),
+    )
+
+
+def _every_second(x, w):
+    def grad(dy):
+        dx = np.zeros_like(x)
+        dx[::2] = dy
+        return dx, np.zeros_like(w)
+
+    return x[::2], grad
+
+
+BODIES = [_sine, _joined, _outer, _swapped, _truncated, _every_second]
+SPECS = {
+    _sine: lambda x, w: gs.spec(x.shape, x.dtype),
+    _outer: lambda x, w: gs.spec((x.shape[0] * w.shape[0],), "float64"),
+}
+LIMIT = 2  # one for the first sizes, one for all
+
+
+def sizes_tried(op, sizes):
+    """The number of graphs that were compiled; values and gradients are eager's."""
+    counter = CompileCounterWithBackend("aot_eager")
+
+    def loss(x, w):
+        ys = op(x * 1.0, w)
+        ys = ys if isinstance(ys, tuple) else (ys,)
+        return sum(((y + 1) ** 2).sum() for y in ys)
+
+    torch._dynamo.reset()
+    run = torch.compile(loss, fullgraph=True, backend=counter)
+    for n, m in sizes:
+        xs = [
+            torch.linspace(0.1, 2, k, dtype=torch.float64, requires_grad=True)
+            for k in (n, m)
+        ]
+        expected, y = loss(*xs), run(*xs)
+        torch.testing.assert_close(y, expected)
+        found = torch.autograd.grad(y, xs)
+        torch.testing.assert_close(found, torch.autograd.grad(expected, xs))
+    return counter.frame_count
+
+
+@pytest.mark.parametrize("body", BODIES[:4])
+@pytest.mark.parametrize("dtype", [None, "float64"])
+def test_one_graph_for_all_sizes(body, dtype):
+    sizes = [(n, 19 - n) for n in range(3, 15)]
+    assert sizes_tried(gs.python_op(body, dtype=dtype), sizes) <= LIMIT
+
+
+@pytest.mark.parametrize("body", SPECS)
+def test_one_graph_for_all_sizes_that_a_spec_tells(body):
+    sizes = [(n, 19 - n) for n in range(3, 15)]
+    assert sizes_tried(gs.python_op(body, spec=SPECS[body]), sizes) <= LIMIT
+
+
+@pytest.mark.parametrize("body", BODIES[4:])
+def test_sizes_that_are_no_sum_and_no_product(body):
+    """Compiled for each, since nobody says what they are at others."""
+    assert sizes_tried(gs.python_op(body), [(n, 20) for n in (3, 9, 4, 6)]) == 4
+
+
+def test_sizes_that_trials_do_not_show():
+    op = gs.python_op(lambda x: x[:100], lambda dy, y, x: dy)
+    run = torch.compile(op, dynamic=True, fullgraph=True, backend="aot_eager")
+    assert run(torch.ones(20)).shape == (20,)
+    with pytest.raises(gs.GradientContractError, match=r"spec=.*\n.*got: \(100,\)"):
+        run(torch.ones(200))

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ....core.cotangent import Spec
-from ....core.errors import UnsupportedOperationError
+from ....core.errors import GradientContractError, UnsupportedOperationError
 from ..private import has_forward_level, is_in_mode, is_transformed
 from .levels import levels_of
 from .specs import is_numpy_dtype, native_dtype
@@ -110,8 +110,19 @@ def _find(number: int) -> _Hosted:
 
 
 def _kernel(xs: list[torch.Tensor], number: int, sizes: Any) -> list[torch.Tensor]:
-    hosted = _find(number)
-    return _run(hosted.fn, xs, hosted.name)
+    hosted, rest = _find(number), iter(sizes)
+    ys = _run(hosted.fn, xs, hosted.name)
+    for y, rank in zip(ys, hosted.ranks, strict=True):
+        expected = tuple(next(rest) for _ in range(rank))
+        if y.shape != expected:
+            raise GradientContractError(
+                f"operation {hosted.name!r} returned another shape than expected\n"
+                f"  expected: {expected}, found in trial runs at other sizes, or by "
+                f"spec=\n  got: {tuple(y.shape)}\n"
+                "  what to do: give the shape (gs.python_op(spec=...)), or compile for "
+                "each size by itself: torch.compile(dynamic=False)"
+            )
+    return ys
 
 
 def _fake(xs: list[torch.Tensor], number: int, sizes: Any) -> list[torch.Tensor]:
