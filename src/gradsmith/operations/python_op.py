@@ -265,8 +265,9 @@ class _SpecCall:
             dys, y, bound = self._taken_apart(arrays, len(outputs.flat), outputs)
             made = _described_outputs(y)  # in a graph the sizes may be other ones now
             dxs = gradients_of(self.operation, bound, made, y, dys, wanted)
+            xs = arrays[len(arrays) - len(self.specs) :]
             pairs = zip(dxs, wanted, strict=True)
-            return [cast(dx, self.specs[i].dtype) for dx, i in pairs]
+            return [cast(dx, xs[i].dtype) for dx, i in pairs]
 
         def specs(arrays: Sequence[Any]) -> list[Spec]:
             if self.operation.spec is None:
@@ -295,8 +296,9 @@ class _SpecCall:
             dxs = [by_place.get(i) for i in range(len(self.specs))]
             made = _described_outputs(y)
             dys = tangents_of(self.operation, bound, made, y, dxs)
-            pairs = zip(dys, outputs.flat, strict=True)
-            return [cast(dy, spec.dtype) for dy, spec in pairs]
+            ys = arrays[len(moved) : len(arrays) - len(self.specs)]
+            pairs = zip(dys, filter(has_tangent, ys), strict=True)
+            return [cast(dy, y.dtype) for dy, y in pairs]
 
         rule = self._differentiable(flat, "the tangent", lambda arrays: outputs.flat)
         found = rule(*dxs, *trees.leaves(y), *xs)
