@@ -9,6 +9,8 @@ from math import inf
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from .caches import remember
+
 OPTIONS = ("needs", "variables")  # what a rule may be told beside its arguments
 POSITIONAL = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -49,7 +51,7 @@ def arity_of(fn: Callable[..., Any]) -> Arity:
     code = fn.__code__
     found = _known.get(id(code))
     if found is None:
-        found = _known[id(code)] = (code, _read(fn))
+        found = remember(_known, id(code), (code, _read(fn)))
     return found[1]
 
 

@@ -12,6 +12,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from .caches import remember
 from .cotangent import Spec
 from .errors import GradsmithError
 from .tape import Traced
@@ -52,7 +53,6 @@ FRAMEWORKS: dict[str, Any] = {}  # by name, in the order of their rows
 _by_root: dict[str, Known] = {}
 _wrappers: dict[str, Wrapper] = {}
 _known: dict[type, str | None] = {}
-_MOST = 4096
 _wrapping: dict[
     type, Wrapper
 ] = {}  # those of the known types that have an array inside
@@ -118,10 +118,7 @@ def framework_of(x: Any) -> str | None:
     try:
         return _known[cls]
     except KeyError:
-        if len(_known) > _MOST:  # classes are made in loops, and held here
-            _known.clear()
-        found = _known[cls] = _find(x)
-        return found
+        return remember(_known, cls, _find(x))
 
 
 def _find(x: Any) -> str | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from .caches import remember
 from .errors import GradsmithError
 
 
@@ -83,9 +84,7 @@ def kind_of(node: Any) -> Kind | None:
     try:
         return _kinds[cls]
     except KeyError:
-        kind = kind_of_type(cls) or _foreign_kind(node)
-        _kinds[cls] = kind
-        return kind
+        return remember(_kinds, cls, kind_of_type(cls) or _foreign_kind(node))
 
 
 def kind_of_type(cls: type) -> Kind | None:

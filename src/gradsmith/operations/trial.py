@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..core import trees
+from ..core.caches import remember
 from ..core.cotangent import Spec, spec_of
 from ..core.errors import GradsmithError
 
@@ -190,9 +191,11 @@ class Trials:
             hash(key)
         except TypeError:  # a static argument that can't be a key
             return _tried(run, name)
-        if key not in self._found:
-            self._found[key] = _tried(run, name)
-        return self._found[key]
+        try:
+            return self._found[key]
+        except KeyError:
+            pass  # what `run` raises has no other cause
+        return remember(self._found, key, _tried(run, name))
 
 
 def _kind_of(call: Any) -> Hashable:
