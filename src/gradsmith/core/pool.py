@@ -142,7 +142,7 @@ def is_held_once(x: np.ndarray) -> bool:
     """Whether nobody but the caller's caller, who holds x once, sees its memory."""
     if not _COUNTS or getrefcount(x) > _HELD or not x.flags.writeable:
         return False
-    return x.base is None or type(x.base) is _Loan
+    return x.base is None or isinstance(x.base, _Loan)
 
 
 # References are counted where they say who holds an array: a Python without a lock, and

@@ -21,6 +21,7 @@ from ._joining import stack
 from ._operands import converted, first_array, kind_of
 
 _Float = np.float64
+_astype: Any = np.astype  # of tensors too
 
 
 def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
@@ -40,10 +41,10 @@ def asarray(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:
         x = native(x)
         name = K.result_type(kind_of(K, x)) if dtype is None else name_of(dtype)
         return converted(K, x, name, first_array(K, (like, x)))
-    x: Any = joined(x)
-    if found is None and not isinstance(x, Traced):
-        return np.asarray(x, dtype)
-    return x if dtype is None else np.astype(x, np.dtype(dtype), copy=False)
+    y: Any = joined(x)
+    if found is None and not isinstance(y, Traced):
+        return np.asarray(y, dtype)
+    return y if dtype is None else _astype(y, np.dtype(dtype), copy=False)
 
 
 def array(x: Any, /, dtype: Any = None, *, like: Any = None) -> Any:

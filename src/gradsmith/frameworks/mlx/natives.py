@@ -58,9 +58,10 @@ class WithParameters:
         given = {n: kwargs.pop(n) for n in self.parameters if n in kwargs}
         if not given:
             return self.module(*args, **kwargs)
-        before = self.module.parameters()
+        before: Any = self.module.parameters()
         dtype = next(iter(given.values())).dtype
-        frozen = {n: _cast(x, dtype) for n, x in tree_flatten(before)}
+        every: Any = tree_flatten(before)
+        frozen = {n: _cast(x, dtype) for n, x in every}
         try:
             self.module.update(tree_unflatten([*{**frozen, **given}.items()]))
             return self.module(*args, **kwargs)

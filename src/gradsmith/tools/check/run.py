@@ -96,7 +96,7 @@ def _run_checks(
         session.pending.remove(name)
         if session.has_found("contract", "shape"):
             return  # there is no gradient to check
-        missing = {f.argument for f in session.limits if f.what == NO_GRADIENT}
+        missing = {f.argument or "" for f in session.limits if f.what == NO_GRADIENT}
         spoils = SECOND_BACKWARD in [f.what for f in session.limits]
         given, problem = (
             replace(each.freezing(missing), spoils_residuals=spoils)

@@ -13,7 +13,7 @@ import numpy as np
 
 Values = Callable[[np.ndarray], np.ndarray]
 ENOUGH = 4  # numbers that are not in order, or integers, by chance
-CLOSE = {"rtol": 0.0, "atol": 1e-5}
+CLOSE = 1e-5
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def _of_matrix(x: np.ndarray) -> Structure | None:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2:
         return None
     mirrored = np.conj(np.swapaxes(x, -1, -2))
-    if np.allclose(x @ mirrored, np.eye(x.shape[-1]), **CLOSE):
+    if np.allclose(x @ mirrored, np.eye(x.shape[-1]), rtol=0.0, atol=CLOSE):
         return Structure("orthogonal", lambda new: x, 2)
     if np.allclose(x, mirrored, rtol=1e-6, atol=0.0):
         if np.all(np.linalg.eigvalsh(x) > 0):
@@ -65,9 +65,13 @@ def _of_rows(x: np.ndarray) -> Structure | None:
             return Structure("one-hot", lambda new: x, 1)
         if x.size >= ENOUGH and 0 < np.mean(x) < 1:
             return Structure("zeros and ones", lambda new: x, 0, _bits)
-    if has_rows and np.all(x >= 0) and np.allclose(np.sum(x, -1), 1, **CLOSE):
+    if (
+        has_rows
+        and np.all(x >= 0)
+        and np.allclose(np.sum(x, -1), 1, rtol=0, atol=CLOSE)
+    ):
         return Structure("probabilities", _probabilities, 1)
-    if has_rows and np.allclose(np.sum(x * x, -1), 1, **CLOSE):
+    if has_rows and np.allclose(np.sum(x * x, -1), 1, rtol=0, atol=CLOSE):
         return Structure("unit vectors", _unit, 1)
     if x.size >= ENOUGH and np.all(x == np.round(x)) and np.any(np.abs(x) > 1):
         return Structure("integers", np.round, 0, np.round)

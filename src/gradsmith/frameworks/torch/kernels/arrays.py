@@ -135,7 +135,8 @@ def known_values(x: Tensor) -> Any:
     """What a tensor holds, if it is there to be read and that costs nothing."""
     if torch.compiler.is_compiling() or not x.is_cpu or type(x) is not Tensor:
         return None
-    if is_transformed() or torch.jit.is_tracing():  # it may be a level's, or an example
+    tracing: Any = torch.jit
+    if is_transformed() or tracing.is_tracing():  # it may be a level's, or an example
         return None
     return x.detach().numpy() if x.dtype is not torch.bfloat16 else None
 
