@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
@@ -39,7 +42,13 @@ def views(x):
 
 
 @pytest.mark.parametrize("op", [fresh, captured, argument, views], ids=lambda f: f.name)
-def test_nothing_is_copied_that_nobody_else_holds(op, monkeypatch):
+def test_nothing_is_copied_that_nobody_else_holds(op, monkeypatch, request):
+    alone = buffers._references([np.empty(1).view()].pop())
+    if alone != (buffers._ALONE, buffers._BASE):  # a compiler runs Python's frames now
+        place = f"{__file__}::{request.node.name}"
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
+        assert subprocess.run([*command, place], check=False).returncode == 0
+        return
     copies = []
 
     x = gs.Tensor(np.arange(4.0))

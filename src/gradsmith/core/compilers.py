@@ -24,7 +24,8 @@ def not_rewritten(fn: T) -> T:
     Else a compiler that rewrites Python does so with the function, or with the one
     that this wraps, each time that it traces.
     """
-    _not_rewritten.add(fn)
+    if not _rewriters:  # a set is nothing to change while a compiler traces
+        _not_rewritten.add(fn)
     for attribute in _rewriters:
         setattr(fn, attribute, {})
     return fn

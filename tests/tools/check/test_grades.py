@@ -376,8 +376,12 @@ def test_the_reproducer_shows_it(op, array):
     )
     name = comment.split()[1] if comment.startswith("#") else "square"
     said, scope = io.StringIO(), {name: op}
-    with redirect_stdout(said):
-        exec(script, scope)
+    before = jax.config.jax_enable_x64  # which the script sets
+    try:
+        with redirect_stdout(said):
+            exec(script, scope)
+    finally:
+        jax.config.update("jax_enable_x64", before)
     rule, difference = scope["rule"], scope["difference"]
     assert "rule:" in said.getvalue()
     gap = np.abs(np.asarray(rule) - difference)
