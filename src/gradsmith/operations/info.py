@@ -105,7 +105,7 @@ def name_of(fn: Any) -> str:
 def signature_of(fn: Any) -> inspect.Signature | None:
     try:
         return inspect.signature(fn)
-    except (TypeError, ValueError):
+    except (AttributeError, TypeError, ValueError):  # the first from compilers
         return None
 
 
