@@ -10,12 +10,10 @@ from dataclasses import KW_ONLY, dataclass, field, fields
 from math import inf, sqrt, ulp
 from numbers import Integral, Real
 from typing import Any, ClassVar
-from zipfile import BadZipFile
 
 import numpy as np
 
 from ..core.errors import GradsmithError, annotate
-from ..core.files import written_whole
 from ..core.tensor import Variable, unwrap
 
 # Options: a dataclass field states its default and, as metadata, what it accepts.
@@ -278,11 +276,15 @@ class Optimizer:
 
         An interrupted call leaves an earlier file as it was.
         """
+        from ..core.files import written_whole  # 2 ms at import, and rarely used
+
         with written_whole(path) as file:
             np.savez(file, **self.state())
 
     def load(self, path: str | os.PathLike[str]) -> None:
         """Go on from the state in a file that `save` wrote."""
+        from zipfile import BadZipFile  # as above
+
         try:
             with open(path, "rb") as file, np.load(file) as entries:
                 state = dict(entries)
