@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from contextvars import copy_context
 
+import numpy as np
+
 from ...core.hooks import unrecorded
 
 GRACE = 1.0  # an evaluation that began in time may end
@@ -44,7 +46,8 @@ class Budget:
 
         def run() -> None:
             try:
-                with unrecorded():  # as the caller is, in its thread
+                # As it is for the caller, in its own thread
+                with unrecorded(), np.errstate(all="ignore"):
                     work()
             except BaseException as error:
                 raised.append(error)

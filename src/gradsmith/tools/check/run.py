@@ -112,15 +112,20 @@ def _run_checks(
         )
     elif not session.findings:
         _check_given(session, given, progress)
-        if not session.findings:
+    compared = compares and not session.findings
+
+    def check_elsewhere() -> None:
+        if compared:
             _check_others(session, problem, progress)
-    for name, check in late.items():
-        if session.findings:
-            break
-        progress(name)
-        with _threads(problem):
-            check(session, problem, where)
-        session.pending.remove(name)
+        for name, check in late.items():
+            if session.findings:
+                break
+            progress(name)
+            with _threads(problem):
+                check(session, problem, where)
+            session.pending.remove(name)
+
+    problem.budget.run_aside(check_elsewhere)
 
 
 def _some(given: Problem) -> tuple[Problem, str]:
@@ -144,12 +149,8 @@ def _check_others(session: Session, problem: Problem, progress: Progress) -> Non
     random = session.random("scenarios")
     for scenario in scenarios(problem, _constants(problem), random):
         progress(scenario.name)
-
-        def check(scenario: Scenario = scenario) -> None:
-            with _threads(scenario.problem), np.errstate(all="ignore"):
-                check_first_order(session, scenario)
-
-        problem.budget.run_aside(check)
+        with _threads(scenario.problem):
+            check_first_order(session, scenario)
     _check_empty_arrays(session, problem)
     session.pending.remove(OTHERS)
 
