@@ -1,0 +1,560 @@
+"""What of a program is one loop nest over rows, and in how many passes over each row.
+
+A nest runs over rows, and within a row over its columns, which are the axes that are
+reduced. Every value of it is one number ("scalar"), one for each row, one for each
+column, or one for each element ("full"). What is computed from a reduction needs the
+row once more, so that a reduction ends a pass. Nothing here knows what the nest is
+written in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..core.errors import UnsupportedOperationError
+from ..core.places import Place
+from ..core.rule import convert, index
+from .graph import Program, Step, Value
+
+SCALAR, ROW, COLUMN, FULL = "scalar", "row", "column", "full"
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """One value of a nest: what computes it, of what, how often, and after which pass.
+
+    `data` is what an "input" (its number), a "number" (itself) is. `level` is the pass
+    in which it is known.
+    """
+
+    op: str
+    args: tuple[Node, ...]
+    dtype: np.dtype[Any]
+    kind: str
+    level: int = 0
+    data: Any = None
+
+
+@dataclass(frozen=True, eq=False)
+class Pass:
+    """One run over the columns of a row: what it reduces, writes, keeps and takes up.
+
+    What is kept stays in fast memory for a later pass, where computing it again would
+    take longer than reading it.
+    """
+
+    reductions: list[Node] = field(default_factory=list)
+    stores: list[tuple[int, Node]] = field(default_factory=list)
+    keeps: list[Node] = field(default_factory=list)
+    takes: list[Node] = field(default_factory=list)
+
+    @property
+    def roots(self) -> list[Node]:
+        stored = [node for _, node in self.stores]
+        return [*[r.args[0] for r in self.reductions], *stored, *self.keeps]
+
+    @property
+    def nodes(self) -> list[Node]:
+        """What the loop computes, and takes up."""
+        return _within(self.roots, lambda node: node in self.takes)
+
+
+@dataclass(frozen=True, eq=False)
+class Nest:
+    """A program as one loop nest.
+
+    `inputs` are the kinds of its arrays, the program's and then its `constants`, and
+    their shapes. A nest without rows or reductions is `flat`: its columns may be cut
+    anywhere.
+    """
+
+    name: str
+    rows: int
+    columns: int
+    inputs: list[tuple[str, np.dtype[Any]]]
+    constants: list[np.ndarray]
+    outputs: list[Node]
+    shapes: list[tuple[int, ...]]
+    passes: list[Pass]
+
+    @property
+    def flat(self) -> bool:
+        kinds = {kind for kind, _ in self.inputs} | {y.kind for y in self.outputs}
+        return self.rows == 1 and len(self.passes) == 1 and kinds <= {SCALAR, FULL}
+
+    @property
+    def nodes(self) -> list[Node]:
+        """All that is computed, each after what it is computed of."""
+        return _ordered(self.outputs)
+
+
+class NotFusedError(UnsupportedOperationError):
+    """A program that is not one loop nest; says which step is in the way."""
+
+
+def refuse(what: str, place: Place | None = None) -> NotFusedError:
+    where = "" if place is None else f" ({place})"
+    return NotFusedError(
+        f"{what} can't be part of a fused kernel{where}\n"
+        "  what to do: leave it out of what is fused, or do without gs.fuse"
+    )
+
+
+# Elementwise functions of NumPy, by the name that emitters know them by
+_ARITHMETIC = {
+    np.add: "add", np.subtract: "subtract", np.multiply: "multiply",
+    np.true_divide: "divide", np.negative: "negative", np.positive: "positive",
+    np.absolute: "absolute", np.fabs: "absolute", np.maximum: "maximum",
+    np.minimum: "minimum", np.exp: "exp", np.expm1: "expm1", np.log: "log",
+    np.log1p: "log1p", np.tanh: "tanh", np.sqrt: "sqrt", np.square: "square",
+    np.reciprocal: "reciprocal", np.sin: "sin", np.cos: "cos", np.power: "power",
+    np.floor: "floor", np.ceil: "ceil", np.trunc: "trunc", np.rint: "rint",
+    np.sign: "sign", np.copysign: "copysign", np.exp2: "exp2", np.log2: "log2",
+    np.log10: "log10",
+}  # fmt: skip
+_COMPARISONS = {
+    np.less: "less", np.less_equal: "less_equal", np.greater: "greater",
+    np.greater_equal: "greater_equal", np.equal: "equal", np.not_equal: "not_equal",
+}  # fmt: skip
+_TESTS = {np.isnan: "isnan", np.isfinite: "isfinite", np.isinf: "isinf"}
+_LOGIC = {
+    np.logical_and: "and", np.logical_or: "or", np.logical_xor: "xor",
+    np.logical_not: "not", np.bitwise_and: "and", np.bitwise_or: "or",
+    np.bitwise_xor: "xor", np.invert: "not",
+}  # fmt: skip
+_REDUCTIONS = {
+    np.sum: "sum", np.max: "max", np.min: "min", np.any: "any", np.all: "all",
+    np.mean: "mean", np.count_nonzero: "count",
+}  # fmt: skip
+_SHAPING = {
+    np.reshape, np.expand_dims, np.squeeze, np.ravel, np.ascontiguousarray, np.copy,
+    np.asarray, np.array,
+}  # fmt: skip
+_FILLED = {np.zeros_like: 0, np.ones_like: 1, np.zeros: 0, np.ones: 1}
+# What is read again from fast memory, since computing it takes longer
+_LONG = {"exp", "expm1", "log", "log1p", "tanh", "erf", "erfc", "sin", "cos", "power"}
+
+
+def nest_of(program: Program, repeated: dict[int, str] | None = None) -> Nest:
+    """The program as one loop nest; raises `NotFusedError` if it is none.
+
+    `repeated` says of inputs, by number, that their elements repeat: an expanded array
+    is in memory a number, or one for each row.
+    """
+    error: NotFusedError | None = None
+    for shape, k in _frames(program):
+        for guess in _guesses(program, shape, k):
+            try:
+                return _Builder(program, shape, k, guess, repeated or {}).nest()
+            except NotFusedError as e:
+                error = error or e
+    raise error or refuse(f"the program {program.name!r}")
+
+
+def _frames(program: Program) -> list[tuple[tuple[int, ...], int]]:
+    """The shapes of an element of the nest, and how many of its axes are columns."""
+    for step in program.steps:
+        if step.fn in _REDUCTIONS:
+            x = step.inputs[0]
+            return [(x.shape, len(_axes(step, x)))]
+        if step.fn is np.take_along_axis:
+            return [(step.inputs[0].shape, 1)]
+    values = [*program.inputs, *(y for s in program.steps for y in s.outputs)]
+    shape = max((v.shape for v in values), key=prod, default=())
+    n = prod(shape)
+    if all(v.size in (1, n) for v in values):
+        return [(shape, len(shape))]
+    return [(shape, k) for k in range(1, len(shape))]
+
+
+def _guesses(
+    program: Program, shape: tuple[int, ...], k: int
+) -> Iterator[dict[Value, str]]:
+    """What each array is: of one row's shape and a column's, it may be either."""
+    rows = shape[: len(shape) - k]
+    unclear = [
+        v
+        for v in [*program.inputs, *program.constants]
+        if v.shape == rows == shape[len(shape) - k :] and v.size > 1
+    ]
+    for kinds in product((ROW, COLUMN), repeat=len(unclear)):
+        yield dict(zip(unclear, kinds, strict=True))
+
+
+def _axes(step: Step, x: Value) -> tuple[int, ...]:
+    axis = step.args[1] if len(step.args) > 1 else step.kwargs.get("axis")
+    if axis is None:
+        return tuple(range(x.ndim))
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    return tuple(sorted(a % x.ndim for a in axes))
+
+
+class _Builder:
+    """Reads a program, step by step."""
+
+    def __init__(
+        self,
+        program: Program,
+        shape: tuple[int, ...],
+        k: int,
+        guess: dict[Value, str],
+        repeated: dict[int, str],
+    ) -> None:
+        self.program = program
+        self.shape = shape
+        self.k = k
+        self.guess = guess
+        self.repeated = repeated
+        cut = len(shape) - k
+        self.rows, self.columns = prod(shape[:cut]), prod(shape[cut:])
+        self.known: dict[Value, Node] = {}
+        self.inputs: list[tuple[str, np.dtype[Any]]] = []
+        self.constants: list[np.ndarray] = []
+        self._same: dict[Any, Node] = {}
+
+    def nest(self) -> Nest:
+        for i, value in enumerate(self.program.inputs):
+            kind = self.repeated.get(i) or self._kind_of(value)
+            self.known[value] = self._input(value, kind)
+        for value, array in self.program.constants.items():
+            self.known[value] = self._constant(value, array)
+        for step in self.program.steps:
+            self._step(step)
+        outputs = [self._output(v) for v in self.program.results]
+        shapes = [v.shape for v in self.program.results]
+        passes = _passes(outputs)
+        name = self.program.name
+        return Nest(
+            name, self.rows, self.columns, self.inputs, self.constants, outputs,
+            shapes, passes,
+        )  # fmt: skip
+
+    def _kind_of(self, value: Value) -> str:
+        shape = value.shape
+        if value in self.guess:
+            return self.guess[value]
+        if value.size == 1:
+            return SCALAR
+        cut = len(self.shape) - self.k
+        rows, columns = self.shape[:cut], self.shape[cut:]
+        if shape == self.shape:
+            return FULL
+        if shape in (rows, rows + (1,) * self.k):
+            return ROW
+        if shape == columns or shape == (1,) * cut + columns:
+            return COLUMN
+        if value.size == self.rows * self.columns:
+            return FULL
+        raise refuse(
+            f"an array of shape {shape} beside one of shape {self.shape}", None
+        )
+
+    def _input(self, value: Value, kind: str) -> Node:
+        self.inputs.append((kind, value.dtype))
+        return Node("input", (), value.dtype, kind, data=len(self.inputs) - 1)
+
+    def _constant(self, value: Value, array: np.ndarray) -> Node:
+        if array.size == 1:
+            return self._number(array.item(), array.dtype)
+        kind = self._kind_of(value)
+        if kind == COLUMN or (kind == FULL and self.rows == 1):
+            counted = np.arange(array.size)
+            if array.dtype.kind == "i" and np.array_equal(array.ravel(), counted):
+                return Node("index", (), array.dtype, COLUMN)
+        self.constants.append(np.ascontiguousarray(array))
+        return self._input(value, kind)
+
+    def _number(self, x: Any, dtype: np.dtype[Any]) -> Node:
+        return Node("number", (), dtype, SCALAR, data=x)
+
+    def _node(self, op: str, args: Sequence[Node], dtype: Any, kind: str) -> Node:
+        """A node, or the one that computes the same."""
+        args = tuple(args)
+        key = (op, tuple(map(_identity, args)), dtype, kind)
+        found = self._same.get(key)
+        if found is None:
+            level = max((a.level for a in args), default=0)
+            found = Node(op, args, np.dtype(dtype), kind, level)
+            self._same[key] = found
+        return found
+
+    def _as(self, node: Node, dtype: Any) -> Node:
+        if node.dtype == dtype:
+            return node
+        if node.op == "number":
+            return self._number(node.data, np.dtype(dtype))
+        return self._node("convert", [node], dtype, node.kind)
+
+    def _operand(self, x: Any, dtype: Any, step: Step, shape: tuple[int, ...]) -> Node:
+        """An argument in a dtype, which takes part in a result of some shape."""
+        if not isinstance(x, Value):
+            if isinstance(x, (int, float, bool, np.number, np.bool_)):
+                return self._number(x, np.dtype(dtype))
+            if isinstance(x, np.ndarray) and x.size == 1:
+                return self._number(x.item(), np.dtype(dtype))
+            raise self._refused(step)
+        node = self.known[x]
+        self._require_aligned(node.kind, x.shape, shape, step)
+        return self._as(node, dtype)
+
+    def _require_aligned(
+        self, kind: str, shape: tuple[int, ...], into: tuple[int, ...], step: Step
+    ) -> None:
+        """Raise if broadcasting repeats a value along others than its own axes."""
+        if kind == SCALAR or shape == into:
+            return
+        k = self.k
+        right = {
+            ROW: shape[-k:] == (1,) * k and prod(shape) == prod(into[:-k]),
+            COLUMN: prod(shape) == prod(into[-k:]) == prod(shape[-k:]),
+            FULL: prod(shape) == prod(into),
+        }[kind]
+        if not right:
+            raise self._refused(step)
+
+    def _refused(self, step: Step) -> NotFusedError:
+        name = getattr(step.fn, "__name__", str(step.fn))
+        shapes = ", ".join(str(v.shape) for v in step.inputs)
+        return refuse(f"{name} of shape {shapes}", step.place)
+
+    def _step(self, step: Step) -> None:
+        if len(step.outputs) != 1:
+            raise self._refused(step)
+        (y,) = step.outputs
+        self.known[y] = self._computed(step, y)
+
+    def _computed(self, step: Step, y: Value) -> Node:
+        fn, args = step.fn, step.args
+        if step.kwargs.get("where", True) is not True or "out" in step.kwargs:
+            raise self._refused(step)
+        name = _special(fn)
+        if fn in _ARITHMETIC or name is not None:
+            return self._elementwise(name or _ARITHMETIC[fn], step, y, y.dtype)
+        if fn in _COMPARISONS:
+            return self._elementwise(_COMPARISONS[fn], step, y, _common(args))
+        if fn in _TESTS:
+            return self._elementwise(_TESTS[fn], step, y, args[0].dtype)
+        if fn in _LOGIC:
+            dtype = bool if y.dtype == bool else y.dtype
+            return self._elementwise(_LOGIC[fn], step, y, dtype)
+        if fn is np.where:
+            return self._where(step, y)
+        if fn is np.clip:
+            return self._clip(step, y)
+        if fn in _REDUCTIONS:
+            return self._reduction(_REDUCTIONS[fn], step, y)
+        if fn in _FILLED:
+            return self._number(_FILLED[fn], y.dtype)
+        if fn in (np.full_like, np.full):
+            return self._operand(args[1], y.dtype, step, y.shape)
+        if fn is convert or getattr(fn, "__name__", "") == "astype":
+            return self._as(self.known[args[0]], y.dtype)
+        if fn is np.arange:
+            return self._counted(step, y)
+        if fn is np.broadcast_to:
+            return self._operand(args[0], y.dtype, step, y.shape)
+        if fn in _SHAPING or fn is index:
+            return self._reshaped(step, y)
+        if fn is np.take_along_axis:
+            return self._gather(step, y)
+        raise self._refused(step)
+
+    def _elementwise(self, op: str, step: Step, y: Value, dtype: Any) -> Node:
+        args = [self._operand(x, dtype, step, y.shape) for x in step.args]
+        simple = _simplified(op, args)
+        if simple is not None:
+            op, args = simple
+        return self._node(op, args, y.dtype, _join(args))
+
+    def _where(self, step: Step, y: Value) -> Node:
+        if len(step.args) != 3:
+            raise self._refused(step)
+        condition = self._operand(step.args[0], bool, step, y.shape)
+        args = [self._operand(x, y.dtype, step, y.shape) for x in step.args[1:]]
+        return self._node(
+            "where", [condition, *args], y.dtype, _join([condition, *args])
+        )
+
+    def _clip(self, step: Step, y: Value) -> Node:
+        given = [*step.args, None, None][:3]
+        for i, names in ((1, ("a_min", "min")), (2, ("a_max", "max"))):
+            for name in names:
+                given[i] = step.kwargs.get(name, given[i])
+        node = self._operand(given[0], y.dtype, step, y.shape)
+        for op, bound in (("maximum", given[1]), ("minimum", given[2])):
+            if bound is not None:
+                args = [node, self._operand(bound, y.dtype, step, y.shape)]
+                node = self._node(op, args, y.dtype, _join(args))
+        return node
+
+    def _reduction(self, op: str, step: Step, y: Value) -> Node:
+        (x,) = step.inputs[:1]
+        node, axes = self.known[x], _axes(step, x)
+        n = x.ndim - len(axes)
+        trailing = axes == tuple(range(n, x.ndim))
+        if set(step.kwargs) - {"axis", "keepdims", "dtype"} or len(step.args) > 2:
+            raise self._refused(step)
+        if not trailing or prod(x.shape[n:]) != self.columns or x.size == 0:
+            raise self._refused(step)
+        if prod(x.shape[:n]) != self.rows:
+            raise self._refused(step)
+        if node.kind in (ROW, SCALAR):
+            node = self._node("spread", [node], node.dtype, FULL)
+        if op in ("any", "all", "count"):
+            node = self._as(node, bool)
+        elif op in ("sum", "mean"):
+            node = self._as(node, y.dtype)
+        if op == "count":
+            op, node = "sum", self._as(node, y.dtype)
+        mean = op == "mean"
+        found = self._node("sum" if mean else op, [node], y.dtype, ROW)
+        if found.level == node.level:
+            found = Node(found.op, found.args, found.dtype, ROW, node.level + 1)
+            self._same[(found.op, (_identity(node),), y.dtype, ROW)] = found
+        if mean:
+            count = self._number(self.columns, y.dtype)
+            found = self._node("divide", [found, count], y.dtype, ROW)
+        return found
+
+    def _reshaped(self, step: Step, y: Value) -> Node:
+        (x,) = step.inputs[:1]
+        plain = step.fn is not index or _is_reshaping(step.args[1])
+        if len(step.inputs) != 1 or x.size != y.size or not plain:
+            raise self._refused(step)
+        if step.kwargs.get("order", "C") not in ("C", "K", "A"):
+            raise self._refused(step)
+        return self._as(self.known[x], y.dtype)
+
+    def _counted(self, step: Step, y: Value) -> Node:
+        """0, 1, 2... along the columns."""
+        if len(step.args) != 1 or y.size != self.columns or self.k != 1:
+            raise self._refused(step)
+        return Node("index", (), y.dtype, COLUMN)
+
+    def _gather(self, step: Step, y: Value) -> Node:
+        x, places = step.args[0], step.args[1]
+        axis = step.args[2] if len(step.args) > 2 else step.kwargs.get("axis", -1)
+        node, at = self.known[x], self.known[places]
+        if axis is None or axis % x.ndim != x.ndim - 1 or self.k != 1:
+            raise self._refused(step)
+        if node.kind not in (FULL, COLUMN) or at.kind not in (ROW, SCALAR):
+            raise self._refused(step)
+        if at.dtype.kind not in "iu" or places.shape != (*x.shape[:-1], 1):
+            raise self._refused(step)
+        return self._node("gather", [node, self._as(at, np.int64)], y.dtype, ROW)
+
+    def _output(self, value: Value) -> Node:
+        """A result, written once for each number of its shape."""
+        node = self.known[value]
+        kind = self._kind_of_result(value, node)
+        if kind != node.kind:
+            node = self._node("spread", [node], node.dtype, kind)
+        return node
+
+    def _kind_of_result(self, value: Value, node: Node) -> str:
+        n = self.rows * self.columns
+        if value.size == n and (node.kind != ROW or self.rows != n):
+            return FULL
+        if value.size == self.rows:
+            return ROW
+        raise refuse(f"a result of shape {value.shape} from {self.shape}")
+
+
+def _special(fn: Any) -> str | None:
+    """The name of a function of SciPy's, or one of that name."""
+    name = getattr(fn, "__name__", "")
+    return name if name in ("erf", "erfc") else None
+
+
+def _identity(node: Node) -> Any:
+    if node.op == "number":
+        return (repr(node.data), node.dtype)
+    return id(node)
+
+
+def _common(args: Sequence[Any]) -> np.dtype[Any]:
+    """The dtype in which arguments are compared."""
+    return np.result_type(*[a.dtype if isinstance(a, Value) else a for a in args])
+
+
+def _join(args: Sequence[Node]) -> str:
+    kinds = {a.kind for a in args} - {SCALAR}
+    if not kinds:
+        return SCALAR
+    return kinds.pop() if len(kinds) == 1 else FULL
+
+
+def _simplified(op: str, args: list[Node]) -> tuple[str, list[Node]] | None:
+    """The same by cheaper operations."""
+    if op == "power" and args[1].op == "number":
+        n = args[1].data
+        known = {2: "square", 1: "positive", 0.5: "sqrt", -1: "reciprocal"}
+        return (known[n], args[:1]) if n in known and n != 0.5 else None
+    return None
+
+
+def _is_reshaping(key: Any) -> bool:
+    keys = key if isinstance(key, tuple) else (key,)
+    return all(k is None or k is Ellipsis or k == slice(None) for k in keys)
+
+
+def _passes(outputs: list[Node]) -> list[Pass]:
+    nodes = _ordered(outputs)
+    reductions = [n for n in nodes if n.op in ("sum", "max", "min", "any", "all")]
+    last = max([n.level - 1 for n in reductions], default=-1)
+    last = max([last, *[y.level for y in outputs if y.kind == FULL]])
+    passes = [Pass() for _ in range(last + 1)]
+    for node in reductions:
+        passes[node.level - 1].reductions.append(node)
+    for i, y in enumerate(outputs):
+        if y.kind == FULL:
+            passes[y.level].stores.append((i, y))
+    first: dict[int, int] = {}  # the pass that computes a node first
+    for i, each in enumerate(passes):
+
+        def is_known(node: Node, i: int = i) -> bool:
+            is_long = node.op in _LONG and node.kind == FULL
+            return is_long and first.get(id(node), i) < i
+
+        for node in _within(each.roots, is_known):
+            if is_known(node):
+                each.takes.append(node)
+                if node not in passes[first[id(node)]].keeps:
+                    passes[first[id(node)]].keeps.append(node)
+            first.setdefault(id(node), i)
+    return passes
+
+
+def _within(roots: Sequence[Node], stop: Any) -> list[Node]:
+    """What is computed in the loop for some nodes; not beyond those that stop it."""
+    seen: dict[int, Node] = {}
+    todo = [n for n in roots if n.kind in (FULL, COLUMN)]
+    while todo:
+        node = todo.pop()
+        if id(node) in seen:
+            continue
+        seen[id(node)] = node
+        if not stop(node):
+            todo += [a for a in node.args if a.kind in (FULL, COLUMN)]
+    return [*seen.values()]
+
+
+def _ordered(roots: Sequence[Node]) -> list[Node]:
+    done: dict[int, Node] = {}
+    todo: list[tuple[Node, bool]] = [(n, False) for n in reversed(roots)]
+    while todo:
+        node, ready = todo.pop()
+        if id(node) in done:
+            continue
+        if ready:
+            done[id(node)] = node
+        else:
+            todo.append((node, True))
+            todo += [(a, False) for a in node.args]
+    return [*done.values()]

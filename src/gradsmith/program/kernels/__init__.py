@@ -1,0 +1,1 @@
+"""Fused CPU kernels: a program as one loop nest, compiled by LLVM."""

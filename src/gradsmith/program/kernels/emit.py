@@ -1,0 +1,557 @@
+"""A loop nest as LLVM's assembly: `assembly(nest, storage)`.
+
+The function takes the addresses of inputs, outputs and of memory for one row, and which
+rows (of a flat nest: which columns) to compute. Columns go by as many at once as fit
+into a register, the last of them under a mask. It returns 1 if a place to read from was
+out of bounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from math import inf
+from typing import Any
+
+from ..fusion import COLUMN, FULL, ROW, SCALAR, Nest, Node, Pass
+from . import functions
+from .lanes import (
+    Code,
+    Lane,
+    abs_,
+    copysign,
+    fma,
+    maximum,
+    minimum,
+    rounded,
+    sqrt,
+    suffix,
+    type_of,
+    where,
+)
+from .machine import Machine
+
+# How a dtype is computed in, and how it lies in memory
+KINDS = {
+    "float16": ("f32", "f16"), "bfloat16": ("f32", "i16"), "float32": ("f32", "f32"),
+    "float64": ("f64", "f64"), "bool": ("i1", "i8"), "int8": ("i8", "i8"),
+    "int16": ("i16", "i16"), "int32": ("i32", "i32"), "int64": ("i64", "i64"),
+}  # fmt: skip
+
+
+def _kind(node: Node) -> str:
+    return KINDS[node.dtype.name][0]
+
+
+def _sign(x: Lane) -> Lane:
+    return where(x > 0, 1, where(x < 0, -1, x))
+
+
+def _isfinite(x: Lane) -> Lane:
+    return abs_(x) < inf
+
+
+def _libm(fn: str) -> Callable[..., Lane]:
+    return lambda x, *more: x.code.call(fn, x.kind, x, *more)
+
+
+OPS: dict[str, Callable[..., Lane]] = {
+    "add": lambda a, b: a + b,
+    "subtract": lambda a, b: a - b,
+    "multiply": lambda a, b: a * b,
+    "divide": lambda a, b: a / b,
+    "negative": lambda x: -x,
+    "positive": lambda x: x,
+    "spread": lambda x: x,
+    "absolute": abs_,
+    "maximum": maximum,
+    "minimum": minimum,
+    "square": lambda x: x * x,
+    "reciprocal": lambda x: 1 / x,
+    "sqrt": sqrt,
+    "sign": _sign,
+    "copysign": copysign,
+    "exp": functions.exp,
+    "expm1": functions.expm1,
+    "log": functions.log,
+    "log1p": functions.log1p,
+    "tanh": functions.tanh,
+    "erf": functions.erf,
+    "erfc": functions.erfc,
+    "log2": _libm("log2"),
+    "log10": _libm("log10"),
+    "exp2": _libm("exp2"),
+    "sin": _libm("sin"),
+    "cos": _libm("cos"),
+    "power": _libm("pow"),
+    **{name: lambda x, n=name: rounded(x, n) for name in ("floor", "ceil", "trunc")},
+    "rint": lambda x: rounded(x, "rint"),
+    "less": lambda a, b: a < b,
+    "less_equal": lambda a, b: a <= b,
+    "greater": lambda a, b: a > b,
+    "greater_equal": lambda a, b: a >= b,
+    "equal": lambda a, b: a.equals(b),
+    "not_equal": lambda a, b: a.differs(b),
+    "isnan": lambda x: x.is_nan(),
+    "isfinite": _isfinite,
+    "isinf": lambda x: abs_(x).equals(inf),
+    "and": lambda a, b: a & b,
+    "or": lambda a, b: a | b,
+    "xor": lambda a, b: a ^ b,
+    "not": lambda x: ~x,
+    "where": where,
+}
+
+
+def _product_and_number(node: Node) -> tuple[Node, Node, int, Any] | None:
+    """The factors, their sign and the number of a sum of a product and a number.
+
+    That is rounded once: polynomials take half the time. Of two products neither is:
+    what is subtracted from a product to get the rounding error of it would be wrong.
+    """
+    if node.op not in ("add", "subtract") or node.dtype.kind != "f":
+        return None
+    x, y = node.args
+    if x.op == "multiply" and y.op == "number":
+        a, b = x.args
+        return a, b, 1, y.data if node.op == "add" else -y.data
+    if y.op == "multiply" and x.op == "number":
+        a, b = y.args
+        return a, b, 1 if node.op == "add" else -1, x.data
+    return None
+
+
+def assembly(nest: Nest, storage: Sequence[str], machine: Machine) -> str:
+    """The function `kernel`; `storage` are the dtypes of inputs, then of outputs."""
+    return _Emitter(nest, storage, machine).text()
+
+
+class _Emitter:
+    def __init__(self, nest: Nest, storage: Sequence[str], machine: Machine) -> None:
+        self.nest = nest
+        self.stored = [KINDS[name][1] for name in storage]
+        self.bfloat = [name == "bfloat16" for name in storage]
+        self.code = Code(fma=machine.fma, scales=machine.scales)
+        self.nodes = nest.nodes
+        wide = any(_kind(n) == "f64" and n.kind == FULL for n in self.nodes)
+        self.width = machine.bytes // (8 if wide else 4)
+        kept = [n for each in nest.passes for n in each.keeps]
+        self.kept = {id(n): i for i, n in enumerate(kept)}
+        self.one: dict[int, Lane] = {}  # values of one number: scalars and this row's
+        self.base: Lane | None = None  # where the row starts
+        self.start = self.stop = self.columns = self._argument("columns")
+        self.bad = False
+
+    def _argument(self, name: str) -> Lane:
+        return Lane(self.code, f"%{name}", "i64", 1)
+
+    def text(self) -> str:
+        code, nest = self.code, self.nest
+        pointers = [f"in{i}" for i in range(len(nest.inputs))]
+        pointers += [f"out{i}" for i in range(len(nest.outputs))]
+        given = [f"ptr noalias %{p}" for p in pointers]
+        given += ["ptr noalias %kept", "i64 %start", "i64 %stop", "i64 %columns"]
+        head = f"define i32 @kernel({', '.join(given)}) #0 {{"
+        code.label("entry")
+        code.write("  %bad = alloca i32")
+        code.write("  store i32 0, ptr %bad")
+        for node in self.nodes:
+            if node.kind == SCALAR:
+                self._compute_one(node)
+        if nest.flat:
+            self.start, self.stop = self._argument("start"), self._argument("stop")
+            self.base = code.number(0, "i64")
+            self._pass(nest.passes[0])
+        else:
+            self.start, self.stop = code.number(0, "i64"), self._argument("columns")
+            self._rows()
+        code.write("  %answer = load i32, ptr %bad")
+        code.write("  ret i32 %answer")
+        body = "\n".join(code.lines)
+        attributes = (
+            'attributes #0 = { nounwind "prefer-vector-width"="512" '
+            '"min-legal-vector-width"="512" }'
+        )
+        declared = "\n".join(sorted(code.declared))
+        return f"{declared}\n{attributes}\n{head}\n{body}\n}}\n"
+
+    def _rows(self) -> None:
+        code = self.code
+        code.write("  %some = icmp slt i64 %start, %stop")
+        code.write("  br i1 %some, label %row, label %done")
+        code.label("row")
+        code.write("  %r = phi i64 [%start, %entry], [%next, %rowend]")
+        row = self._argument("r")
+        self.base = row * self.columns
+        self._row_values(0)
+        for i, each in enumerate(self.nest.passes):
+            self._pass(each)
+            self._row_values(i + 1)
+        for i, y in enumerate(self.nest.outputs):
+            if y.kind == ROW:
+                self._write(i, self.one[id(y)], row)
+        code.write("  br label %rowend")
+        code.label("rowend")
+        code.write("  %next = add i64 %r, 1")
+        code.write("  %more = icmp slt i64 %next, %stop")
+        code.write("  br i1 %more, label %row, label %done")
+        code.label("done")
+
+    def _row_values(self, level: int) -> None:
+        for node in self.nodes:
+            if node.kind == ROW and node.level == level and id(node) not in self.one:
+                self._compute_one(node)
+
+    def _compute_one(self, node: Node) -> None:
+        """A value that is one number, here."""
+        if node.op == "gather":
+            self.one[id(node)] = self._gathered(node)
+            return
+        row = self._argument("r") if node.kind == ROW else None
+        self.one[id(node)] = self._value(node, lambda a: self.one[id(a)], row, 1)
+
+    def _gathered(self, node: Node) -> Lane:
+        """A full value at one column."""
+        code = self.code
+        at = self.one[id(node.args[1])]
+        at = where(at < 0, at + self.columns, at)
+        out = (at < 0) | (at >= self.columns)
+        code.write(f"  %was{(n := code.name())} = load i32, ptr %bad")
+        now = Lane(code, f"%was{n}", "i32", 1) | out.converted("i32")
+        code.write(f"  store i32 {now.name}, ptr %bad")
+        return self._loop_value(node.args[0], _Scope(where(out, 0, at), 1))
+
+    def _value(
+        self, node: Node, arg: Callable[[Node], Lane], place: Lane | None, width: int
+    ) -> Lane:
+        code = self.code
+        if node.op == "number":
+            return code.number(node.data, _kind(node), width)
+        if node.op == "input":
+            at = code.number(0, "i64") if place is None else place
+            return self._read(node.data, at, _kind(node), width, None)
+        fused = _product_and_number(node)
+        if fused is not None:
+            a, b, sign, c = fused
+            factor = arg(a)
+            return fma(-factor if sign < 0 else factor, arg(b), c)
+        args = [arg(a) for a in node.args]
+        if node.op == "convert":
+            return args[0].converted(_kind(node))
+        return OPS[node.op](*args)
+
+    def _loop_value(self, node: Node, scope: _Scope) -> Lane:
+        """A value at the columns of a scope."""
+        node = scope.chosen.get(id(node), node)
+        found = scope.known.get(id(node))
+        if found is None:
+            found = scope.known[id(node)] = self._new_value(node, scope)
+        return found
+
+    def _new_value(self, node: Node, scope: _Scope) -> Lane:
+        column, width, kind = scope.column, scope.width, _kind(node)
+        if node.kind in (SCALAR, ROW):
+            return self.one[id(node)].spread(width)
+        if id(node) in scope.taken:
+            return self._memory(*self._kept(node, column), kind, width, scope.mask)
+        if node.op == "input":
+            assert self.base is not None
+            place = column if node.kind == COLUMN else self.base + column
+            return self._read(node.data, place, kind, width, scope.mask)
+        if node.op == "index":
+            y = column.converted(kind).spread(width)
+            each = ", ".join(f"{kind} {i}" for i in range(width))
+            return y + Lane(self.code, f"<{each}>", kind, width) if width > 1 else y
+        return self._value(node, lambda a: self._loop_value(a, scope), None, width)
+
+    # Memory
+
+    def _address(self, pointer: str, kind: str, place: Lane) -> str:
+        name = "%" + self.code.name("p")
+        t = type_of(kind, 1)
+        self.code.write(
+            f"  {name} = getelementptr {t}, ptr {pointer}, i64 {place.name}"
+        )
+        return name
+
+    def _kept(self, node: Node, column: Lane) -> tuple[str, str]:
+        """Where a value of this row is kept."""
+        place = column + self.columns * self.kept[id(node)]
+        kind = _kind(node)
+        start = "%" + self.code.name("p")  # 8 bytes for each number
+        self.code.write(f"  {start} = getelementptr i64, ptr %kept, i64 {place.name}")
+        return start, "i8" if kind == "i1" else kind
+
+    def _read(
+        self, i: int, place: Lane, kind: str, width: int, mask: Lane | None
+    ) -> Lane:
+        stored = self.stored[i]
+        address = self._address(f"%in{i}", stored, place)
+        return self._memory(address, stored, kind, width, mask)
+
+    def _memory(
+        self, address: str, stored: str, kind: str, width: int, mask: Lane | None
+    ) -> Lane:
+        t, size = type_of(stored, width), _size(stored)
+        if mask is None:
+            text = f"load {t}, ptr {address}, align {size}"
+        else:
+            fn = f"@llvm.masked.load.{suffix(stored, width)}.p0"
+            self.code.declared.add(f"declare {t} {fn}(ptr, i32, {mask.type}, {t})")
+            given = f"ptr {address}, i32 {size}, {mask.type} {mask.name}"
+            text = f"call {t} {fn}({given}, {t} zeroinitializer)"
+        x = self.code.value(text, stored, width)
+        if stored == "i16" and kind == "f32":  # the upper half of a float32
+            wide = x._convert("zext", "i32")
+            return (wide << 16).reinterpreted("f32")
+        return x.converted(kind)
+
+    def _write(self, i: int, x: Lane, place: Lane, mask: Lane | None = None) -> None:
+        i += len(self.nest.inputs)
+        stored = self.stored[i]
+        x = _to_bfloat(x.converted("f32")) if self.bfloat[i] else x.converted(stored)
+        pointer = f"%out{i - len(self.nest.inputs)}"
+        self._store(x, self._address(pointer, stored, place), mask)
+
+    def _store(self, x: Lane, address: str, mask: Lane | None) -> None:
+        size = _size(x.kind)
+        if mask is None:
+            self.code.write(f"  store {x.type} {x.name}, ptr {address}, align {size}")
+            return
+        fn = f"@llvm.masked.store.{suffix(x.kind, x.width)}.p0"
+        self.code.declared.add(f"declare void {fn}({x.type}, ptr, i32, {mask.type})")
+        given = f"{x.type} {x.name}, ptr {address}, i32 {size}, {mask.type} {mask.name}"
+        self.code.write(f"  call void {fn}({given})")
+
+    # One pass
+
+    def _pass(self, each: Pass) -> None:
+        """The loop, twice if something in it is chosen by row: as usual, and not so.
+
+        A choice takes time for each element, and what is usual may be cheap.
+        """
+        code = self.code
+        choices = [n for n in each.nodes if _is_choice(n)]
+        if not choices:
+            totals, _ = self._loops(each, {})
+        else:
+            usual = {id(n): n.args[1 if _usually(n.args[0]) else 2] for n in choices}
+            every = code.number(1, "i1")
+            for n in choices:
+                condition = self.one[id(n.args[0])]
+                every = every & (condition if _usually(n.args[0]) else ~condition)
+            name = code.name("")
+            code.write(
+                f"  br i1 {every.name}, label %usual{name}, label %unusual{name}"
+            )
+            ways: list[tuple[list[Lane], str]] = []
+            for label, chosen in ((f"usual{name}", usual), (f"unusual{name}", {})):
+                code.label(label)
+                ways.append(self._loops(each, chosen))
+                code.write(f"  br label %join{name}")
+            code.label(f"join{name}")
+            (first, one), (second, other) = ways
+            totals = [
+                _joined([(a, one), (b, other)])
+                for a, b in zip(first, second, strict=True)
+            ]
+        for node, total in zip(each.reductions, totals, strict=True):
+            self.one[id(node)] = total
+
+    def _loops(self, each: Pass, chosen: dict[int, Node]) -> tuple[list[Lane], str]:
+        """A loop over columns, then the rest of them under a mask.
+
+        What it reduces to, and the block that it ends in. Where a node is `chosen`, the
+        other one stands for it.
+        """
+        code, width = self.code, self.width
+        n = code.name()
+        states = [_State(r, code, width) for r in each.reductions]
+        begin, loop, after = f"begin{n}", f"loop{n}", f"after{n}"
+        code.write(f"  br label %{begin}")
+        code.label(begin)
+        whole = self.stop - (width - 1)
+        some = self.start < whole
+        code.write(f"  br i1 {some.name}, label %{loop}, label %{after}")
+        code.label(loop)
+        column, following = (Lane(code, f"%{x}{n}", "i64", 1) for x in "cd")
+        ways = f"[{self.start.name}, %{begin}], [{following.name}, %{loop}]"
+        code.write(f"  {column.name} = phi i64 {ways}")
+        for s in states:
+            s.phis(begin, loop)
+        self._body(each, column, states, None, chosen)
+        code.write(f"  {following.name} = add i64 {column.name}, {width}")
+        for s in states:
+            s.close()
+        again = following < whole
+        code.write(f"  br i1 {again.name}, label %{loop}, label %{after}")
+        code.label(after)
+        left = code.value(f"phi i64 {ways}", "i64", 1)
+        for s in states:
+            s.after(begin, loop)
+        some = left < self.stop
+        code.write(f"  br i1 {some.name}, label %tail{n}, label %end{n}")
+        code.label(f"tail{n}")
+        before = [s.current for s in states]
+        places = ", ".join(f"i64 {i}" for i in range(width))
+        here = (self.stop - left).spread(width)
+        mask = Lane(code, f"<{places}>", "i64", width) < here
+        self._body(each, left, states, mask, chosen)
+        code.write(f"  br label %end{n}")
+        code.label(f"end{n}")
+        for s, old in zip(states, before, strict=True):
+            s.merge(old, after, f"tail{n}")
+        return [s.total() for s in states], f"end{n}"
+
+    def _body(
+        self,
+        each: Pass,
+        column: Lane,
+        states: list[_State],
+        mask: Lane | None,
+        chosen: dict[int, Node],
+    ) -> None:
+        scope = _Scope(column, self.width, mask, {id(n) for n in each.takes}, chosen)
+        for s in states:
+            s.add(self._loop_value(s.node.args[0], scope), mask)
+        for node in each.keeps:
+            address, kind = self._kept(node, column)
+            self._store(self._loop_value(node, scope).converted(kind), address, mask)
+        assert self.base is not None
+        for i, y in each.stores:
+            self._write(i, self._loop_value(y, scope), self.base + column, mask)
+
+
+def _is_choice(node: Node) -> bool:
+    return node.op == "where" and node.kind == FULL and node.args[0].kind == ROW
+
+
+def _usually(condition: Node) -> bool:
+    """What a condition on rows mostly is: few are equal to something."""
+    return condition.op in ("not_equal", "not", "isfinite")
+
+
+def _joined(ways: list[tuple[Lane, str]]) -> Lane:
+    first = ways[0][0]
+    each = ", ".join(f"[{x.name}, %{block}]" for x, block in ways)
+    return first.code.value(f"phi {first.type} {each}", first.kind, first.width)
+
+
+class _Scope:
+    """Where in a loop values are computed, and what is known of them there."""
+
+    __slots__ = ("chosen", "column", "known", "mask", "taken", "width")
+
+    def __init__(
+        self,
+        column: Lane,
+        width: int,
+        mask: Lane | None = None,
+        taken: set[int] | None = None,
+        chosen: dict[int, Node] | None = None,
+    ) -> None:
+        self.column, self.width, self.mask = column, width, mask
+        self.taken, self.chosen = taken or set(), chosen or {}
+        self.known: dict[int, Lane] = {}
+
+
+class _State:
+    """A reduction on its way through a pass: on each lane, what was reduced there.
+
+    Sums of float32 are in float64. Those of float64 have a second part, with what
+    rounding takes from the first.
+    """
+
+    def __init__(self, node: Node, code: Code, width: int) -> None:
+        self.node, self.code, self.width = node, code, width
+        kind = _kind(node.args[0])
+        self.kind = {"f32": "f64"}.get(kind, kind) if node.op == "sum" else kind
+        empty = {"max": -inf, "min": inf, "any": 0, "all": 1, "sum": 0}[node.op]
+        if self.kind[0] == "i" and node.op in ("max", "min"):
+            bits = int(self.kind[1:]) - 1
+            empty = -(2**bits) if node.op == "max" else 2**bits - 1
+        parts = 2 if node.op == "sum" and kind == "f64" else 1
+        self.empty = [code.number(e, self.kind, width) for e in (empty, 0)[:parts]]
+        self.current = self.empty
+        self._lines: list[int] = []
+
+    def phis(self, begin: str, loop: str) -> None:
+        """Start the loop; the value that goes round is written by `close`."""
+        self._lines, names = [], []
+        for e in self.empty:
+            name = "%" + self.code.name("s")
+            self._lines.append(len(self.code.lines))
+            self.code.write(
+                f"  {name} = phi {e.type} [{e.name}, %{begin}], [@, %{loop}]"
+            )
+            names.append(Lane(self.code, name, self.kind, self.width))
+        self.current = names
+
+    def close(self) -> None:
+        for line, now in zip(self._lines, self.current, strict=True):
+            self.code.lines[line] = self.code.lines[line].replace("@", now.name)
+
+    def after(self, begin: str, loop: str) -> None:
+        self.current = [
+            _joined([(e, begin), (now, loop)])
+            for e, now in zip(self.empty, self.current, strict=True)
+        ]
+
+    def merge(self, old: list[Lane], after: str, tail: str) -> None:
+        self.current = [
+            _joined([(a, after), (b, tail)])
+            for a, b in zip(old, self.current, strict=True)
+        ]
+
+    def add(self, x: Lane, mask: Lane | None) -> None:
+        x = x.converted(self.kind)
+        if mask is not None:
+            x = where(mask, x, self.empty[0])
+        self.current = self._combined(self.current, [x])
+
+    def _combined(self, a: list[Lane], b: list[Lane]) -> list[Lane]:
+        op = self.node.op
+        if op != "sum":
+            fn = {"max": maximum, "min": minimum, "any": OPS["or"], "all": OPS["and"]}
+            return [fn[op](a[0], b[0])]
+        s = a[0] + b[0]
+        if len(a) == 1:
+            return [s]
+        t = s - a[0]
+        lost = (a[0] - (s - t)) + (b[0] - t)
+        return [s, a[1] + (lost if len(b) == 1 else lost + b[1])]
+
+    def total(self) -> Lane:
+        """All lanes in one, as the node's kind of number."""
+        parts, width = self.current, self.width
+        while width > 1:
+            width //= 2
+            halves = [[_part(x, i * width, width) for x in parts] for i in (0, 1)]
+            parts = self._combined(*halves)
+        y = parts[0]
+        if len(parts) == 2:
+            sure = _isfinite(parts[1])
+            y = where(sure, y + parts[1], y)
+        return y.converted(_kind(self.node))
+
+
+def _part(x: Lane, start: int, width: int) -> Lane:
+    if width == 1:
+        text = f"extractelement {x.type} {x.name}, i64 {start}"
+        return x.code.value(text, x.kind, 1)
+    places = ", ".join(f"i32 {start + i}" for i in range(width))
+    text = (
+        f"shufflevector {x.type} {x.name}, {x.type} poison, <{width} x i32> <{places}>"
+    )
+    return x.code.value(text, x.kind, width)
+
+
+def _to_bfloat(x: Lane) -> Lane:
+    """The upper half of a float32, rounded to even."""
+    bits = x.as_bits()
+    odd = bits.unsigned_shift(16) & 1
+    up = (bits + 0x7FFF + odd).unsigned_shift(16)
+    return where(x.is_nan(), 0x7FC0, up).converted("i16")
+
+
+def _size(kind: str) -> int:
+    return max(int(kind[1:]) // 8, 1)

@@ -1,0 +1,132 @@
+"""A kernel: a program compiled to one loop nest.
+
+It runs on memory: whoever calls it gives addresses of contiguous arrays. A call with
+NumPy's arrays does that for them.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from importlib.util import find_spec
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+from ...core.errors import GradsmithError
+from ..fusion import nest_of
+from ..graph import Program, replaced
+from .emit import assembly
+from .machine import compiled, function_at, this_machine
+
+# Elements that each of several threads must have: starting one takes 30 us.
+SHARE = 1 << 16
+
+
+def is_installed() -> bool:
+    """Whether LLVM is there, by the extra `kernels`."""
+    return find_spec("llvmlite") is not None
+
+
+class Kernel:
+    """A program as one loop nest, compiled when it first runs.
+
+    `storage` are the dtypes of inputs and outputs in memory, where they are not those
+    of the program: half precision is computed in float32. `repeated` is as in
+    `fusion.nest_of`.
+    """
+
+    def __init__(
+        self,
+        program: Program,
+        storage: tuple[str, ...] | None = None,
+        repeated: dict[int, str] | None = None,
+    ) -> None:
+        self.program = program
+        self.nest = nest = nest_of(program, repeated)
+        own = [dtype.name for _, dtype in nest.inputs]
+        own += [y.dtype.name for y in program.results]
+        if storage is not None:
+            n = len(program.inputs)
+            own[:n] = storage[:n]
+            own[len(nest.inputs) :] = storage[n:]
+        self.storage = own
+        self.count = nest.columns if nest.flat else nest.rows
+        self.size = nest.rows * nest.columns
+        self.kept = sum(len(each.keeps) for each in nest.passes)
+        self.constants = [x.ctypes.data for x in nest.constants]
+
+    @cached_property
+    def source(self) -> str:
+        """Its code, as LLVM's assembly."""
+        return assembly(self.nest, self.storage, this_machine())
+
+    @cached_property
+    def function(self) -> Any:
+        """The compiled code; the same for all kernels with the same source."""
+        found = _functions.get(self.source)
+        if found is None:
+            address = compiled(self.source, this_machine())
+            found = function_at(address, len(self.storage) + 1)
+            _functions[self.source] = found
+        return found
+
+    def __call__(self, *arrays: np.ndarray, threads: int = 1) -> Any:
+        """Run on NumPy's arrays of the program's shapes and dtypes."""
+        given = [
+            np.ascontiguousarray(x, v.dtype)
+            for x, v in zip(arrays, self.program.inputs, strict=True)
+        ]
+        for x, v in zip(given, self.program.inputs, strict=True):
+            if x.size != v.size:
+                raise GradsmithError(
+                    f"the kernel of {self.program.name!r} is for an array of shape "
+                    f"{v.shape}, and was given one of shape {x.shape}"
+                )
+        values = self.program.results
+        outputs = [np.empty(v.shape, v.dtype) for v in values]
+        self.run(
+            [x.ctypes.data for x in given], [y.ctypes.data for y in outputs], threads
+        )
+        return replaced(self.program.outputs, dict(zip(values, outputs, strict=True)))
+
+    def run(self, inputs: list[int], outputs: list[int], threads: int = 1) -> None:
+        """Compute, from memory at some addresses to that at others."""
+        given = (*inputs, *self.constants, *outputs)
+        threads = min(threads, self.size // SHARE, self.count)
+        if threads < 2:
+            self._part(given, 0, self.count)
+            return
+        cuts = [self.count * i // threads for i in range(threads + 1)]
+        (first, *rest) = pairwise(cuts)
+        others = [_pool().submit(self._part, given, *cut) for cut in rest]
+        self._part(given, *first)
+        for each in others:
+            each.result()
+
+    def _part(self, given: tuple[int, ...], start: int, stop: int) -> None:
+        columns, kept = self.nest.columns, None
+        if self.kept:
+            kept = np.empty(self.kept * columns)
+        address = 0 if kept is None else kept.ctypes.data
+        if self.function(*given, address, start, stop, columns):
+            raise IndexError(
+                f"{self.program.name}: a place along the last axis is out of bounds, "
+                f"which has {columns} elements"
+            )
+
+
+_functions: dict[str, Any] = {}  # by source
+_pools: dict[int, ThreadPoolExecutor] = {}
+
+
+def _pool() -> ThreadPoolExecutor:
+    """The threads of this process: a fork has none of its parent's."""
+    pool = _pools.get(os.getpid())
+    if pool is None:
+        _pools.clear()
+        pool = ThreadPoolExecutor(os.cpu_count() or 1, "gradsmith-kernel")
+        _pools[os.getpid()] = pool
+    return pool

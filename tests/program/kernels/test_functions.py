@@ -1,0 +1,106 @@
+"""exp, log and their kin, beside certified values."""
+
+import numpy as np
+import pytest
+
+from gradsmith.program.graph import Program, Step, Value
+
+flint = pytest.importorskip("flint")
+pytest.importorskip("llvmlite")
+
+from gradsmith.program.kernels import functions, kernel  # noqa: E402
+from gradsmith.program.kernels.kernel import Kernel  # noqa: E402
+from gradsmith.program.kernels.machine import Machine, this_machine  # noqa: E402
+
+
+def erf(x):
+    """A stand-in for SciPy's."""
+
+
+def erfc(x):
+    """A stand-in for SciPy's."""
+
+
+# By how many ULP each may be off
+PROMISED = {
+    np.exp: 1.1, np.expm1: 2.5, np.log: 1.0, np.log1p: 1.0, np.tanh: 2.6, erf: 1.2,
+    erfc: 4.0,
+}  # fmt: skip
+_ENDS = [0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 2.0, 0.5]
+
+
+def computed(fn, x):
+    v, y = Value(x.shape, x.dtype), Value(x.shape, x.dtype)
+    return Kernel(Program("f", (v,), (Step(fn, (v,), {}, (y,)),), y))(x)
+
+
+def inputs(dtype, n=1500):
+    """Numbers of every size and sign, those that functions turn at, and ends."""
+    rng = np.random.default_rng(0)
+    info = np.finfo(dtype)
+    bits = rng.integers(0, 2 ** (8 * np.dtype(dtype).itemsize), n, np.uint64)
+    any_bits = bits.astype(f"u{np.dtype(dtype).itemsize}").view(dtype)
+    most = np.log(float(info.max))
+    ends = [*_ENDS, info.max, -info.max, info.tiny, info.smallest_subnormal]
+    ends += [-info.smallest_subnormal, most, -most, -most - 10, np.pi]
+    x = [any_bits, rng.uniform(-most, most, n), rng.normal(size=n)]
+    x += [rng.uniform(0.5, 2, n), rng.uniform(0, 27, n), ends]
+    with np.errstate(over="ignore"):
+        return np.concatenate([np.asarray(each, dtype) for each in x])
+
+
+def error(fn, x, y):
+    """How many ULP y is off; 0 where it is the right infinity, zero or NaN."""
+    name = fn.__name__
+    true = getattr(flint.arb(float(x)), name)()
+    if not np.isfinite(x) or not true.is_finite() or x == 0:
+        with np.errstate(all="ignore"):
+            ends = {"erf": lambda x: x and np.sign(x), "erfc": lambda x: 1 - np.sign(x)}
+            right = ends.get(name, fn)(x)
+        same = np.array_equal(right, y, equal_nan=True)
+        return 0 if same and (y != 0 or np.signbit(right) == np.signbit(y)) else np.inf
+    with np.errstate(over="ignore"):
+        near = x.dtype.type(float(true))
+    if not np.isfinite(near) or near == 0:
+        return 0 if near == y and np.signbit(near) == np.signbit(y) else np.inf
+    if not np.isfinite(y):
+        return np.inf
+    off = abs(flint.arb(float(y)) - true) / flint.arb(float(np.spacing(abs(near))))
+    return float(off.upper())
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("fn", PROMISED, ids=lambda fn: fn.__name__)
+def test_functions_are_right_to_the_last_digits(fn, dtype):
+    x = inputs(dtype)
+    flint.ctx.prec = 200
+    try:
+        errors = [error(fn, *each) for each in zip(x, computed(fn, x), strict=True)]
+    finally:
+        flint.ctx.prec = 53
+    worst = int(np.argmax(errors))
+    assert errors[worst] <= PROMISED[fn], x[worst]
+
+
+@pytest.mark.parametrize("fn", PROMISED, ids=lambda fn: fn.__name__)
+def test_no_function_calls_the_c_library(fn):
+    x = Value((8,), np.dtype(np.float32))
+    y = Value((8,), np.dtype(np.float32))
+    source = Kernel(Program("f", (x,), (Step(fn, (x,), {}, (y,)),), y)).source
+    assert getattr(functions, fn.__name__)
+    assert f"@llvm.{fn.__name__}." not in source
+
+
+@pytest.mark.parametrize("fn", PROMISED, ids=lambda fn: fn.__name__)
+def test_functions_are_right_on_older_processors(fn, monkeypatch):
+    """Those without FMA, AVX2 and AVX-512."""
+    here = this_machine()
+    old = Machine(here.name, here.features, 16, fma=False, scales=False)
+    monkeypatch.setattr(kernel, "this_machine", lambda: old)
+    x = inputs(np.float32, 100)
+    flint.ctx.prec = 200
+    try:
+        errors = [error(fn, *each) for each in zip(x, computed(fn, x), strict=True)]
+    finally:
+        flint.ctx.prec = 53
+    assert max(errors) <= 2 * PROMISED[fn], x[int(np.argmax(errors))]

@@ -1,0 +1,80 @@
+"""Programs as loop nests."""
+
+import numpy as np
+import pytest
+
+from gradsmith.program.fusion import COLUMN, FULL, ROW, NotFusedError, nest_of
+from gradsmith.program.graph import Program, Step, Value
+
+
+class Writer:
+    """Writes down NumPy calls as a program's steps."""
+
+    def __init__(self, *arrays):
+        self.inputs = tuple(Value(x.shape, x.dtype) for x in arrays)
+        self.examples = dict(zip(self.inputs, arrays, strict=True))
+        self.steps = []
+
+    def __call__(self, fn, *args, **kwargs):
+        with np.errstate(all="ignore"):
+            y = fn(*[self.examples.get(a, a) for a in args], **kwargs)
+        value = Value(y.shape, y.dtype)
+        self.examples[value] = y
+        self.steps.append(Step(fn, args, kwargs, (value,)))
+        return value
+
+    def program(self, outputs):
+        return Program("f", self.inputs, tuple(self.steps), outputs)
+
+
+def softmax(x):
+    w = Writer(x)
+    off = w(np.subtract, w.inputs[0], w(np.max, w.inputs[0], axis=-1, keepdims=True))
+    e = w(np.exp, off)
+    return w.program(w(np.divide, e, w(np.sum, e, axis=-1, keepdims=True)))
+
+
+def test_a_reduction_ends_a_pass():
+    nest = nest_of(softmax(np.ones((3, 4))))
+    assert (nest.rows, nest.columns, len(nest.passes)) == (3, 4, 3)
+    assert [len(each.reductions) for each in nest.passes] == [1, 1, 0]
+    assert [len(each.stores) for each in nest.passes] == [0, 0, 1]
+
+
+def test_what_takes_long_is_computed_once():
+    nest = nest_of(softmax(np.ones((3, 4))))
+    assert [[n.op for n in each.keeps] for each in nest.passes] == [[], ["exp"], []]
+    assert [[n.op for n in each.takes] for each in nest.passes] == [[], [], ["exp"]]
+
+
+def test_elementwise_programs_are_flat():
+    w = Writer(np.ones((3, 4)))
+    nest = nest_of(w.program(w(np.add, w.inputs[0], 1.0)))
+    assert nest.flat
+    assert (nest.rows, nest.columns) == (1, 12)
+
+
+def test_what_is_broadcast_is_a_row_or_a_column():
+    w = Writer(np.ones((4, 4)), np.ones((4, 1)), np.ones(4))
+    y = w(np.add, w(np.multiply, *w.inputs[:2]), w.inputs[2])
+    nest = nest_of(w.program(y))
+    assert [kind for kind, _ in nest.inputs] == [FULL, ROW, COLUMN]
+
+
+def test_an_array_in_the_shape_of_rows_and_columns_is_what_its_use_says():
+    w = Writer(np.ones((4, 4)), np.ones(4))
+    rows = w(np.expand_dims, w.inputs[1], axis=1)
+    total = w(np.sum, w(np.multiply, w.inputs[0], rows), axis=-1)
+    nest = nest_of(w.program(total))
+    assert [kind for kind, _ in nest.inputs] == [FULL, ROW]
+    assert nest.outputs[0].kind == ROW
+
+
+@pytest.mark.parametrize(
+    ("fn", "kwargs"),
+    [(np.sum, {"axis": 0}), (np.cumsum, {"axis": -1}), (np.transpose, {})],
+)
+def test_others_are_refused_by_name(fn, kwargs):
+    w = Writer(np.ones((3, 4)))
+    with pytest.raises(NotFusedError, match=fn.__name__):
+        nest_of(w.program(w(fn, w.inputs[0], **kwargs)))
