@@ -29,6 +29,7 @@ BENCHMARKS = {
     "check": ("check", "time and memory of gs.check, on small and large inputs"),
     "accuracy": ("accuracy.report", "right digits of values and gradients in float32"),
     "checkpoint": ("checkpoint", "1,000 steps with 20 stored states; time and memory"),
+    "gradbench": ("gradbench.benchmark", "GradBench's problems, as users write them"),
     "audit": ("audit", "certified points a second; all numbers of 16 and 32 bits"),
     "mutants": ("mutants.benchmark", "wrong gradients found, right ones rejected"),
     "torture": ("torture.benchmark", "random programs, aliasing, kills, leaks"),

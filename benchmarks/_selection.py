@@ -1,4 +1,4 @@
-"""The options of `mutants`, `ops`, `torture` and `wild`: what is looked at, and how."""
+"""The options of some benchmarks: what is looked at, and how."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         help="write each outcome to it as it comes, and skip those it has",
     )
     group = parser.add_argument_group("wild (also --framework and --results)")
-    group.add_argument("--only", metavar="TEXT", help="cases with this in their name")
+    group.add_argument(
+        "--only", metavar="TEXT", help="cases with this in their name (gradbench too)"
+    )
     group.add_argument(
         "--oracle",
         action="store_true",
@@ -66,6 +68,8 @@ def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
         return None
     if arguments.name == "ops" and given.keys() <= {"framework", "operation"}:
         return _of_ops(parser, given)
+    if arguments.name == "gradbench" and given.keys() == {"only"}:
+        return given
     if arguments.name == "torture" and given.keys() <= {"seed", *TORTURE}:
         return _of_torture(parser, given)
     if arguments.name == "wild" and given.keys() <= set(WILD):

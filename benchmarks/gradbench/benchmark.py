@@ -1,0 +1,86 @@
+"""Real programs: GradBench's problems, with our tape and with the peers.
+
+Everybody has one thread. The results of all are compared before they are timed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+from benchmarks._measure import Progress
+from benchmarks._peers import PEERS
+from benchmarks._report import Options, Report, Row
+
+PROBLEMS = (
+    "hello",
+    "lse",
+    "llsq",
+    "gmm",
+    "det",
+    "lstm",
+    "ba",
+    "ode",
+    "kmeans",
+    "ht",
+    "particle",
+    "saddle",
+)
+# JAX compiles the whole program; it stands here to be read.
+TARGETS = {
+    "the tape": {"torch": 1.0, "autograd": 0.7, "jax": None},
+    "gs.compile": {"torch": 0.3, "autograd": None, "jax": None},
+}
+ENVIRONMENT = {  # one thread, and JAX in float64 as the others
+    "OMP_NUM_THREADS": "1",
+    "OPENBLAS_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "XLA_FLAGS": "--xla_cpu_multi_thread_eigen=false",
+    "JAX_ENABLE_X64": "1",
+}
+
+
+def run(options: Options) -> Report:
+    report, progress = Report("gradbench", options), Progress("gradbench")
+    peers = report.available("torch", "autograd", "jax")
+    chosen = (options.selection or {}).get("only", "")
+    for problem in PROBLEMS:
+        if chosen in problem:
+            progress(problem)
+            _add(report, problem, _in_a_process(problem, options.quick, peers))
+    return report
+
+
+def _in_a_process(problem: str, quick: bool, peers: list[str]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.gradbench.measure", problem]
+    done = subprocess.run(
+        [*command, "quick" if quick else "whole", *peers],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+        env={**os.environ, **ENVIRONMENT},
+    )
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def _add(report: Report, problem: str, found: dict[str, Any]) -> None:
+    report.refused += found["refused"]
+    report.notes.append(f"seed of {problem}: {found['seed']}")
+    for row in found["rows"]:
+        seconds = row["seconds"]
+        for ours, targets in TARGETS.items():
+            for peer, target in targets.items():
+                if ours in seconds and peer in seconds:
+                    report.rows.append(
+                        Row(
+                            case=", ".join(filter(None, (problem, row["size"], ours))),
+                            ours=seconds[ours] * 1e6,
+                            peer=seconds[peer] * 1e6,
+                            peer_name=PEERS[peer].title,
+                            target=target,
+                            unit="us",
+                        )
+                    )
