@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def test_report_writes_a_page_and_says_where():
     assert [entry["status"] for entry in parts.values()] == ["wrong", "right"]
     for entry in parts.values():
         assert entry["report"]
-        assert entry["more"].keys() == {"survival", "audit", "samples", "timing"}
+        parts_of = {"survival", "audit", "samples", "timing", "nan", "memory"}
+        assert entry["more"].keys() == parts_of
         for part in entry["more"].values():
             assert "skipped" not in part, part
     assert parts["right"]["more"]["samples"]["beyond"] == 0
@@ -61,6 +63,58 @@ def test_report_writes_a_page_and_says_where():
     assert again.exit_code == 1
     assert Path("done.jsonl").read_text() == before
     assert entries("again.html")[0].keys() == parts.keys()
+
+
+OVERFLOWS = """
+@gs.custom_gradient
+def softplus(x):
+    return np.log1p(np.exp(x)), lambda dy: dy / (1 + np.exp(-x))
+"""
+RANDOM = """
+random = np.random.default_rng()
+
+@gs.custom_gradient
+def dropout(x):
+    mask = 2.0 * (random.uniform(size=x.shape) > 0.5)
+    return x * mask, lambda dy: dy * mask
+"""
+
+
+def test_one_verdict_from_all_tools():
+    """It overflows for large inputs: the check does not see it, the audit does."""
+    write("ops.py", OVERFLOWS)
+    done = ("--quick", "--resume", "done.jsonl")
+    assert run("check", "ops.py", "--quick", "--strict").exit_code == 0
+    found = run("report", "ops.py", *done)
+    assert found.exit_code == 0
+    assert "✓ right, with limits" in found.stdout
+    assert run("report", "ops.py", *done, "--strict").exit_code == 1
+    (entry,), tree = entries()[0].values(), entries()[1]
+    assert entry["status"] == "right, with limits"
+    assert entry["limits"][0].startswith("accuracy: value overflows to inf")
+    assert entry["text"].startswith("✓ softplus")
+    assert "the gradient is right, with limits (" in entry["text"]
+    assert "limit: accuracy: value overflows" in entry["text"]
+    assert "The gradient is right, with limits" in tree.text
+    statuses = {a["data-status"] for _, a, _ in tree.elements if "data-status" in a}
+    assert statuses == {"right, with limits", ""}
+    assert "ops.py:6" in tree.text  # the rule
+    assert not re.search(r"\de\+\d+ (%|ULP)", tree.text)
+
+
+def test_nothing_is_said_of_what_is_random():
+    write("ops.py", RANDOM)
+    found = run("report", "ops.py")
+    assert found.exit_code == 3
+    (entry,), tree = entries()[0].values(), entries()[1]
+    assert entry["status"] == "could not tell"
+    assert " %" not in tree.text
+    for words in ("✗", "lost", "dropped", "off by", "off at", "wrong for"):
+        assert words not in tree.text, words
+    for name in ("audit", "samples"):
+        assert "the operation is random" in entry["more"][name]["skipped"]
+    fates = {each["verdict"] for each in entry["more"]["survival"]["outcomes"]}
+    assert fates == {"unclear"}
 
 
 def test_quick_leaves_out_survival():

@@ -50,6 +50,11 @@ def labels(page: Any) -> list[str]:
     return [row.find_element("css selector", "th a").text for row in rows]
 
 
+def contents(page: Any) -> list[Any]:
+    """The links to operations in the list of contents, as far as they are shown."""
+    return [each for each in found(page, ".contents .name") if each.is_displayed()]
+
+
 def head(page: Any, name: str) -> Any:
     heads = found(page, "#overview thead th")
     return next(each for each in heads if each.text.startswith(name))
@@ -108,10 +113,28 @@ def test_search_narrows_rows_and_details(page):
 def test_verdicts_filter(page):
     button = found(page, 'button[data-status="right"]')[0]
     button.click()
-    assert labels(page) == ["cube", "product"]
+    assert labels(page) == ["product"]
     assert button.get_attribute("aria-pressed") == "true"
+    assert [each.text for each in contents(page)] == ["product"]
+    assert not [each for each in found(page, ".problems li") if each.is_displayed()]
+    found(page, 'button[data-status="right, with limits"]')[0].click()
+    assert labels(page) == ["cube"]
+    assert button.get_attribute("aria-pressed") == "false"
     found(page, 'button[data-status=""]')[0].click()
+    assert len(labels(page)) == len(contents(page)) == 5
+    button.click()
+    button.click()  # and back
     assert len(labels(page)) == 5
+
+
+def test_the_contents_stand_beside_the_results_on_wide_screens(page):
+    resized(page, 1400)
+    box = "return document.querySelector(arguments[0]).getBoundingClientRect()"
+    contents, main = (page.execute_script(box, each) for each in (".contents", "main"))
+    assert contents["right"] < main["left"]
+    resized(page, 360)
+    contents, main = (page.execute_script(box, each) for each in (".contents", "main"))
+    assert contents["bottom"] <= main["top"]
 
 
 def test_a_link_opens_its_operation(page, address):
@@ -157,7 +180,7 @@ def test_dark_mode_is_dark(page):
     assert red < 40
 
 
-@pytest.mark.parametrize("width", [320, 360, 768, 1200])
+@pytest.mark.parametrize("width", [320, 360, 768, 1200, 1400])
 def test_nothing_is_wider_than_the_screen(page, width):
     resized(page, width)
     opened(page)

@@ -152,8 +152,11 @@ def test_a_page_of_alone(tmp_path):
     ("some", "words"),
     [
         ((), "No operation was found"),
-        ((0,), "The gradient is right"),
-        ((0, 1), "All 2 gradients are right"),
+        ((1,), "The gradient is right"),
+        ((0,), "The gradient is right, with limits"),
+        ((1, 1), "All 2 gradients are right"),
+        ((0, 1), "All 2 gradients are right, 1 with limits"),
+        ((0, 0), "All 2 gradients are right, with limits"),
         ((0, 2), "No gradient is wrong, but 1 of 2 are open"),
         ((0, 3), "1 gradient is wrong"),
         ((3, 3), "2 gradients are wrong"),
@@ -183,7 +186,7 @@ def test_code_in_words_is_shown_as_code():
 def test_many_inaccurate_ones_don_t_hide_the_table():
     cube, wrong = results()[0], results()[3]
     tree = Tree(render(page_of([wrong, *[cube] * 3])))
-    assert "Accuracy: 3 problems" in tree.text
+    assert "3 right, with limits" in tree.text
     tree = Tree(render(page_of([wrong, *[cube] * 2])))
     assert "Accuracy: 2" not in tree.text
 

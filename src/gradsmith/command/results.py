@@ -9,7 +9,7 @@ from itertools import groupby
 from types import NoneType
 from typing import Any
 
-from ..report.result import FAILED, Block, Document, Line, More, Result, plain
+from ..report.result import FAILED, Block, Document, Item, Line, More, Result, plain
 from ..report.terminal import clean, text
 from ..tools.check.model import Verdict
 from .status import Exit
@@ -39,9 +39,11 @@ class Status(StrEnum):
 class TaskOutcome(Result):
     """What came of one operation, or of a file that could not be imported.
 
-    `message` says in a line why it could not run; `details` is the user's traceback,
-    `output` what their code printed. `report` is the check as data, `more` what a page
-    shows beside it, and `said` what both of them say.
+    `status` is the verdict of all tools that ran: what is right for the check is right
+    with limits if another tool has something to say. `message` says in a line why it
+    could not run; `details` is the user's traceback, `output` what their code printed.
+    `report` is the check as data, `more` what a page shows beside it, and `said` what
+    both of them say.
     """
 
     file: str
@@ -66,21 +68,44 @@ class TaskOutcome(Result):
         """Whether there is a verdict, and it is not wrong."""
         return self.status is not Status.FAILED and Verdict(self.status.value).passes()
 
+    @property
+    def limits(self) -> list[str]:
+        """What tools beside the check say of a gradient that is right."""
+        if self.status in (Status.WRONG, Status.SURROGATE, Status.FAILED):
+            return []
+        return [f"{d.title.lower()}: {d.limit}" for d in self.said[1:] if d.limit]
+
     def document(self) -> Document:
         said = self.said[0] if self.said else Document(self.message)
-        blocks: list[Block] = [*said.blocks]
+        blocks: list[Block] = [Item("limit:", each) for each in self.limits]
+        blocks += said.blocks
         blocks += [Line(self.details, 0)] if self.details else []
         blocks += _printed(self) if self.output else []
+        remark = said.remark or said.headline.partition("\n")[0]
+        if self.limits:
+            own = [remark] if said.verdict != Status.RIGHT else []
+            remark = "; ".join([*own, *self.limits])
         return replace(
             said,
+            headline=self._headline(said),
             blocks=tuple(blocks),
             title="Gradient check",
             subject=self.label,
             framework=said.framework or self.framework,
             verdict=self.status.value,
             tone=self.status.tone,
-            remark=said.remark or said.headline.partition("\n")[0],
+            symbol=self.status.symbol,
+            remark=remark,
         )
+
+    def _headline(self, said: Document) -> str:
+        """That of the check, with the verdict of all tools."""
+        if self.status is not Status.LIMITED:
+            return said.headline
+        words = Verdict.LIMITED.sentence
+        if words in said.headline:
+            return said.headline
+        return said.headline.replace(Verdict.RIGHT.sentence, words, 1)
 
     def documents(self) -> tuple[Document, ...]:
         return (self.document(), *self.said[1:])
@@ -88,13 +113,20 @@ class TaskOutcome(Result):
     def having(self, name: str, result: Result) -> TaskOutcome:
         """With one more thing for the page."""
         more = {**(self.more or {}), name: result.as_dict()}
-        return replace(self, more=more, said=(*self.said, result.document()))
+        document = result.document()
+        is_limited = document.limit and self.status is Status.RIGHT
+        return replace(
+            self,
+            status=Status.LIMITED if is_limited else self.status,
+            more=more,
+            said=(*self.said, document),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
         found = {each.name: getattr(self, each.name) for each in fields(self)}
-        words = text(self.said[0]) if self.said else ""
-        return plain({**found, "text": words, "said": None})
+        words = text(self.document()) if self.said else ""
+        return plain({**found, "limits": self.limits, "text": words, "said": None})
 
     def as_row(self) -> dict[str, Any]:
         """For a journal; `from_row` is the way back."""
@@ -106,7 +138,8 @@ class TaskOutcome(Result):
 
         Words are those of a user's code, and go to terminals.
         """
-        kept = {name: value for name, value in cleaned(row).items() if name != "text"}
+        derived = ("text", "limits")
+        kept = {k: value for k, value in cleaned(row).items() if k not in derived}
         said = tuple(map(Document.from_dict, kept["said"]))
         result = cls(**{**kept, "status": Status(row["status"]), "said": said})
         for each in fields(cls):

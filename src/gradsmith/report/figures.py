@@ -19,12 +19,42 @@ def ulps(x: Any) -> str:
     """An error in ULP, with as many digits as it is worth.
 
     >>> ulps(0.5012), ulps(1025.3), ulps(8388608.0), ulps("inf")
-    ('0.50', '1,025', '8.4e+06', 'inf')
+    ('0.50', '1,025', '8.4·10⁶', 'inf')
     """
     x = number(x)
     if x < 100 or math.isnan(x):
         return f"{x:.2f}"
-    return f"{x:,.0f}" if x < 1e5 else f"{x:.1e}" if math.isfinite(x) else "inf"
+    return rounded(x) if math.isfinite(x) else "inf"
+
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def rounded(x: float) -> str:
+    """A large number: whole, or with a power of ten that people read.
+
+    >>> rounded(250.0), rounded(12345.6), rounded(4.47e43)
+    ('250', '12,346', '4.5·10⁴³')
+    """
+    if abs(x) < 1e5:
+        return f"{x:,.0f}"
+    digits, _, power = f"{x:.1e}".partition("e")
+    return f"{digits}·10{str(int(power)).translate(_RAISED)}"
+
+
+def percent(share: float) -> str:
+    """A share with two digits; a large one as a factor.
+
+    >>> percent(1), percent(0.0012), percent(2.5), percent(0), percent(0.97)
+    ('100 %', '0.12 %', '250 %', '0 %', '97 %')
+    >>> percent(0.00000003), percent(12.0), percent(3e9)
+    ('under 0.001 %', '12 times', '3.0·10⁹ times')
+    """
+    if share >= 10:
+        return f"{rounded(share)} times"
+    if 0 < share < 1e-5:
+        return "under 0.001 %"
+    return f"{float(f'{100 * share:.2g}'):g} %"
 
 
 def seconds(x: Any) -> str:

@@ -13,6 +13,7 @@ from .result import (
     BAD,
     FAILED,
     GOOD,
+    LIMITED,
     OPEN,
     Block,
     Code,
@@ -25,8 +26,9 @@ from .result import (
     Table,
 )
 
-_COLOURS = {GOOD: "#1a7f37", BAD: "#cf222e", OPEN: "#9a6700"}
-_TONES = {"✓": GOOD, "✗": BAD, "?": OPEN, "!": FAILED}  # of items, by their marks
+_COLOURS = {GOOD: "#1a7f37", LIMITED: "#7a6a00", BAD: "#cf222e", OPEN: "#9a6700"}
+# Of items, by their marks
+_TONES = {"✓": GOOD, "limit:": LIMITED, "✗": BAD, "?": OPEN, "~": OPEN, "!": FAILED}
 
 
 def notebook(document: Document) -> str:
@@ -90,8 +92,8 @@ def _facts(*facts: Fact) -> str:
 
 def _code(*lines: Code) -> str:
     return "".join(
-        f"<p><code>{escape(line.place)}</code></p>"
-        + (f"<pre>{escape(line.source)}</pre>" if line.source else "")
+        f'<p class="place">{coded(line.place)}</p>'
+        + (f'<pre tabindex="0">{escape(line.source)}</pre>' if line.source else "")
         for line in lines
     )
 

@@ -12,7 +12,8 @@ import math
 from dataclasses import asdict, dataclass, fields, is_dataclass
 from typing import Any
 
-GOOD, BAD, OPEN, FAILED = "good", "bad", "open", "failed"  # tones; "" is none of them
+# Tones; "" is none of them
+GOOD, LIMITED, BAD, OPEN, FAILED = "good", "limited", "bad", "open", "failed"
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Code:
-    """A line of the user's code, and where it is."""
+    """Code of the user's, or for them, and where it is or what it is for."""
 
     place: str
     source: str = ""
@@ -106,7 +107,9 @@ class Document:
     subject: str = ""  # the operation
     framework: str = ""
     verdict: str = ""  # in a word
+    symbol: str = ""  # of the verdict
     remark: str = ""  # the most important thing
+    limit: str = ""  # beside which a gradient may be right, but not without a word
     repair: str = ""
     cells: tuple[Cell, ...] = ()
 

@@ -11,6 +11,7 @@ from .result import (
     BAD,
     FAILED,
     GOOD,
+    LIMITED,
     OPEN,
     Block,
     Code,
@@ -23,7 +24,10 @@ from .result import (
 from .result import Table as Cells
 
 WIDTH = 88
-STYLES = {GOOD: "green", BAD: "bold red", OPEN: "yellow", FAILED: "magenta", "": ""}
+STYLES = {
+    GOOD: "green", LIMITED: "dark_goldenrod", BAD: "bold red", OPEN: "yellow",
+    FAILED: "magenta", "": "",
+}  # fmt: skip
 
 
 # What moves the cursor, colours, turns the direction of writing or is no text
@@ -58,10 +62,8 @@ def lines_of(block: Block) -> list[str]:
     if isinstance(block, Fact):
         return wrapped(said(block), 2)
     if isinstance(block, Code):
-        return [
-            f"  {block.place}",
-            *([f"      {block.source}"] if block.source else []),
-        ]
+        lines = [f"      {line}".rstrip() for line in block.source.splitlines()]
+        return [f"  {block.place}", *lines]
     if isinstance(block, Cells):
         rows = [block.header, *block.rows] if block.titled else [*block.rows]
         return [cut("  " + line, block.width) for line in aligned(rows, block.right)]

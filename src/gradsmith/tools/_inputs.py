@@ -12,6 +12,11 @@ from ..core.errors import GradsmithError
 from ..core.tensor import Tensor
 from ..operations.info import OperationInfo, is_floating, of_function, of_operation
 
+RANDOM = (
+    "the operation is random: two calls with the same inputs differ. Give it a seed or "
+    "a generator as an argument, and it can be checked"
+)
+
 
 def framework_for(op: Any, inputs: Any, framework: str | None, *, caller: str) -> str:
     """The framework in which an operation is to be run."""

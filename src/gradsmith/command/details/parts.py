@@ -20,6 +20,8 @@ _TITLES = {
     "samples": "The comparison with differences",
     "timing": "Timing",
     "survival": "Survival",
+    "nan": "The search for NaN",
+    "memory": "Memory",
 }
 
 
@@ -54,6 +56,8 @@ def details(
         "audit": lambda: audited(op, given, problem(), seed),
         "samples": lambda: samples(problem(), seed),
         "timing": lambda: timing(problem()),
+        "nan": lambda: not_finite(op, given, framework),
+        "memory": lambda: kept(problem()),
     }
     if thorough:
         found["survival"] = lambda: survived(op, given, framework)
@@ -77,6 +81,20 @@ def survived(op: Any, given: CheckInputs, framework: str | None) -> Result:
     from ...tools.survival import survives
 
     return survives(op, *given.args, framework=framework, **given.kwargs)
+
+
+def not_finite(op: Any, given: CheckInputs, framework: str | None) -> Result:
+    from ...tools.nan import find_nan
+
+    return find_nan(op, *given.args, framework=framework, **given.kwargs)
+
+
+def kept(problem: Problem) -> Result:
+    from ...tools.memory import memory
+
+    args, kwargs = problem.native_inputs()
+    with problem.precision():
+        return memory(problem.call, *args, **kwargs)
 
 
 def audited(op: Any, given: CheckInputs, problem: Problem, seed: int) -> Result:

@@ -65,6 +65,7 @@ class Samples(Result):
             self._figures() if self.gap else (Line("there is nothing to compare"),),
             title="Gradient against differences",
             remark=words,
+            limit="" if self.ok or self.note else words,
         )
 
     def _figures(self) -> tuple[Figure, ...]:

@@ -9,11 +9,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..figures import plural
-from ..result import BAD, FAILED, GOOD, OPEN, Cell, Document, Result
+from ..result import BAD, FAILED, GOOD, LIMITED, OPEN, Cell, Document, Result
 
-TONES = (BAD, FAILED, OPEN, "", GOOD)  # what is wrong comes first
-SYMBOLS = {BAD: "✗", FAILED: "!", OPEN: "?", GOOD: "✓", "": ""}
-FEW = 2  # problems that are shown beside those of gradients
+TONES = (BAD, FAILED, OPEN, LIMITED, "", GOOD)  # what is wrong comes first
+SYMBOLS = {BAD: "✗", FAILED: "!", OPEN: "?", LIMITED: "✓", GOOD: "✓", "": ""}
+RIGHT = "right"
+FEW = 2  # limits that are shown beside what is wrong or open
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,7 @@ class Entry:
 
     @property
     def symbol(self) -> str:
-        return SYMBOLS[self.main.tone]
+        return self.main.symbol or SYMBOLS[self.main.tone]
 
     @property
     def rank(self) -> int:
@@ -55,14 +56,9 @@ class Entry:
         return {cell.column: cell for cell in (first, *cells) if cell.column}
 
     @property
-    def problems(self) -> list[Document]:
-        """What to look at; beside a wrong gradient nothing else matters."""
-        if self.main.tone == BAD:
-            return [self.main]
-        return [each for each in self.documents if each.tone in (BAD, FAILED, OPEN)]
-
-
-Problem = tuple[Entry, Document]
+    def parts(self) -> list[tuple[str, Document]]:
+        """The documents beside the result itself, each with an anchor."""
+        return [(f"{self.anchor}-{i}", d) for i, d in enumerate(self.documents) if i]
 
 
 @dataclass(frozen=True)
@@ -90,11 +86,10 @@ class Page:
         return [*found.values()]
 
     @property
-    def problems(self) -> tuple[list[Problem], list[Problem]]:
-        """What is said at once, and what is folded so as not to hide the table."""
-        found = [(entry, each) for entry in self.entries for each in entry.problems]
-        first = [(entry, each) for entry, each in found if each is entry.main]
-        rest = [(entry, each) for entry, each in found if each is not entry.main]
+    def problems(self) -> tuple[list[Entry], list[Entry]]:
+        """What is said at once, and limits, folded so as not to hide the table."""
+        first = [e for e in self.entries if e.main.tone in (BAD, FAILED, OPEN)]
+        rest = [e for e in self.entries if e.main.tone == LIMITED]
         return (first, rest) if first and len(rest) > FEW else (first + rest, [])
 
     @property
@@ -109,12 +104,15 @@ class Page:
             return "No operation was found"
         verdicts = [(e.main.tone, e.main.verdict) for e in self.entries]
         bad = [verdict for tone, verdict in verdicts if tone == BAD]
-        good = [verdict for tone, verdict in verdicts if tone == GOOD]
+        good = [verdict for tone, verdict in verdicts if tone in (GOOD, LIMITED)]
+        limited = [verdict for tone, verdict in verdicts if tone == LIMITED]
         if bad:
             word = bad[0] if len(set(bad)) == 1 else "not in order"
             return f"{plural(len(bad), f'{noun} is', f'{noun}s are')} {word}"
         if len(good) == n:
             word = good[0] if len(set(good)) == 1 else "in order"
+            if 0 < len(limited) < n and set(good) == {RIGHT, limited[0]}:
+                word = f"right, {len(limited)} with limits"
             return f"The {noun} is {word}" if n == 1 else f"All {n} {noun}s are {word}"
         if not any(tone for tone, _ in verdicts):
             return plural(n, noun)
@@ -136,11 +134,7 @@ def arranged(results: Iterable[Result]) -> tuple[Entry, ...]:
         taken[name] += 1
         anchor = name if taken[name] == 1 else f"{name}-{taken[name]}"
         entries.append(Entry(documents, result.as_dict(), anchor))
-    return tuple(sorted(entries, key=lambda e: (e.rank, not _has_losses(e))))
-
-
-def _has_losses(entry: Entry) -> bool:
-    return any(each.tone == BAD for each in entry.documents)
+    return tuple(sorted(entries, key=lambda e: e.rank))
 
 
 def _anchor(document: Document) -> str:

@@ -13,11 +13,11 @@ import numpy as np
 
 from ...core.arrays import FRAMEWORKS
 from ...operations.info import is_floating
+from ...report.figures import percent
 from .arguments import Fixed
 from .causes import cause_of, gradient_steps, value_steps
 from .errors import LOST, UNDERFLOW, Errors
 from .model import Accuracy, Region
-from .phrases import percent
 from .regions import Found, by_features, on_a_line
 from .targets import Target
 from .task import AuditTask, Points
@@ -111,7 +111,7 @@ def _wrong(region: Region, what: str, share: Any) -> Region:
 def _share(share: float) -> str:
     if share == float("inf"):
         return "more than the derivative, which is 0"
-    return percent(share) if share < 10 else f"a factor of {share:.2g}"
+    return percent(share)
 
 
 def _origin(target: Target, region: Region, args: list[Any], dtype: str) -> str | None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ...report.figures import ulps
 from .errors import Errors
 from .formats import Format, literal
 from .ranges import Range
@@ -25,7 +26,7 @@ def said(kind: str, errors: Errors, form: Format) -> str:
     if kind == "lost":
         bits, ulp = float(errors.bits.max()), float(errors.ulp.max())
         if bits < 4:
-            return f"is up to {ulp:.2g} ULP off"
+            return f"is up to {ulps(ulp)} ULP off"
         up_to = "up to " * bool(np.ptp(errors.bits) > 2)
         return f"loses {up_to}{bits:.0f} bits"
     if kind == "underflow" and np.abs(errors.true).max() > 4 * 2.0**-form.digits:
@@ -91,12 +92,3 @@ def between(name: str, x: Any) -> str:
         return f"{name} = {x.min():.6g}"
     low, high = distinct(x.min(), x.max(), 2)
     return f"{low} <= {name} <= {high}"
-
-
-def percent(share: float) -> str:
-    """A share, with two digits.
-
-    >>> percent(1), percent(0.0012), percent(2.5), percent(0)
-    ('100 %', '0.12 %', '250 %', '0 %')
-    """
-    return f"{float(f'{100 * share:.2g}'):g} %"

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ...report.figures import percent
 from . import phrases
 from .errors import LOST, NAMES, NAN, OVERFLOW, UNDERFLOW, Errors
 from .formats import Format
@@ -168,7 +169,7 @@ def _scattered(line: Line, kind: int, at: Any) -> Found:
     where = phrases.between(f"|{line.name}|" if signed else line.name,
                             np.abs(x) if signed else x)  # fmt: skip
     said = phrases.said(NAMES[kind], line.errors.at(at), line.form)
-    often = f"for {phrases.percent(len(at) / len(line.codes))} of the inputs"
+    often = f"for {percent(len(at) / len(line.codes))} of the inputs"
     text = f"{line.what} {said} here and there, {often}, with {where}"
     return line.found(
         NAMES[kind], where, text, (float(x.min()), float(x.max())), at
@@ -227,7 +228,7 @@ def features(names: Sequence[str], xs: Sequence[Any]) -> dict[str, Any]:
 def _where(told: dict[str, Any], bad: Any) -> tuple[str, str]:
     """The bound that tells best, and how a sentence ends with it."""
     where, best = _best_bound(told, bad)
-    often = f"{phrases.percent(bad.mean())} of the inputs"
+    often = f"{percent(bad.mean())} of the inputs"
     if best >= CLEAR:  # nearly all beyond it fail
         return where, f"for {where}, {often}"
     if best > max(2 * bad.mean(), 0.1):

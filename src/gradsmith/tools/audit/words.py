@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from ...report.figures import ulps
+from ...report.figures import percent, ulps
 from ...report.result import BAD, GOOD, Block, Cell, Document, Figure, Item, More, Table
 
 if TYPE_CHECKING:
@@ -43,7 +43,9 @@ def document(report: Audit) -> Document:
         subject=report.operation,
         framework=f"{report.framework} {report.version}",
         verdict="accurate" if report.ok else "inaccurate",
+        symbol="✓" if report.ok else "✗",
         remark=remark(report),
+        limit="" if report.ok else remark(report),
         cells=(cell("Value", report.value), cell("Gradient", report.gradient)),
     )
 
@@ -127,7 +129,7 @@ def figures(one: Accuracy) -> tuple[str, ...]:
         ulps(one.max_ulp),
         ulps(one.mean_ulp),
         f"{one.mean_bits:.2f}",
-        f"{float(f'{100 * one.beyond:.2g}'):g} %",
+        percent(one.beyond),
         worst,
     )
 

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from ...core.arrays import FRAMEWORKS, NUMPY
@@ -157,10 +158,11 @@ def _report(session: Session, options: CheckOptions, start: float) -> CheckRepor
         time.perf_counter() - start,
         tuple(session.limits),
         options.strict,
-        _source_of(session.problem.info.rule) if session.findings else None,
+        _source_of(session.problem.info.rule),
     )
 
 
+@lru_cache(64)  # for reports of what was found until now
 def _source_of(rule: Any) -> RuleSource | None:
     try:
         lines, first = inspect.getsourcelines(inspect.unwrap(rule))

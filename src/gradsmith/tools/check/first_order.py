@@ -25,6 +25,7 @@ ASIDE = 2.0**-7
 
 def check_first_order(session: Session, scenario: Scenario) -> None:
     """Compare the rule with differences on the inputs of one scenario."""
+    session.at = scenario.problem
     point = _point(scenario, session.random(scenario.name))
     if point is None:
         return

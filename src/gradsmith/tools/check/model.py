@@ -10,12 +10,13 @@ from typing import Any, TypeVar
 from ...report.result import (
     BAD,
     GOOD,
+    LIMITED,
     OPEN,
     Block,
+    Code,
     Document,
     Fact,
     Item,
-    Line,
     More,
     Result,
     Table,
@@ -23,6 +24,7 @@ from ...report.result import (
 from ...report.terminal import said
 
 SHOWN = 12  # lines of a rule
+NAMED = 4  # inputs
 
 
 class Verdict(StrEnum):
@@ -43,7 +45,16 @@ class Verdict(StrEnum):
     def tone(self) -> str:
         if self in (Verdict.SURROGATE, Verdict.UNKNOWN):
             return OPEN
-        return BAD if self is Verdict.WRONG else GOOD
+        return {"wrong": BAD, "right, with limits": LIMITED}.get(self, GOOD)
+
+    @property
+    def sentence(self) -> str:
+        """The verdict as a sentence."""
+        words = {
+            Verdict.SURROGATE: "the gradient is a surrogate, not the derivative",
+            Verdict.UNKNOWN: "could not tell whether the gradient is right",
+        }
+        return words.get(self, f"the gradient is {self}")
 
     def passes(self, *, strict: bool = False) -> bool:
         """Whether a check with this verdict succeeds.
@@ -77,6 +88,7 @@ class Finding:
     repair: str | None = None
     reproducer: str | None = None  # a script that shows it without us
     refused: bool = False  # there is no result that could be wrong, but an error
+    inputs: str | None = None  # the values of all arguments, if we made them up
 
     @property
     def title(self) -> str:
@@ -108,6 +120,8 @@ class Finding:
                 f"off by {self.error:.2g} of its size along random directions; "
                 f"rounding would explain {self.noise:.1g}"
             )
+        if self.inputs:
+            lines.append(Fact("inputs", self.inputs))
         if self.repair:
             lines.append(Fact("repair", self.repair))
         return tuple(lines)
@@ -117,7 +131,8 @@ class Finding:
 class CheckRun:
     """A check that was run, on which inputs, and how closely.
 
-    `resolution` is the smallest relative error that would have been seen.
+    `resolution` is the smallest relative error that would have been seen, `dtype` what
+    it was computed in, and `scale` the least and the greatest magnitude of the inputs.
     """
 
     what: str
@@ -125,6 +140,16 @@ class CheckRun:
     verdict: Verdict
     resolution: float | None = None
     detail: str = ""
+    dtype: str = ""
+    scale: tuple[float, float] | None = None
+
+    @property
+    def where(self) -> str:
+        """The inputs, and their magnitudes."""
+        if self.scale is None:
+            return self.scenario
+        low, high = (f"{x:.2g}" for x in self.scale)
+        return f"{self.scenario} ({low if low == high else f'{low} to {high}'})"
 
 
 @dataclass(frozen=True)
@@ -165,31 +190,21 @@ class CheckReport(Result):
     @property
     def headline(self) -> str:
         """The verdict in a line."""
-        seen = ""
-        if self.resolution is not None:
-            seen = f" (a relative error of {self.resolution:.0e} would have been seen)"
-        words = {
-            Verdict.RIGHT: f"the gradient is right{seen}",
-            Verdict.DECLARED: "the gradient is as declared",
-            Verdict.LIMITED: f"the gradient is right, with limits{seen}",
-            Verdict.SURROGATE: "the gradient is a surrogate, not the derivative",
-            Verdict.UNKNOWN: "could not tell whether the gradient is right",
-            Verdict.WRONG: "the gradient is wrong",
-        }
+        words = self.verdict.sentence
+        is_right = self.verdict in (Verdict.RIGHT, Verdict.LIMITED)
+        if is_right and self.resolution is not None:
+            words += (
+                f" (a relative error of {self.resolution:.0e} would have been seen)"
+            )
         where = f"{self.operation} in {self.framework} {self.version}"
-        return f"{self.verdict.symbol} {where}: {words[self.verdict]}"
+        return f"{self.verdict.symbol} {where}: {words}"
 
     def document(self) -> Document:
         mark = self.verdict.symbol
         blocks: list[Block] = [Item(mark, f.title, f.lines) for f in self.findings]
-        if self.findings and self.rule is not None:
-            blocks.append(Fact("the rule", f"{self.rule.file}:{self.rule.line}"))
-            lines = self.rule.text.splitlines()
-            blocks += [Line(f"    {line}".rstrip()) for line in lines[:SHOWN]]
+        blocks += [self._rule()] if self.rule is not None else []
         scripts = [f.reproducer for f in self.findings if f.reproducer]
-        for script in scripts[:1]:
-            blocks.append(Line("to reproduce it:"))
-            blocks += [Line(f"    {line}".rstrip()) for line in script.splitlines()]
+        blocks += [Code("to reproduce it:", script) for script in scripts[:1]]
         blocks += [Item("limit:", f.limit) for f in self.limits]
         blocks += [Item("-", note) for note in self.notes]
         blocks.append(Fact("checks run", f"{self._checks_run()}; seed {self.seed}"))
@@ -202,9 +217,17 @@ class CheckReport(Result):
             subject=self.operation,
             framework=f"{self.framework} {self.version}",
             verdict=self.verdict.value,
+            symbol=mark,
             remark=self.remark,
             repair=next((f.repair or "" for f in self.findings), ""),
         )
+
+    def _rule(self) -> Block:
+        """The rule with its place; that of a right one is shown on demand."""
+        assert self.rule is not None
+        place = f"the rule: {self.rule.file}:{self.rule.line}"
+        code = Code(place, "\n".join(self.rule.text.splitlines()[:SHOWN]))
+        return code if self.findings else More(place, (code,))
 
     @property
     def remark(self) -> str:
@@ -228,27 +251,32 @@ class CheckReport(Result):
             (
                 check.what,
                 f"{check.verdict.symbol} {check.verdict}",
-                ", ".join(filter(None, (check.scenario, check.detail))) or "-",
+                ", ".join(filter(None, (check.where, check.detail))) or "-",
+                check.dtype or "-",
                 "-" if check.resolution is None else f"{check.resolution:.0e}",
             )
             for check in self.checks
         ]
         return Table(
-            ("check", "verdict", "inputs", "would show"), tuple(rows), right=(3,),
+            ("check", "verdict", "inputs", "in", "would show"), tuple(rows), right=(4,),
             caption=f"Checks of {self.operation}",
             tones=tuple(check.verdict.tone for check in self.checks),
         )  # fmt: skip
 
     def _checks_run(self) -> str:
-        """What was checked, each with the number of inputs."""
-        scenarios: dict[str, set[str]] = {}
+        """What was compared, on which inputs, in which dtype, at which magnitudes."""
+        if not self.checks:
+            return "none"
+        first = self.checks[0]
+        given = [c.what for c in self.checks if c.scenario == first.scenario]
+        dtype = f" in {first.dtype}" if first.dtype else ""
+        words = [f"{', '.join(dict.fromkeys(given))} on {first.where}{dtype}"]
+        elsewhere: dict[str, dict[str, None]] = {}
         for check in self.checks:
-            scenarios.setdefault(check.what, set()).add(check.scenario)
-        named = [
-            f"{what} on {len(each)} inputs" if len(each) > 1 else what
-            for what, each in scenarios.items()
-        ]
-        return ", ".join(named) or "none"
+            if check.scenario != first.scenario:
+                elsewhere.setdefault(check.what, {})[check.where] = None
+        words += [f"{what} on {_listed([*each])}" for what, each in elsewhere.items()]
+        return "; ".join(words)
 
     def as_dict(self) -> dict[str, Any]:
         """All of it in dicts, lists, strings and numbers; NaN and inf as strings."""
@@ -257,6 +285,13 @@ class CheckReport(Result):
             for finding, each in zip(findings, found[name], strict=True):
                 each |= {"title": finding.title, "lines": [*map(said, finding.lines)]}
         return found
+
+
+def _listed(names: list[str]) -> str:
+    """Some of them, and how many more there are."""
+    more = [f"{len(names) - NAMED} more"] if len(names) > NAMED + 1 else []
+    *first, last = [*names[:NAMED], *more] if more else names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 T = TypeVar("T", Finding, CheckRun)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...core.arrays import NUMPY
+from ...report.figures import percent
 from .flat import EPS, VectorLayout, vector_layout
 from .model import Finding, Verdict
 from .native import reason
@@ -145,7 +146,7 @@ def _all_lost(pair: GradientPair, error: float, scenario: str) -> Finding:
     return Finding(
         PRECISION,
         f"in {pair.dtype} no digit of the gradient is right: it differs by "
-        f"{100 * error:.0f} % from that in float64 at the same inputs, of magnitudes "
+        f"{percent(error)} from that in float64 at the same inputs, of magnitudes "
         f"up to {largest:.2g}",
         scenario=scenario,
         error=error,

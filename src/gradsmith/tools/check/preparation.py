@@ -11,6 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ...core.errors import GradientContractError, NotDifferentiableError, annotate
+from .._inputs import RANDOM
 from .contract import check_contract
 from .flat import half_read
 from .model import Finding
@@ -34,10 +35,7 @@ def prepare(session: Session) -> Problem | None:
         again = given.value(given.xs)
         session.is_slow = time.process_time() - start > SLOW
     if not _same(ys, again):
-        session.give_up(
-            "the operation is random: two calls with the same inputs differ. Give it a "
-            "seed or a generator as an argument, and it can be checked"
-        )
+        session.give_up(RANDOM)
     elif not ys:
         session.give_up("no output is a floating-point array: no gradient is needed")
     elif not any(y.size for y in ys):

@@ -114,6 +114,15 @@ class Problem:
             )
             return [as_double(self.arrays.numpy(dy)) for dy in dys]
 
+    def native_inputs(self) -> Any:
+        """The arguments as the framework's own arrays."""
+
+        def leaf(x: Any) -> Any:
+            is_array = isinstance(x, np.ndarray)
+            return self.arrays.array(x, str(x.dtype)) if is_array else x
+
+        return trees.map(leaf, self.inputs)
+
     @cached_property
     def native(self) -> NativeFunction:
         """The operation on the framework's own arrays."""
@@ -279,7 +288,9 @@ def problem_of(
     bounds: tuple[Bounds, ...] = (),
 ) -> Problem:
     """The problem of an operation, called with these arrays of its framework."""
-    named = [(name, x) for name, x in _named(info, args, kwargs) if is_perturbed(x)]
+    named = [
+        (name, x) for name, x in named_leaves(info, args, kwargs) if is_perturbed(x)
+    ]
 
     def leaf(x: Any) -> Any:
         if not _holds_numbers(x):
@@ -297,7 +308,8 @@ def problem_of(
     )
 
 
-def _named(info: OperationInfo, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+def named_leaves(info: OperationInfo, args: Any, kwargs: Any) -> list[tuple[str, Any]]:
+    """What an operation is called with, by the names that reports use."""
     names = positional(info, args)
     pairs = [*zip(names, args, strict=False), *kwargs.items()]
     return [leaf for name, x in pairs for leaf in trees.leaves_with_names(x, name)]

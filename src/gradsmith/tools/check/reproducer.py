@@ -212,17 +212,9 @@ class _Source(str):
 def _first_output(problem: Problem) -> str | None:
     """How to take the first output with a gradient from what the operation returns."""
     with problem.precision():
-        found = problem.call(*_native_inputs(problem)[0], **_native_inputs(problem)[1])
+        args, kwargs = problem.native_inputs()
+        found = problem.call(*args, **kwargs)
     if not isinstance(found, tuple | list):
         return "" if len(floating(found)) == 1 else None
     first = next((i for i, y in enumerate(found) if is_floating(y)), None)
     return None if first is None else f"[{first}]"
-
-
-def _native_inputs(problem: Problem) -> Any:
-    array = problem.arrays.array
-
-    def leaf(x: Any) -> Any:
-        return array(x, str(x.dtype)) if isinstance(x, np.ndarray) else x
-
-    return trees.map(leaf, problem.inputs)

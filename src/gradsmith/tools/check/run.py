@@ -91,6 +91,7 @@ def _run_checks(
     compares = problem.info.surrogate is None and problem.info.linear
     for name, check in EARLY.items():
         progress(name)
+        session.at = problem
         with _threads(problem):
             check(session, problem, where)
         session.pending.remove(name)
@@ -121,6 +122,7 @@ def _run_checks(
             if session.findings:
                 break
             progress(name)
+            session.at = problem
             with _threads(problem):
                 check(session, problem, where)
             session.pending.remove(name)
@@ -158,6 +160,7 @@ def _check_others(session: Session, problem: Problem, progress: Progress) -> Non
 def _check_empty_arrays(session: Session, problem: Problem) -> None:
     """Where the operation takes arrays without elements, the rule has to."""
     for name, empty in emptied(problem):
+        session.at = empty
         try:
             ys = empty.value(empty.xs)
         except Exception:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from textwrap import shorten
+from typing import Any
 
 import numpy as np
 
 from .grade import is_surrogate
 from .model import CheckRun, Finding, Verdict
-from .problem import Problem
+from .problem import Problem, named_leaves
 
 GIVEN = "the given inputs"
 PART = "the beginning of the given inputs"
+MOST_LETTERS = 60  # of an argument that is no array
 
 
 @dataclass
@@ -29,12 +32,15 @@ class Session:
     recorded: Callable[[], None] | None = None  # called when a check is done
     pending: list[str] = field(default_factory=list)  # checks that were not run yet
     is_slow: bool = False  # one evaluation takes long
+    at: Problem | None = None  # what is looked at now
 
     def random(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, so that none disturbs another."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def found(self, finding: Finding) -> None:
+        if self.at is not None and finding.scenario not in (None, GIVEN, PART):
+            finding = replace(finding, inputs=values_of(self.at))
         self.findings.append(finding)
         self.record(finding.what, finding.scenario or "", Verdict.WRONG)
 
@@ -53,7 +59,12 @@ class Session:
         resolution: float | None = None,
         detail: str = "",
     ) -> None:
-        self.checks.append(CheckRun(what, scenario, verdict, resolution, detail))
+        at = self.at
+        dtype = "" if at is None else ", ".join(dict.fromkeys(at.dtypes))
+        scale = None if at is None else scale_of(at)
+        self.checks.append(
+            CheckRun(what, scenario, verdict, resolution, detail, dtype, scale)
+        )
         if self.recorded is not None:
             self.recorded()
 
@@ -90,3 +101,23 @@ class Session:
         """The smallest relative error that would have been seen on the given inputs."""
         first = [check for check in self.checks if check.what == "first order"]
         return first[0].resolution if first and not self.findings else None
+
+
+def scale_of(problem: Problem) -> tuple[float, float] | None:
+    """The least and the greatest magnitude of the inputs, but for zeros."""
+    sizes = np.concatenate([np.abs(x).ravel() for x in problem.xs] or [np.zeros(0)])
+    sizes = sizes[np.isfinite(sizes) & (sizes > 0)]
+    return (float(sizes.min()), float(sizes.max())) if sizes.size else None
+
+
+def values_of(problem: Problem) -> str:
+    """The values of all arguments, for people to read."""
+    named = named_leaves(problem.info, *problem.inputs)
+    return "; ".join(f"{name} = {_shown(x)}" for name, x in named)
+
+
+def _shown(x: Any) -> str:
+    if not isinstance(x, np.ndarray):
+        return shorten(repr(x), MOST_LETTERS, placeholder="...")
+    options: Any = {"precision": 6, "threshold": 24, "edgeitems": 3, "separator": ", "}
+    return " ".join(np.array2string(x, **options).split())

@@ -71,6 +71,7 @@ class NanReport(Result):
             framework=framework,
             verdict="finite" if self.ok else "not finite",
             remark=remark,
+            limit="" if self.ok else remark,
             repair=self.repair,
         )
 

@@ -121,6 +121,7 @@ class Survival(Result):
             framework=framework,
             verdict="not dropped" if self.ok else "dropped",
             remark=self._losses or words,
+            limit=self._losses,
             cells=(self._cell(),),
         )
 

@@ -52,8 +52,10 @@
 
   // --- search and filter
   const search = byId("search");
-  const buttons = all(".filters button");
+  const buttons = all(".verdicts button");
+  for (const button of buttons) button.disabled = false;
   let status = "";
+  const places = Map.groupBy(all("[data-of]"), (each) => each.dataset.of);
   const textOf = (row) =>
     `${row.textContent} ${byId(row.dataset.for).textContent}`.toLowerCase();
   const texts = new Map(rows.map((row) => [row, textOf(row)]));
@@ -65,7 +67,13 @@
         (!status || row.dataset.status === status) &&
         parts.every((part) => texts.get(row).includes(part));
       row.hidden = byId(row.dataset.for).hidden = !matches;
+      for (const each of places.get(row.dataset.for) ?? []) each.hidden = !matches;
       shown += matches;
+    }
+    for (const button of buttons) {
+      if (button.dataset.status) {
+        button.setAttribute("aria-pressed", button.dataset.status === status);
+      } else button.hidden = !status;
     }
     byId("shown").textContent =
       shown === rows.length ? "" : `${shown} of ${rows.length} shown`;
@@ -74,8 +82,7 @@
   search.addEventListener("input", show);
   for (const button of buttons) {
     button.addEventListener("click", () => {
-      status = button.dataset.status;
-      for (const each of buttons) each.setAttribute("aria-pressed", each === button);
+      status = button.dataset.status === status ? "" : button.dataset.status;
       show();
     });
   }
