@@ -560,6 +560,10 @@ class Recompute(Protocol):
         """
         ...
 
+    def rewinding(self, *roots: Any) -> Callable[[], AbstractContextManager[None]]:
+        """Makes contexts, in each of which the same random numbers are drawn."""
+        ...
+
 
 class Intercept(Protocol):
     """`intercept`: calls of the framework's functions, answered by something else.

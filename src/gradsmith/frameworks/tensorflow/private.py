@@ -330,6 +330,18 @@ def seeds_of_operations() -> Any:
     return getattr(context.context(), "_rng", None)
 
 
+@contextmanager
+def global_seed(seed: int) -> Iterator[None]:
+    """What operations draw in this context begins at a seed, and then as it was."""
+    mine: Any = context.context()
+    before = mine._seed, getattr(mine, "_rng", None)
+    tf.random.set_seed(seed)
+    try:
+        yield
+    finally:
+        mine._seed, mine._rng = before
+
+
 def shape_of(x: Any) -> Any:
     """As a tuple, without TensorFlow's class for shapes: 1 us less."""
     return x._shape_tuple()

@@ -157,16 +157,19 @@ class WithParameters:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = {n: kwargs.pop(n) for n in self.parameters if n in kwargs}
-        if not given:
-            return self.module(*args, **kwargs)
-        dtype = next(iter(given.values())).dtype
+        dtype = _dtype_of([*given.values(), *args])
         rest = {n: _copy(x, dtype) for n, x in self._rest.items()}
         return functional_call(self.module, {**rest, **given}, args, kwargs)
 
 
-def _copy(x: torch.Tensor, dtype: torch.dtype) -> torch.Tensor:
+def _dtype_of(arrays: list[Any]) -> torch.dtype | None:
+    found = (x.dtype for x in arrays if isinstance(x, torch.Tensor))
+    return next((dtype for dtype in found if dtype.is_floating_point), None)
+
+
+def _copy(x: torch.Tensor, dtype: torch.dtype | None) -> torch.Tensor:
     x = x.detach().clone()
-    return x.to(dtype) if x.is_floating_point() else x
+    return x.to(dtype) if dtype and x.is_floating_point() else x
 
 
 # --- what a rule returned ------------------------------------------------------------

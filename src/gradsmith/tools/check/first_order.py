@@ -30,12 +30,15 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
     if point is None:
         return
     seen: dict[str, float] = {}  # by the sharpest comparison of each argument
-    known = {f.argument for f in session.limits} if scenario.is_far else set()
 
     def done(name: str) -> bool:
-        return name in known or session.is_wrong(name)
+        if scenario.is_far and name in [f.argument for f in session.limits]:
+            return True
+        return session.is_wrong(name)
 
-    for comparison in point.comparisons(even=scenario.even, done=done):
+    for comparison in point.comparisons(
+        even=scenario.even, jointly=not scenario.is_given, done=done
+    ):
         telling = comparison.is_wrong and comparison.says_something
         wrong = telling and confirmed(point, comparison)
         if wrong and scenario.is_inside:

@@ -29,6 +29,7 @@ SIGMAS = 8.0  # how many of its errors a sum may be off
 SHARP = 1e4  # an output this much less certain than the median is omitted
 FEW_DIGITS = 2.0**-33  # what a rule may lose by rounding, at most
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
+SEVERAL = 4  # arguments, which take long one by one
 GROUPS = 3  # of elements, each hidden by those before
 SETTLED = 1e-3  # the relative error of an output that still tells something
 STEP = 0.125
@@ -64,13 +65,20 @@ class Point:
     # --- comparisons
 
     def comparisons(
-        self, *, even: bool = False, done: Callable[[str], bool] = lambda name: False
+        self,
+        *,
+        even: bool = False,
+        jointly: bool = False,
+        done: Callable[[str], bool] = lambda name: False,
     ) -> Iterator[Comparison]:
         """The comparisons for each argument, until enough is known of it.
 
-        Also with equal elements perturbed alike, of one argument or of several.
+        Also with equal elements perturbed alike, of one argument or of several. Many
+        arguments may be compared jointly: each by itself only if that is wrong.
         """
-        for part in self.flat.arguments.parts:
+        together = self._together(even) if jointly else []
+        yield from together
+        for part in () if together else self.flat.arguments.parts:
             for comparison in self._of(part, even):
                 if done(part.name):
                     break
@@ -83,6 +91,14 @@ class Point:
             if any(map(done, (*names, every.name))):
                 break
             yield comparison
+
+    def _together(self, even: bool) -> list[Comparison]:
+        """All arguments at once; nothing if they are few, or if that is not enough."""
+        if len(self.flat.arguments.parts) < SEVERAL or self.flat.symmetric:
+            return []
+        found = [*self._of(Part("all arguments", 0, self.x.shape), even)]
+        enough = any(each.says_something for each in found)
+        return found if enough and not any(each.is_wrong for each in found) else []
 
     def _of(self, part: Part, even: bool) -> Iterator[Comparison]:
         chosen = np.zeros(self.x.size, bool)

@@ -40,6 +40,8 @@ SAME = 1e-9
 
 def check_precision(session: Session, problem: Problem, scenario: str) -> None:
     """Each dtype at the inputs given, and float32 at large and small ones too."""
+    if problem.is_random:
+        return  # in each dtype other numbers are drawn
     if problem.fixed_dtypes or any(
         name.startswith("complex") for name in problem.dtypes
     ):

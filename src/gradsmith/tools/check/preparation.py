@@ -32,9 +32,12 @@ def prepare(session: Session) -> Problem | None:
     with annotate(f"raised by {name} itself, called with the given inputs"):
         ys, computed = given.computed()
         start = time.process_time()  # whatever else runs on the machine
-        again = given.value(given.xs)
+        is_random = not _same(ys, given.value(given.xs))
         session.is_slow = time.process_time() - start > SLOW
-    if not _same(ys, again):
+        if is_random:
+            given = replace(given, is_random=True)
+            ys, computed = given.computed()
+    if is_random and not _same(ys, given.linearize(given.xs).ys):
         session.give_up(RANDOM)
     elif not ys:
         session.give_up("no output is a floating-point array: no gradient is needed")
@@ -43,6 +46,9 @@ def prepare(session: Session) -> Problem | None:
     elif not any(np.any(np.isfinite(y)) for y in ys):
         session.give_up("no output is finite at the given inputs: try others")
     else:
+        if is_random:
+            words = "each draw is judged with the generators rewound"
+            session.limit(Finding("random", words))
         _note_not_finite(session, ys)
         problem = _differentiable(
             session, _in_double_precision(session, given, computed)

@@ -57,6 +57,7 @@ class Problem:
     fixed_dtypes: bool = False  # the operation takes no other dtypes
     budget: Budget = UNLIMITED
     spoils_residuals: bool = False  # a second backward would be another one
+    is_random: bool = False  # generators are rewound before each call
 
     @property
     def arrays(self) -> Any:
@@ -126,9 +127,20 @@ class Problem:
     @cached_property
     def native(self) -> NativeFunction:
         """The operation on the framework's own arrays."""
+        call = self._rewinding() if self.is_random else self.call
         return NativeFunction(
-            self.call, self.arrays, self.inputs, self._names_and_dtypes, self.frozen
+            call, self.arrays, self.inputs, self._names_and_dtypes, self.frozen
         )
+
+    def _rewinding(self) -> Callable[..., Any]:
+        """The operation, which draws the same random numbers each time."""
+        rewound = self.framework.recompute.rewinding(self.call, self.inputs)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with rewound():
+                return self.call(*args, **kwargs)
+
+        return call
 
     def to_native(self, xs: Sequence[np.ndarray]) -> list[Any]:
         """Arrays of the framework, in the dtypes of the arguments."""

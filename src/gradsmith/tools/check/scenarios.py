@@ -59,8 +59,14 @@ def scenarios(
             if np.any(some):
                 chosen = problem.with_perturbed([x[some] for x in pool])
                 yield Scenario(name, chosen, is_far=is_far)
+    parameters = problem.info.captured or {}
     for name, change in VALUES.items() if pool is None else ():
-        new = [change(x, constants, random) for x in xs]
+        new = [
+            x
+            if arg in parameters and name not in SIGNS
+            else change(x, constants, random)
+            for arg, x in zip(problem.perturbed, xs, strict=True)
+        ]
         pairs = zip(structures, new, strict=True)
         new = [x if structure is None else structure.keep(x) for structure, x in pairs]
         if all(map(np.array_equal, new, xs)):
@@ -132,6 +138,8 @@ VALUES: dict[str, ValueChange] = {
     ),
     "values near the numbers in the code": _thresholds,
 }
+# What becomes of the parameters of a module too: weights are not any numbers
+SIGNS = ("the opposite signs", "mixed signs")
 # Zeros and ties, where matrices are singular and norms have kinks
 DEGENERATE = ("some zeros", "all zeros", "equal values", "pairs of equal values")
 EVEN = ("equal values", "pairs of equal values", "all zeros", "large values")

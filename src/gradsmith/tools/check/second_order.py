@@ -46,7 +46,7 @@ def check_second_order(session: Session, problem: Problem, scenario: str) -> Non
         point = Point(rule, random)  # type: ignore[arg-type]
         if not np.all(np.isfinite(point.y)):
             return
-        compared = list(point.comparisons())
+        compared = list(point.comparisons(jointly=True))
         gap = _gap_by_upstream(rule, random)
     except Exception as error:
         words = f"there is none: {reason(error)}"

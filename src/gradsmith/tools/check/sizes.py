@@ -63,7 +63,9 @@ def _enlarged(
     def large(new: Lengths) -> set[str]:
         return {name for name, shape in every.items() if _size(shape, new) > LONG}
 
+    # Of a module one axis is made longer: attention takes the square of two.
     ways = [_many(shape, lengths) for shape in every.values()]
+    ways = [] if problem.info.captured else ways
     ways.sort(key=lambda new: -len(large(new)))
     # An axis may have the length of another by chance.
     ways += [new for shape in every.values() for new in _alone(shape, shapes, lengths)]

@@ -63,3 +63,7 @@ def unchanged(*roots: Any) -> Iterator[None]:
     finally:
         for x, value in before:
             x.value = value
+
+
+def rewinding(*roots: Any) -> Callable[[], Any]:
+    return Streams(*roots).unchanged

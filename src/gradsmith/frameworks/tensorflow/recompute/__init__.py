@@ -26,9 +26,9 @@ from ..private import (
 from .block import Block
 from .functions import with_checkpoint_inside
 from .replay import replayed
-from .state import unchanged
+from .state import rewinding, unchanged
 
-__all__ = ["checkpoint", "scan", "unchanged", "unstack"]
+__all__ = ["checkpoint", "rewinding", "scan", "unchanged", "unstack"]
 
 
 def checkpoint(fn: Any, args: Any, kwargs: Any, *, verify: bool = False) -> Any:

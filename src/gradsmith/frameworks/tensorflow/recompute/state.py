@@ -11,7 +11,9 @@ import tensorflow as tf
 
 from ....core.reach import reached
 from ..._randomness import Streams
-from ..private import loss_lists
+from ..private import global_seed, loss_lists
+
+SEED = 20
 
 
 @contextmanager
@@ -20,14 +22,38 @@ def unchanged(*roots: Any) -> Iterator[None]:
 
     TensorFlow's global random operations go on: their state is in kernels.
     """
-    before = [(x, tf.identity(x)) for x in _variables_in(*roots)]
+    with (
+        _values_kept(_variables_in(*roots)),
+        Streams(*roots).unchanged(),
+        Losses(*roots).unchanged(),
+    ):
+        yield
+
+
+@contextmanager
+def _values_kept(variables: list[Any]) -> Iterator[None]:
+    before = [(x, tf.identity(x)) for x in variables]
     try:
-        with Streams(*roots).unchanged(), Losses(*roots).unchanged():
-            yield
+        yield
     finally:
         for x, value in before:
             if not tf.reduce_all(tf.equal(x, value)):
                 x.assign(value)
+
+
+def rewinding(*roots: Any) -> Callable[[], Any]:
+    """With a global seed, for what operations draw without any."""
+    streams, states = (
+        Streams(*roots),
+        [x for x in _variables_in(*roots) if not x.dtype.is_floating],
+    )
+
+    @contextmanager
+    def rewound() -> Iterator[None]:
+        with _values_kept(states), streams.unchanged(), global_seed(SEED):
+            yield
+
+    return rewound
 
 
 def _variables_in(*roots: Any) -> list[Any]:

@@ -93,6 +93,10 @@ def unchanged(*roots: Any) -> Iterator[None]:
         yield
 
 
+def rewinding(*roots: Any) -> Callable[[], Any]:
+    return streams_of(*roots).unchanged
+
+
 class _Block:
     """A function whose rerun finds generators and buffers as the first run did.
 
