@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from . import numpy, ops
     from .operations.examples import example
     from .operations.python_op import python_op
+    from .program.graph import Program
+    from .program.trace import trace
     from .tools.audit import Audit, audit
     from .tools.check import CheckReport, Finding, Verdict, assert_gradients, check
     from .tools.checkpoint import checkpoint, checkpoint_scan
@@ -56,6 +58,8 @@ _MODULES = ("numpy", "ops")
 _HOLDERS = {
     "operations.examples": ("example",),
     "operations.python_op": ("python_op",),
+    "program.graph": ("Program",),
+    "program.trace": ("trace",),
     "tools.audit": ("Audit", "audit"),
     "tools.check": ("CheckReport", "Finding", "Verdict", "assert_gradients", "check"),
     "tools.checkpoint": ("checkpoint", "checkpoint_scan"),
@@ -99,6 +103,7 @@ __all__ = [
     "Operation",
     "Override",
     "OverrideRecord",
+    "Program",
     "Survival",
     "SurvivalTable",
     "TapeError",
@@ -136,6 +141,7 @@ __all__ = [
     "stop_gradient",
     "survival_table",
     "survives",
+    "trace",
     "unbroadcast",
     "value_and_grad",
     "vjp",

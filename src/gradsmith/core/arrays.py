@@ -15,6 +15,7 @@ import numpy as np
 from .caches import remember
 from .cotangent import Spec
 from .errors import GradsmithError
+from .symbolic import Symbolic
 from .tape import Traced
 
 
@@ -122,7 +123,7 @@ def framework_of(x: Any) -> str | None:
 
 
 def _find(x: Any) -> str | None:
-    if isinstance(x, (Traced, np.ndarray)):
+    if isinstance(x, (Traced, np.ndarray, Symbolic)):
         return NUMPY
     for base in type(x).__mro__:  # a user's subclass is from another module
         root = base.__module__.partition(".")[0]

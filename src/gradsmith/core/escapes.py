@@ -17,14 +17,15 @@ def tell_lost(xs: Sequence[Traced], where: str, why: str) -> None:
         recorder.lost(xs, INSIDE.get() or where, why)
 
 
-def traced_in(x: Any) -> Iterator[Traced]:
-    if isinstance(x, Traced):
+def traced_in(x: Any, types: Any = Traced) -> Iterator[Any]:
+    """The tensors in lists, tuples and dicts; or what else is of these types."""
+    if isinstance(x, types):
         yield x
     elif isinstance(x, (list, tuple)):
         for part in x:
-            yield from traced_in(part)
+            yield from traced_in(part, types)
     elif isinstance(x, dict):
-        yield from traced_in(list(x.values()))
+        yield from traced_in(list(x.values()), types)
 
 
 def is_followed(x: Traced) -> bool:

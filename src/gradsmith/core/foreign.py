@@ -13,10 +13,12 @@ import numpy as np
 
 from .errors import UnsupportedOperationError
 from .rule import name_of
+from .symbolic import Symbolic
 from .tape import Traced
 
 PRIORITY = 1000  # of tensors: who has a higher one answers their operators
 _USUAL = {np.ndarray, int, float, bool, str, tuple, list, type(None)}
+_NEVER_FIRST = (Traced, np.generic, Symbolic, int, float, complex, list, tuple)
 _PROTOCOLS = ("__array_ufunc__", "__array_function__")
 _ARITHMETIC = tuple(
     f"__{prefix}{name}__"
@@ -31,7 +33,7 @@ def computes_differently(cls: type) -> bool:
     >>> [*map(computes_differently, (np.ndarray, np.memmap, np.matrix))]
     [False, False, True]
     """
-    if cls in _USUAL or issubclass(cls, (Traced, np.generic)):
+    if cls in _USUAL or issubclass(cls, (Traced, np.generic, Symbolic)):
         return False
     if not issubclass(cls, np.ndarray):
         return any(hasattr(cls, name) for name in _PROTOCOLS)
@@ -45,7 +47,7 @@ def _is_own(cls: type, name: str) -> bool:
 
 def goes_first(cls: type, reflected: str) -> bool:
     """Whether `tensor * other` is the other type's to answer, as for NumPy's arrays."""
-    if issubclass(cls, (Traced, np.generic, int, float, complex, list, tuple)):
+    if issubclass(cls, _NEVER_FIRST):
         return False
     if issubclass(cls, np.ndarray):
         return _is_own(cls, reflected)

@@ -13,6 +13,7 @@ from .cotangent import cast, spec_of
 from .errors import GradsmithError, TapeError, UnsupportedOperationError, type_of
 from .foreign import refuse_as_tensor
 from .rule import Function
+from .symbolic import Symbolic, as_plain
 from .tape import (
     STATE,
     Key,
@@ -124,7 +125,7 @@ def checked_tangent(x: Any, dx: Any, name: str) -> Any:
     """A tangent in the shape and dtype of its primal."""
     if not isinstance(dx, Traced):
         refuse_as_tensor(dx, name)
-        dx = np.asarray(dx)
+        dx = as_plain(dx)
     if dx.shape != x.shape or not np.can_cast(dx.dtype, x.dtype, "same_kind"):
         raise GradsmithError(
             f"{name} has shape {dx.shape} and dtype {dx.dtype}, its primal {x.shape} "
@@ -173,10 +174,18 @@ def transpose(
         node = tape.mark_of(y) if isinstance(y, Traced) else None
         if node is not None:
             seeds[node] = seeds[node] + dy if node in seeds else dy
-        elif y is not None and np.any(unwrap(y)):
+        elif y is not None and not _is_zero(unwrap(y)):
             raise UnsupportedOperationError(
                 "the rule can't be transposed: its result does not depend on its first "
                 "argument through functions that the engine records"
             )
     found = walk_back(seeds, nodes, keep=False, prune=False)
     return [found[node] for node in nodes]
+
+
+def _is_zero(y: Any) -> bool:
+    """Whether a result that nobody followed is zero.
+
+    Nothing leaves a trace unseen: what is not followed there depends on nothing.
+    """
+    return isinstance(y, Symbolic) or not np.any(y)

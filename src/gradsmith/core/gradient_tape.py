@@ -16,6 +16,7 @@ from .cotangent import cast
 from .errors import GradsmithError, TapeError, type_of
 from .explain import Stop, Stops, explain
 from .foreign import refuse_as_tensor
+from .symbolic import PLAIN, Symbolic, as_plain
 from .tape import Key, Node, Scope, Tape, Traced, activate, only, state, walk_back
 from .tensor import Tensor, Variable, unwrap, wrap
 from .unconnected import UnconnectedGradients, wants_zero
@@ -303,7 +304,7 @@ def _seeds(target: Any, output_gradients: Any) -> tuple[list[Any], list[Any]]:
         return [target], [seed(target, None, "")]
     targets = trees.leaves(target)
     for i, y in enumerate(targets):
-        if not isinstance(y, (Traced, np.ndarray, np.generic, int, float, complex)):
+        if not isinstance(y, (Traced, *PLAIN, int, float, complex)):
             name = _name_of(target, i, "target")
             raise TapeError(f"{name} is {type_of(y)}, which has no gradient")
     given = _given(target, output_gradients, len(targets))
@@ -325,10 +326,10 @@ def _given(target: Any, output_gradients: Any, n: int) -> list[Any]:
 
 def seed(y: Any, dy: Any, name: str) -> Any:
     """The cotangent of a target, in its shape and dtype."""
-    y = np.asarray(unwrap(y))
+    y = as_plain(unwrap(y))
     if dy is None:
         return np.ones_like(y)
-    if not isinstance(dy, Traced):
+    if not isinstance(dy, (Traced, Symbolic)):
         refuse_as_tensor(dy, name)
         dy = np.array(dy)  # a copy: it may become a result, which nobody changes
     if dy.shape != y.shape or not np.can_cast(dy.dtype, y.dtype, "same_kind"):

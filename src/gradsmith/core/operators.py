@@ -150,17 +150,21 @@ _UNARY = {
     "abs": np.absolute,
     "invert": np.invert,
 }
-_PROPERTIES = {
+PROPERTIES = {
     "T": np.transpose,
     "mT": np.matrix_transpose,
     "real": np.real,
     "imag": np.imag,
 }
-_METHODS = (
+_LIKE_FUNCTIONS = (
     "all any argmax argmin argpartition argsort astype choose clip conj copy cumprod "
     "cumsum diagonal dot max mean min nonzero prod ravel repeat round searchsorted "
     "squeeze std sum swapaxes take trace var"
 )
+METHODS = {name: getattr(np, name) for name in _LIKE_FUNCTIONS.split()} | {
+    "flatten": np.ravel,
+    "conjugate": np.conj,
+}
 
 for _name, _ufunc in _OPERATORS.items():
     _forward, _reflected = _binary(_ufunc, f"__r{_name}__")
@@ -176,11 +180,9 @@ for (_name, _ufunc), _other in zip(
     setattr(Tensor, f"__{_name}__", _binary(_ufunc, f"__{_other}__")[0])
 for _name, _ufunc in _UNARY.items():
     setattr(Tensor, f"__{_name}__", _unary(_ufunc))
-for _name, _fn in _PROPERTIES.items():
+for _name, _fn in PROPERTIES.items():
     setattr(Tensor, _name, property(_unary(_fn)))
-for _name in _METHODS.split():
-    setattr(Tensor, _name, _method(getattr(np, _name)))
-for _name, _fn in {"flatten": np.ravel, "conjugate": np.conj}.items():
+for _name, _fn in METHODS.items():
     setattr(Tensor, _name, _method(_fn))
 for _name in ("reshape", "transpose"):
     setattr(Tensor, _name, _axes_method(getattr(np, _name)))

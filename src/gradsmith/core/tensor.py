@@ -11,6 +11,7 @@ from .errors import GradsmithError
 from .escapes import LEFT, refuse_conversion, tell_lost, traced_in
 from .foreign import PRIORITY, refuse_as_tensor
 from .rule import convert, index
+from .symbolic import Symbolic
 from .tape import Traced, forget_the_dead, marks_of, state
 
 _new = object.__new__
@@ -34,7 +35,7 @@ class Tensor(Traced):
             super().__init__(y.value, marks_of(y))
         else:
             refuse_as_tensor(data, "what a tensor is made of")
-            super().__init__(native(np.array(unwrap(data), dtype=dtype)))
+            super().__init__(_read(unwrap(data), dtype))
 
     # Plain attributes
 
@@ -61,6 +62,8 @@ class Tensor(Traced):
         return iter(parts)
 
     def __repr__(self) -> str:
+        if isinstance(self.value, Symbolic):
+            return f"{type(self).__name__}({self.value})"
         body = np.array2string(np.asarray(self.value), separator=", ", prefix="Tensor(")
         usual = self.dtype in (np.float64, np.int64, np.bool_, np.complex128)
         dtype = "" if usual else f", dtype={self.dtype}"
@@ -227,11 +230,18 @@ def wrap(value: Any, marks: Any = None) -> Tensor:
     return y
 
 
+def _read(data: Any, dtype: Any) -> Any:
+    """A new array of what a tensor is made of."""
+    if isinstance(data, Symbolic):
+        return data if dtype is None else convert(data, dtype)
+    return native(np.array(data, dtype=dtype))
+
+
 def joined(x: Any) -> Any:
     """One array of nested lists, followed if there are followed tensors in them."""
     if not isinstance(x, (list, tuple)):
         return x
-    if next(traced_in(x), None) is None:
+    if next(traced_in(x, (Traced, Symbolic)), None) is None:
         return np.asarray(x)
     return np.stack([joined(part) for part in x])
 

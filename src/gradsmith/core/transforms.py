@@ -20,6 +20,7 @@ from .escapes import tell_lost
 from .foreign import refuse_as_tensor
 from .forward import ForwardAccumulator, checked_tangent
 from .gradient_tape import GradientTape, basis, seed
+from .symbolic import PLAIN, Symbolic, as_plain
 from .tape import Traced, marks_of, state
 from .tensor import Tensor, native, readonly, unwrap, wrap
 
@@ -269,6 +270,8 @@ def _lift(tree: Any, name: str, copy: bool = False) -> Any:
 
 def _read(leaf: Any, name: str, copy: bool) -> Any:
     refuse_as_tensor(leaf, f"an argument of {name}")
+    if isinstance(leaf, Symbolic):
+        return leaf
     try:
         return native(np.array(leaf) if copy else np.asarray(leaf))
     except Exception as error:
@@ -354,7 +357,7 @@ def _require_tuples(name: str, primals: Any, tangents: Any) -> None:
 
 
 def _require_real_number(fun: Any, value: Any) -> None:
-    is_array = isinstance(value, (Traced, np.ndarray, np.generic))
+    is_array = isinstance(value, (Traced, *PLAIN))
     if is_array and not value.shape and value.dtype.kind in "fO":
         return
     if isinstance(value, (float, int)) and not isinstance(value, bool):  # a constant
@@ -419,7 +422,7 @@ def _is_complex(x: Any) -> bool:
 
 def _by_rows(pull: Any, xs: Any, y: Any, adjust: Any) -> list[Any]:
     """For each part of the output a tree like xs: one walk back per element."""
-    parts = [np.asarray(unwrap(part)) for part in trees.leaves(y)]
+    parts = [as_plain(unwrap(part)) for part in trees.leaves(y)]
     zeros = [np.zeros_like(part) for part in parts]
     blocks = []
     for k, part in enumerate(parts):
@@ -447,7 +450,7 @@ def _by_columns(run: Any, xs: Any, y: Any) -> list[Any]:
         runs = (jvp(run, xs, trees.unflatten(xs, dxs)) for dxs in tangents)
         columns.append([trees.leaves(dy) for _, dy in runs])
     blocks = []
-    for j, part in enumerate(np.asarray(unwrap(part)) for part in trees.leaves(y)):
+    for j, part in enumerate(as_plain(unwrap(part)) for part in trees.leaves(y)):
         block = [
             _assemble([dy[j] for dy in column], -1, part.shape + x.shape, part.dtype)
             for column, x in zip(columns, inputs, strict=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.symbolic import Symbolic
 from ..frameworks._dtypes import name_of
 from ._axes import one_axis
 from ._dispatch import portable
@@ -160,7 +161,16 @@ def _padded(n: int, width: Any, mode: Any) -> list[int]:
     return np.pad(np.arange(n), width, mode=mode).tolist()
 
 
-@portable(np.take)
+def _take(x: Any, indices: Any, axis: Any = None) -> Any:
+    if isinstance(indices, Symbolic) and isinstance(x, np.ndarray):
+        # NumPy asks the type of x alone.
+        return type(indices).__array_function__(
+            indices, np.take, (), (x, indices, axis), {}
+        )
+    return np.take(x, indices, axis)
+
+
+@portable(_take)
 def take(K: Any, x: Any, indices: Any, /, axis: int | None = None) -> Any:
     """The elements at these places along an axis; negative ones count from the end.
 

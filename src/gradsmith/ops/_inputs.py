@@ -9,6 +9,7 @@ import numpy as np
 from .. import numpy as gnp
 from ..core.arrays import framework_of
 from ..core.errors import GradsmithError
+from ..core.symbolic import Symbolic
 from ..frameworks._dtypes import is_inexact, name_of
 from ..numpy._dispatch import NUMPY, kernels_of
 
@@ -97,7 +98,8 @@ def if_any(wanted: Any, then: Any, otherwise: Any) -> Any:
     """
     K = kernels_of("any", (wanted,))
     if K is NUMPY:
-        return then() if gnp.any(wanted) else otherwise()
+        values = known_values(wanted)
+        return then() if values is None or np.any(values) else otherwise()
     return K.if_any(wanted, then, otherwise)
 
 
@@ -172,7 +174,8 @@ def known_values(x: Any) -> Any:
     """The values as NumPy has them, where they can be looked at; else None."""
     K = kernels_of("values", (x,))
     if K is NUMPY:
-        return getattr(x, "value", x)  # a tensor's array
+        x = getattr(x, "value", x)  # a tensor's array
+        return None if isinstance(x, Symbolic) else x
     return None if K is None else K.known_values(x)
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core import trees
 from ..core.cotangent import Spec
 from ..core.places import Place
 
@@ -50,10 +51,12 @@ class Step:
 
 @dataclass(frozen=True, eq=False)
 class Program:
-    """A traced definition.
+    """A traced definition: a function of arrays as straight-line NumPy code.
 
     `constants` are the arrays that it captured, by the value that stands for each.
-    `outputs` is the tree that it returned, with values for its arrays.
+    `outputs` is the tree that it returned, with values for its arrays. `print` shows
+    the code, and `len` is the number of steps. Two programs are equal that have the
+    same steps on the same shapes, dtypes and constants.
     """
 
     name: str
@@ -61,14 +64,58 @@ class Program:
     steps: tuple[Step, ...]
     outputs: Any
     constants: dict[Value, np.ndarray] = field(default_factory=dict)
+    names: tuple[str, ...] = ()  # how the user reaches each input: params['w']
 
     @property
     def results(self) -> list[Value]:
         """The values among the outputs."""
         return [*values_in(self.outputs)]
 
-    def __call__(self, *arrays: Any) -> Any:
-        """Run the steps, one after the other."""
+    def __len__(self) -> int:
+        return len(self.steps)
+
+    def __repr__(self) -> str:
+        n = len(self.steps)
+        return f"<program {self.name}: {n} step{'s' * (n != 1)}>"
+
+    def __str__(self) -> str:
+        from .source import source  # which imports this module
+
+        return source(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Program):
+            return NotImplemented
+        return self._structure() == other._structure()
+
+    def __hash__(self) -> int:
+        return hash(tuple(step.fn for step in self.steps))
+
+    def _structure(self) -> Any:
+        """All but names and places, with numbers for values."""
+        known: dict[Any, Any] = {
+            x: (i, x.shape, x.dtype.str) for i, x in enumerate(self.inputs)
+        }
+        for x, array in self.constants.items():
+            known[x] = (x.shape, x.dtype.str, array.tobytes())
+        written: list[Any] = []
+        for step in self.steps:
+            args = replaced((step.args, step.kwargs), known)
+            specs = [(y.shape, y.dtype.str) for y in step.outputs]
+            written.append((step.fn, comparable(args), specs))
+            known.update(
+                (y, ("step", len(known), i)) for i, y in enumerate(step.outputs)
+            )
+        inputs = [known[x] for x in self.inputs]
+        return inputs, written, comparable(replaced(self.outputs, known))
+
+    def __call__(self, *arguments: Any) -> Any:
+        """Run the steps, one after the other.
+
+        The arrays are given in the trees in which they were traced, or one by one; what
+        is built in is left out.
+        """
+        arrays = trees.leaves(arguments)
         if len(arrays) != len(self.inputs):
             raise TypeError(
                 f"the program {self.name!r} takes {len(self.inputs)} arrays, "
@@ -111,4 +158,17 @@ def replaced(x: Any, known: dict[Value, Any]) -> Any:
     if isinstance(x, slice):
         ends = (x.start, x.stop, x.step)
         return slice(*[replaced(end, known) for end in ends])
+    return x
+
+
+def comparable(x: Any) -> Any:
+    """The same such that equal means the same: a number's type and sign count too."""
+    if isinstance(x, (list, tuple)):
+        return type(x).__name__, [comparable(part) for part in x]
+    if isinstance(x, dict):
+        return [(key, comparable(part)) for key, part in x.items()]
+    if isinstance(x, slice):
+        return "slice", comparable((x.start, x.stop, x.step))
+    if isinstance(x, (bool, int, float, complex, np.generic)):
+        return type(x).__name__, repr(x)
     return x

@@ -24,6 +24,7 @@ import numpy as np
 
 from ..core.errors import NotDifferentiableError, UnsupportedOperationError
 from ..core.rule import composite, differentiable, primitive
+from ..core.symbolic import seen_any
 from ..core.tape import Traced
 from ..core.tensor import unwrap
 from .linalg import inverse
@@ -123,7 +124,7 @@ def _refuse_dependent(r: Any, *cotangents: Any) -> None:
     bad = np.any(diagonal <= noise * sizes, axis=-1)
     for d in cotangents:
         used = isinstance(d, Traced) or np.any(d != 0, axis=(-2, -1))
-        if np.any(bad & used):
+        if seen_any(bad & used):
             raise NotDifferentiableError(
                 "np.linalg.qr has no derivative at a matrix of too low a rank: a "
                 "column depends on those before it, so that Q is not determined. "

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from ..core.cotangent import Scattered
 from ..core.rule import composite, index, linear, nondifferentiable, primitive
+from ..core.symbolic import PLAIN, as_plain
 
 # NumPy adds at a flat position in 2 ns, at any other key in 7 to 15; finding the flat
 # positions pays from so many elements on.
@@ -45,13 +46,13 @@ def _plain(part: Any) -> Any:
     """A part of a key as None, Ellipsis, a slice or an array."""
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
-    part = np.asarray(part)
+    part = as_plain(part)
     return part if part.size or part.dtype.kind != "f" else part.astype(int)  # x[[]]
 
 
 def _may_repeat(part: Any) -> bool:
     """Whether a part of a key may name an element twice; a mask never does."""
-    return isinstance(part, np.ndarray) and part.ndim > 0 and part.dtype.kind != "b"
+    return isinstance(part, PLAIN) and part.ndim > 0 and part.dtype.kind != "b"
 
 
 def _is_flag(part: Any) -> bool:

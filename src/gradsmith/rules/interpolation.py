@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.rule import composite, differentiable, primitive
+from ..core.rule import composite, differentiable, index, primitive
 from .arithmetic import over
 from .axes import as_array, as_type, conj
 from .indexing import scatter
@@ -33,13 +33,15 @@ def _around(x: Any, xp: Any) -> tuple[Any, Any]:
 
 def _between(x: Any, xp: Any, j: Any, k: Any) -> Any:
     """How far each x has come from its left knot to its right one."""
-    t = np.clip(over(x - xp[j], xp[k] - xp[j]), 0, 1)
+    t = np.clip(over(x - index(xp, j), index(xp, k) - index(xp, j)), 0, 1)
     return np.where(x == x, t, 0)
 
 
 def _slope(x: Any, xp: Any, fp: Any, j: Any, k: Any) -> Any:
     within = (x >= xp[0]) & (x <= xp[-1])
-    return np.where(within, over(fp[k] - fp[j], xp[k] - xp[j]), 0)
+    return np.where(
+        within, over(index(fp, k) - index(fp, j), index(xp, k) - index(xp, j)), 0
+    )
 
 
 def _weights(x: Any, xp: Any, left: Any, right: Any, j: Any, k: Any) -> Any:
@@ -77,8 +79,8 @@ def interp_jvp(
     j, k = _around(x, xp)
     t = _between(x, xp, j, k)
     w0, w1 = _weights(x, xp, left, right, j, k)
-    moved = dx - (1 - t) * dxp[j] - t * dxp[k]
-    return _slope(x, xp, fp, j, k) * moved + w0 * dfp[j] + w1 * dfp[k]
+    moved = dx - (1 - t) * index(dxp, j) - t * index(dxp, k)
+    return _slope(x, xp, fp, j, k) * moved + w0 * index(dfp, j) + w1 * index(dfp, k)
 
 
 differentiable(

@@ -18,10 +18,11 @@ from types import FunctionType, ModuleType
 from typing import Any
 
 from ..core.import_hooks import once_imported
+from ..core.symbolic import Symbolic
 from ..core.tape import Traced
 
 # What else is computed as tensors are: by its own `__array_function__`
-KINDS: list[type] = [Traced]
+KINDS: list[type] = [Traced, Symbolic]
 _REDIRECTED = ("log_softmax", "logsumexp", "multigammaln", "polygamma", "softmax")
 _patches = ExitStack()  # never closed
 _known: set[FunctionType] = set()

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from ..core.rule import composite, differentiable, primitive
+from ..core.symbolic import seen_any
 from .arithmetic import guard, over
 from .axes import (
     NoValue,
@@ -143,7 +144,7 @@ def average(
     whole = np.result_type(a, weights, *([np.float64] if a.dtype.kind in "iub" else []))
     weights = as_type(aligned_weights(weights, a.shape, axis), whole)
     total = np.sum(weights, axis=axis, keepdims=keepdims)
-    if np.any(total == 0):
+    if seen_any(total == 0):
         raise ZeroDivisionError("the weights of np.average sum to 0")
     mean = np.sum(as_type(a, whole) * weights, axis=axis, keepdims=keepdims) / total
     return (mean, np.broadcast_to(total, mean.shape)) if returned else mean

@@ -18,6 +18,7 @@ from ...core.arity import arity_of
 from ...core.cotangent import Spec, spec_of
 from ...core.errors import GradsmithError, UnsupportedOperationError
 from ...core.foreign import refuse_as_tensor
+from ...core.symbolic import PLAIN
 from ...core.tape import Traced, marks_of, only, state
 from ...core.tensor import Variable, readonly, wrap
 from ...operations.application import Application, OutputSpecs, run_body
@@ -228,7 +229,7 @@ def _any_traced(xs: Sequence[Any]) -> bool:
 
 def _as_tensor(y: Any) -> Any:
     """An output as a tensor, if it is an array or a number with a gradient."""
-    if isinstance(y, (np.ndarray, np.generic)):
+    if isinstance(y, PLAIN):
         refuse_as_tensor(y, "what an operation returned to a tape")
         return wrap(y)
     return wrap(np.asarray(y)) if isinstance(y, (float, complex)) else y

@@ -1,0 +1,38 @@
+"""Arrays of which only shape and dtype are known, as the engine has to know of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+class Symbolic:
+    """Stands for an array in a function that is traced; `program` makes them.
+
+    To the engine it is one more plain array: NumPy's functions take it by NumPy's
+    protocols. It has no elements to look at.
+    """
+
+    __slots__ = ()
+
+    def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+PLAIN: tuple[type, ...] = (np.ndarray, np.generic, Symbolic)  # what tensors hold
+
+
+def seen_any(x: Any) -> bool:
+    """Whether an element is seen to hold; of a symbolic array none is seen.
+
+    For checks that raise: what depends on more than shapes and dtypes is not decided
+    by elements, so that a rule can be traced.
+    """
+    x = getattr(x, "value", x)  # a tensor's
+    return not isinstance(x, Symbolic) and bool(np.any(x))
+
+
+def as_plain(x: Any) -> Any:
+    """An array of anything that NumPy can read; a symbolic one as it is."""
+    return x if isinstance(x, Symbolic) else np.asarray(x)

@@ -1,0 +1,208 @@
+"""The shapes and dtypes that calls of NumPy's functions give.
+
+Elementwise functions are asked for the dtype with one element each, and the shape is
+that of broadcasting. All others run once, on arrays of the true shapes that take no
+memory: a rule of shapes for each would be a second NumPy.
+"""
+
+from __future__ import annotations
+
+import warnings
+from math import isqrt, prod
+from typing import Any
+
+import numpy as np
+
+from ..core.cotangent import Spec
+from ..core.rule import name_of
+from ..core.symbolic import Symbolic
+from .refusals import refuse_open
+
+# Functions of shapes and dtypes, whose results are known
+STRUCTURAL = {
+    np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj,
+    np.isrealobj, np.common_type, np.min_scalar_type, np.shares_memory,
+    np.may_share_memory,
+}  # fmt: skip
+# Functions whose results have a shape that depends on the elements of the arguments at
+# these places
+_ALWAYS = (
+    np.unique, np.unique_all, np.unique_counts, np.unique_inverse, np.unique_values,
+    np.nonzero, np.flatnonzero, np.argwhere, np.trim_zeros, np.union1d, np.intersect1d,
+    np.setdiff1d, np.setxor1d, np.roots, np.polydiv, np.polymul, np.linalg.lstsq,
+)  # fmt: skip
+_OPEN: dict[Any, tuple[int, ...]] = {
+    **dict.fromkeys(_ALWAYS, (0, 1)),
+    np.bincount: (0,),
+    np.extract: (0,),
+    np.compress: (0,),
+    np.delete: (1,),
+}
+
+
+def result_of(fn: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """The spec of the result; a list or tuple of specs if there are several."""
+    _refuse_open(fn, args, kwargs)
+    if isinstance(fn, np.ufunc) and not kwargs:
+        if fn.signature is None:
+            return _elementwise(fn, args)
+        if "|" not in fn.signature:
+            return _of_cores(fn, args)
+    found = specs(tried(fn, args, kwargs))
+    if any(x.dtype.kind in "iub" for x in _symbols((args, kwargs))):
+        # Whole numbers may be lengths, and flags may choose.
+        try:
+            others = specs(tried(fn, args, kwargs, 1))
+        except (IndexError, ValueError):
+            return found  # an index that is too large, and the like
+        if str(found) != str(others):
+            refuse_open(fn)
+    return found
+
+
+def _refuse_open(fn: Any, args: Any, kwargs: dict[str, Any]) -> None:
+    given = [*args, *kwargs.values()]
+    deciding = [x for i, x in enumerate(given) if i in _OPEN.get(fn, ())]
+    if (
+        next(_symbols(deciding), None) is not None
+        or (fn is np.where and len(given) == 1)
+        or (fn in _BINNED and any(isinstance(x, str) for x in given))
+    ):
+        refuse_open(fn)
+    if fn in _COMPLEX and (given[0].dtype.kind == "c") == _COMPLEX[fn]:
+        refuse_open(fn, "dtype")
+
+
+_BINNED = (np.histogram, np.histogram_bin_edges)
+# Functions that may return real or complex numbers: for complex arguments, or real ones
+_COMPLEX = {
+    np.real_if_close: True,
+    np.poly: True,
+    np.linalg.eig: False,
+    np.linalg.eigvals: False,
+}
+
+
+def _elementwise(ufunc: np.ufunc, args: Any) -> Any:
+    xs = [_one(x) for x in args]
+    with np.errstate(all="ignore"):
+        y = ufunc(*xs)
+    shape = np.broadcast_shapes(*map(np.shape, args))
+    if isinstance(y, tuple):
+        return tuple(Spec(shape, part.dtype) for part in y)
+    return Spec(shape, y.dtype)
+
+
+def _one(x: Any) -> Any:
+    """One element of the dtype; Python's numbers as they are."""
+    if isinstance(x, (Symbolic, np.ndarray)):
+        return np.ones(1, x.dtype)  # type: ignore[attr-defined]
+    return x
+
+
+def _of_cores(ufunc: np.ufunc, args: Any) -> Any:
+    """A generalized ufunc, as matmul: by the axes in its signature."""
+    inputs, _, outputs = ufunc.signature.partition("->")
+    sizes: dict[str, int] = {}
+    loops, ones = [], []
+    shapes = [np.shape(x) for x in args]
+    for shape, core in zip(shapes, _cores(inputs), strict=True):
+        missing = len(core) - len(shape)
+        used = [n for n in core if not (missing > 0 and n.endswith("?"))]
+        n = len(used)
+        if len(shape) < n:
+            raise ValueError(f"{name_of(ufunc)}: shapes {shapes} have too few axes")
+        for name, length in zip(used, shape[len(shape) - n :], strict=True):
+            if sizes.setdefault(name, length) != length:
+                raise ValueError(f"{name_of(ufunc)}: shapes {shapes} don't match")
+        loops.append(shape[: len(shape) - n])
+    for x in args:
+        dtype = x.dtype if hasattr(x, "dtype") else np.asarray(x).dtype
+        ones.append(np.ones((1,) * np.ndim(x), dtype))
+    dtype = ufunc(*ones).dtype
+    (core,) = _cores(outputs)
+    shape = np.broadcast_shapes(*loops) + tuple(sizes[n] for n in core if n in sizes)
+    return Spec(shape, dtype)
+
+
+def _cores(text: str) -> list[list[str]]:
+    parts = text.strip("()").split("),(")
+    return [[name for name in part.split(",") if name] for part in parts]
+
+
+def specs(y: Any) -> Any:
+    """Arrays replaced by their specs."""
+    if isinstance(y, (np.ndarray, np.generic)):
+        return Spec(y.shape, y.dtype)
+    if isinstance(y, (tuple, list)):
+        parts = [specs(part) for part in y]
+        return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
+    if isinstance(y, (bool, float, complex)):
+        return Spec((), np.asarray(y).dtype)
+    return y
+
+
+def tried(fn: Any, args: Any, kwargs: Any, whole: int = 0) -> Any:
+    """Run on arrays without memory: ones, and `whole` for whole numbers."""
+    linear = "linalg" in (getattr(fn, "__module__", None) or "")
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        first = None
+        for fill in (_identity if linear else _ones, _whole_identity, _mixed):
+            filled = _filled((args, kwargs), fill, whole)
+            try:
+                return fn(*filled[0], **filled[1])
+            except ValueError as error:  # LinAlgError too: these elements are no good
+                first = first or error
+        raise first or AssertionError
+
+
+def _ones(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    return np.broadcast_to(np.ones((), dtype), shape)
+
+
+def _identity(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """Matrices that have an inverse, and are positive."""
+    if len(shape) < 2:
+        return _ones(shape, dtype)
+    return np.broadcast_to(np.eye(*shape[-2:], dtype=dtype), shape)
+
+
+def _whole_identity(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    """All axes together as a matrix that has an inverse."""
+    n = isqrt(prod(shape))
+    return np.resize(np.eye(n, dtype=dtype), shape)
+
+
+def _mixed(shape: tuple[int, ...], dtype: Any) -> np.ndarray:
+    rng = np.random.default_rng(0)
+    return (rng.random(shape) + 9).astype(dtype)
+
+
+def _filled(x: Any, fill: Any, whole: int) -> Any:
+    """Arguments with arrays in the places of symbols."""
+    if isinstance(x, Symbolic):
+        shape, dtype = x.shape, x.dtype  # type: ignore[attr-defined]
+        if dtype.kind in "iub":
+            return np.broadcast_to(np.asarray(whole, dtype), shape)
+        return fill(shape, dtype)
+    if isinstance(x, (list, tuple)):
+        parts = [_filled(part, fill, whole) for part in x]
+        if hasattr(x, "_fields"):
+            return type(x)(*parts)
+        return parts if isinstance(x, list) else tuple(parts)
+    if isinstance(x, dict):
+        return {key: _filled(part, fill, whole) for key, part in x.items()}
+    return x  # a slice too: NumPy asks a symbol in it for its number, which raises
+
+
+def _symbols(x: Any) -> Any:
+    if isinstance(x, Symbolic):
+        yield x
+    elif isinstance(x, (list, tuple)):
+        for part in x:
+            yield from _symbols(part)
+    elif isinstance(x, dict):
+        yield from _symbols([*x.values()])
+    elif isinstance(x, slice):
+        yield from _symbols((x.start, x.stop, x.step))

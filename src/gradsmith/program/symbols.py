@@ -1,0 +1,351 @@
+"""Arrays that have only a shape and a dtype, and write down what is computed of them.
+
+A symbol goes wherever NumPy's functions take an array: by NumPy's protocols, each call
+becomes a step of the trace that it belongs to. So plain NumPy code, `gradsmith.numpy`,
+the rules and the tape trace as they are. What needs the elements is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from math import prod
+from typing import Any, NoReturn
+
+import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
+
+from ..core import calls
+from ..core.cotangent import Spec
+from ..core.errors import GradsmithError, UnsupportedOperationError
+from ..core.escapes import traced_in
+from ..core.operators import METHODS, PROPERTIES
+from ..core.places import place_here
+from ..core.rule import convert, index, name_of
+from ..core.symbolic import Symbolic
+from ..rules.indexing import scatter
+from .graph import Step, Value
+from .refusals import OpenShapeError, refuse
+from .results import STRUCTURAL, result_of, tried
+
+LARGEST_LITERAL = 64  # elements; a larger array of equal ones is made when it runs
+
+
+class Symbol(NDArrayOperatorsMixin, Symbolic):
+    """An array of a function that is being traced."""
+
+    __slots__ = ("spec", "trace")
+    __hash__ = object.__hash__
+
+    def __init__(self, trace: Trace, spec: Value) -> None:
+        self.trace = trace
+        self.spec = spec
+
+    # What is known
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.spec.shape
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        return self.spec.dtype
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.shape)
+
+    @property
+    def size(self) -> int:
+        return prod(self.spec.shape)
+
+    @property
+    def itemsize(self) -> int:
+        return self.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.size * self.itemsize
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of an array without axes")
+        return self.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self[i] for i in range(len(self))])
+
+    def __repr__(self) -> str:
+        return f"Symbol(shape={self.shape}, dtype={self.dtype})"
+
+    # What is computed
+
+    def __array_ufunc__(
+        self, ufunc: np.ufunc, method: str, *inputs: Any, **kwargs: Any
+    ) -> Any:
+        if next(traced_in(inputs), None) is not None:
+            return NotImplemented  # the tensor's to answer
+        if method == "__call__":
+            return self.trace.call(ufunc, inputs, kwargs)
+        if method == "at":
+            refuse(f"{name_of(ufunc)}.at changes an array in place", _IN_PLACE)
+        if method == "outer":
+            x1, x2 = inputs
+            x1 = np.reshape(x1, np.shape(x1) + (1,) * np.ndim(x2))
+            return self.trace.call(ufunc, (x1, x2), kwargs)
+        return self.trace.call(getattr(ufunc, method), inputs, kwargs)
+
+    def __array_function__(
+        self, fn: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any]
+    ) -> Any:
+        if next(traced_in((args, kwargs)), None) is not None:
+            return calls.call(fn, args, kwargs)
+        return self.trace.call(fn, tuple(args), kwargs)
+
+    def __getitem__(self, key: Any) -> Any:
+        return index(self, key)
+
+    def astype(self, dtype: Any, *_: Any, **options: Any) -> Any:
+        """Like `np.astype`."""
+        return convert(self, dtype)
+
+    def reshape(self, *shape: Any, **options: Any) -> Any:
+        """Like `np.reshape`, also with the lengths one by one."""
+        return np.reshape(self, _packed(shape), **options)  # type: ignore[call-overload]
+
+    def transpose(self, *axes: Any) -> Any:
+        """Like `np.transpose`, also with the axes one by one."""
+        return np.transpose(self, _packed(axes) if axes else None)  # type: ignore[call-overload]
+
+    # What is refused
+
+    def __setitem__(self, key: Any, value: Any) -> NoReturn:
+        refuse("an assignment to elements changes an array in place", _IN_PLACE)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
+        refuse(
+            "np.array, np.asarray, a list of arrays or an assignment to an array's "
+            "elements needs the elements",
+            "np.stack([a, b]) or gnp.array([a, b]) instead of np.array([a, b]), "
+            "gnp.asarray(x) for np.asarray(x), np.where instead of an assignment "
+            "to elements, gnp.take(array, i, axis=0) instead of array[i] for an array "
+            "that is no argument",
+        )
+
+    def __bool__(self) -> NoReturn:
+        refuse(
+            "a Python `if`, `while`, `and`, `or` or `not` needs the elements",
+            "np.where(condition, a, b) computes both and chooses for each element; "
+            "an option that decides is no array: pass a Python number or bool, which "
+            "the program has built in",
+        )
+
+    def __float__(self) -> NoReturn:
+        refuse("float(x), or a function of Python numbers, needs the elements", _NUMBER)
+
+    def __int__(self) -> NoReturn:
+        refuse("int(x) needs the elements", _NUMBER)
+
+    def __complex__(self) -> NoReturn:
+        refuse("complex(x) needs the elements", _NUMBER)
+
+    def __index__(self) -> NoReturn:
+        refuse(
+            "an index, a length or range(x) needs the elements",
+            "gnp.take(array, i, axis=0) instead of array[i] for an array that is no "
+            "argument; lengths are Python numbers or come from x.shape",
+        )
+
+    def item(self, *_: Any) -> NoReturn:
+        refuse("x.item() needs the elements", _NUMBER)
+
+    def tolist(self) -> NoReturn:
+        refuse("x.tolist() needs the elements", _NUMBER)
+
+    def __contains__(self, x: Any) -> NoReturn:
+        refuse("`x in array` needs the elements", "np.any(array == x)")
+
+    def __format__(self, spec: str) -> str:
+        return repr(self)
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError("an array of a function that is being traced can't be pickled")
+
+
+_IN_PLACE = (
+    "make a new array: np.where(mask, new, x), x = x + y instead of x += y, or "
+    "np.stack of a list that is filled"
+)
+_NUMBER = (
+    "compute with NumPy's functions, np.sin instead of math.sin; what decides the "
+    "course of the program is passed as a Python number, which the program has built in"
+)
+
+
+def _packed(axes: tuple[Any, ...]) -> Any:
+    alone = len(axes) == 1 and not isinstance(axes[0], (int, np.integer))
+    return axes[0] if alone else axes
+
+
+def _in_place(self: Symbol, other: Any) -> NoReturn:
+    refuse("an in-place operator like `x += y` changes an array", _IN_PLACE)
+
+
+def _method(fn: Any) -> Callable[..., Any]:
+    def method(self: Symbol, *args: Any, **kwargs: Any) -> Any:
+        return fn(self, *args, **kwargs)
+
+    method.__doc__ = f"Like `{name_of(fn)}`."
+    return method
+
+
+for _name in [name for name in vars(NDArrayOperatorsMixin) if name.startswith("__i")]:
+    if _name != "__invert__" and _name.replace("__i", "__", 1) in vars(
+        NDArrayOperatorsMixin
+    ):
+        setattr(Symbol, _name, _in_place)
+for _name, _fn in METHODS.items():
+    if not hasattr(Symbol, _name):
+        setattr(Symbol, _name, _method(_fn))
+for _name, _fn in PROPERTIES.items():
+    setattr(Symbol, _name, property(_fn))
+
+
+class Trace:
+    """The steps of a function while it runs on symbols."""
+
+    def __init__(self) -> None:
+        self.steps: list[Step] = []
+        self.constants: dict[Value, np.ndarray] = {}
+        self.is_open = True
+        self._known: dict[int, tuple[np.ndarray, Value]] = {}
+
+    def symbol(self, spec: Spec) -> Symbol:
+        """A new array of this shape and dtype."""
+        return Symbol(self, Value(tuple(spec.shape), np.dtype(spec.dtype)))
+
+    def call(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """What a function gives for symbols: symbols, by one more step."""
+        if not self.is_open:
+            raise GradsmithError(
+                "an array of a traced function is used after the trace has ended: the "
+                "function kept it, in a global, an attribute or a list\n  what to do: "
+                "return it instead"
+            )
+        kwargs = {k: v for k, v in kwargs.items() if k != "out" or _is_given(v)}
+        if "out" in kwargs:
+            refuse(f"{name_of(fn)} writes into an array by out=", _IN_PLACE)
+        if fn in STRUCTURAL:
+            return tried(fn, args, kwargs)
+        fn, args, kwargs = _usual(fn, args, kwargs)
+        if fn is np.copy:
+            return args[0]
+        if _is_ours(fn):
+            n = len(self.steps)
+            try:
+                return fn.__wrapped__(*args, **kwargs)
+            except OpenShapeError:
+                raise
+            except UnsupportedOperationError:  # it looks at elements: one step
+                del self.steps[n:]
+        made = result_of(fn, args, kwargs)
+        several = isinstance(made, (tuple, list))
+        specs = made if several else (made,)
+        if not all(isinstance(spec, Spec) for spec in specs):
+            refuse(f"what {name_of(fn)} returns is no array", "leave it out")
+        ys = [self.symbol(spec) for spec in specs]
+        self.add(fn, self.values(args), self.values(kwargs), [y.spec for y in ys])
+        if not several:
+            return ys[0]
+        return type(made)(*ys) if hasattr(made, "_fields") else type(made)(ys)
+
+    def add(self, fn: Any, args: Any, kwargs: Any, outputs: Sequence[Value]) -> None:
+        """Append a step."""
+        self.steps.append(Step(fn, args, kwargs, tuple(outputs), place_here()))
+
+    def values(self, x: Any) -> Any:
+        """Arguments with values in the places of symbols and of captured arrays."""
+        if isinstance(x, Symbol):
+            if x.trace is not self:
+                raise GradsmithError(
+                    "arrays of two traced functions were combined: a trace within "
+                    "another one is given the outer one's arrays as arguments"
+                )
+            return x.spec
+        if isinstance(x, np.ndarray):
+            return self.constant(np.asarray(x))
+        if isinstance(x, (list, tuple)):
+            parts = [self.values(part) for part in x]
+            if hasattr(x, "_fields"):
+                return type(x)(*parts)
+            return parts if isinstance(x, list) else tuple(parts)
+        if isinstance(x, dict):
+            return {key: self.values(part) for key, part in x.items()}
+        return x
+
+    def constant(self, x: np.ndarray) -> Any:
+        """What stands for an array that the function captured or made.
+
+        The array may be changed afterwards, so it is copied, and compared when it is
+        seen again.
+        """
+        if not x.ndim:
+            return x[()]  # a scalar of NumPy, which has the same dtype
+        known = self._known.get(id(x))
+        if known is not None and _equal(known[0], self.constants.get(known[1]), x):
+            return known[1]
+        value = Value(x.shape, x.dtype)
+        if x.size > LARGEST_LITERAL and _is_uniform(x):
+            self.add(np.full, (x.shape, x.flat[0]), {}, [value])
+            return value
+        self.constants[value] = x.copy()
+        self._known[id(x)] = (x, value)
+        return value
+
+
+def _is_ours(fn: Any) -> bool:
+    """Whether a function of the rules can be looked into: it is written in NumPy's."""
+    module = getattr(fn, "__module__", None) or ""
+    return module.startswith("gradsmith.") and fn not in _WHOLE
+
+
+_WHOLE = (index, convert, scatter)  # steps by themselves
+
+
+def _equal(held: np.ndarray, copy: Any, x: np.ndarray) -> bool:
+    return held is x and copy is not None and copy.tobytes() == x.tobytes()
+
+
+def _is_uniform(x: np.ndarray) -> bool:
+    """Whether all elements are the same, to the last bit."""
+    return x.tobytes() == x.reshape(-1)[:1].tobytes() * x.size
+
+
+def _is_given(out: Any) -> bool:
+    return (
+        any(o is not None for o in out) if isinstance(out, tuple) else out is not None
+    )
+
+
+def _usual(fn: Any, args: Any, kwargs: Any) -> tuple[Any, Any, dict[str, Any]]:
+    """A call in the form that steps have: no data where the shape alone is meant."""
+    if fn is np.astype or fn is convert:
+        x, dtype = (*args, *kwargs.values())[:2]
+        return convert, (x, np.dtype(dtype)), {}
+    if fn in _FILLED:
+        x = args[0] if args else kwargs.get("a", kwargs.get("prototype"))
+        rest = dict(zip(_FILLED[fn][1], args[1:], strict=False)) | kwargs
+        shape = rest.get("shape")
+        shape = x.shape if shape is None else shape
+        dtype = np.dtype(rest.get("dtype") or x.dtype)
+        fill = [rest["fill_value"]] if fn is np.full_like else []
+        return _FILLED[fn][0], (shape, *fill), {"dtype": dtype}
+    return fn, args, kwargs
+
+
+_OPTIONS = ("dtype", "order", "subok", "shape")
+_FILLED = {
+    np.zeros_like: (np.zeros, _OPTIONS),
+    np.ones_like: (np.ones, _OPTIONS),
+    np.empty_like: (np.zeros, _OPTIONS),
+    np.full_like: (np.full, ("fill_value", *_OPTIONS)),
+}
