@@ -62,3 +62,16 @@ def test_what_trials_found():
             assert trials.once("outputs", call, run, "op") == n
         assert len(trials._found) <= MOST
     assert runs == [*range(500)]
+
+
+def test_the_latest_entries_stay():
+    table = caches.Latest()
+    for i in range(500):
+        table[i] = str(i)
+        assert table[0] == "0"  # used all the time
+        assert len(table) <= 2 * MOST
+    assert all(table[i] == str(i) for i in range(500 - MOST, 500))
+    with pytest.raises(KeyError):
+        table[1]
+    del table[0]
+    assert 0 not in table

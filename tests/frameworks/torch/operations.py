@@ -104,3 +104,37 @@ def softmax(x, axis=-1):
 def point(*, requires_grad=False):
     x = torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64)
     return x.requires_grad_(requires_grad)
+
+
+def writing(form):
+    """x squared by a rule that writes into its upstream gradient, or its output."""
+    if form == "closure":
+
+        def body(x, *, scale=1):
+            def grad(dy):
+                dy *= 2 * x
+                return dy
+
+            return x * x, grad
+
+        return gs.custom_gradient(body)
+    op = gs.operation(lambda x, *, scale=1: torch.exp(x))
+
+    @op.vjp
+    def _(dy, y, x, *, scale=1):
+        return y.mul_(dy)
+
+    return op
+
+
+@gs.custom_gradient
+def writes_into_its_own(x, *, scale=1):
+    y = torch.zeros_like(x)
+    y.add_(x)
+
+    def grad(dy):
+        dx = dy * 10
+        dx[0] = 0.0
+        return dx.mul_(2)
+
+    return y, grad

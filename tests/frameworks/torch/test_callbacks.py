@@ -249,3 +249,45 @@ def test_sizes_that_trials_do_not_show():
     assert run(torch.ones(20)).shape == (20,)
     with pytest.raises(gs.GradientContractError, match=r"spec=.*\n.*got: \(100,\)"):
         run(torch.ones(200))
+
+
+def traced_sine():
+    """The graph of a NumPy function."""
+    from torch.fx.experimental.proxy_tensor import make_fx
+
+    return make_fx(lambda x: host(np.sin, x), tracing_mode="fake")(X)
+
+
+def test_what_graphs_name_is_bounded(monkeypatch):
+    """Thousands of operations are traced, one after the other."""
+    from gradsmith.core import caches
+    from gradsmith.frameworks.torch.call import callbacks, compiled, nodes
+
+    monkeypatch.setattr(caches, "MOST", 50)
+    first = traced_sine()
+    for n in range(2000):
+        op = gs.operation(lambda x, n=n: x * n)
+        args = nodes.encoded((X, object()), nodes.named)
+        assert isinstance(nodes.decoded(args)[1], object)
+        compiled.opaque(op.key, [X], {})
+        assert compiled.structure(op.key) == (
+            "dict",
+            ("gradsmith: tensor",),
+            (("", 0),),
+        )
+        if n % 10 == 0:
+            traced_sine()
+            torch.testing.assert_close(first(X), X.sin())  # used: it stays
+        assert max(map(len, (callbacks._hosted, nodes._objects))) <= 100
+    assert len(compiled._structures) <= 3
+
+
+def test_a_graph_that_was_not_run_for_long(monkeypatch):
+    from gradsmith.core import caches
+
+    monkeypatch.setattr(caches, "MOST", 5)
+    first = traced_sine()
+    for _ in range(12):
+        traced_sine()
+    with pytest.raises(gs.UnsupportedOperationError, match="trace or export it again"):
+        first(X)

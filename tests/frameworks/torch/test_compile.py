@@ -11,7 +11,16 @@ from torch.func import functional_call, grad, hessian, jacfwd, jacrev, jvp, vmap
 
 import gradsmith as gs
 
-from .operations import CANARIES, canary, name, point, ruled_canary, softmax
+from .operations import (
+    CANARIES,
+    canary,
+    name,
+    point,
+    ruled_canary,
+    softmax,
+    writes_into_its_own,
+    writing,
+)
 
 pytestmark = [
     # PyTorch about itself, in what compiles
@@ -425,3 +434,76 @@ def test_an_argument_changed_in_place_after_compiled_code(form):
             x.mul_(3)
         with pytest.raises(RuntimeError, match="modified"):
             y.sum().backward()
+
+
+SCALE = torch.tensor([1.0, 2.0, 3.0])
+
+
+def _reading(form, w):
+    """An operation whose rule reads a tensor that is no argument, and that tensor."""
+    if form == "closure":
+        return gs.custom_gradient(lambda x: (x * w, lambda dy: dy * w)), w
+    op = gs.operation(lambda x: x * SCALE)
+    op.vjp(lambda dy, y, x: dy * SCALE)
+    return op, SCALE
+
+
+@pytest.mark.parametrize("form", ["closure", "rule that reads a global"])
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_a_captured_tensor_changed_in_place_after_compiled_code(form, backend):
+    op, w = _reading(form, torch.tensor([1.0, 2.0, 3.0]))
+    run = compiled(lambda x: op(x) * 2, backend=backend)
+    for changed in (False, True, False):
+        x = torch.ones(3, requires_grad=True)
+        y = run(x)
+        if not changed:
+            y.sum().backward()
+            torch.testing.assert_close(x.grad, 2 * w)
+            continue
+        w.add_(1)
+        with pytest.raises(RuntimeError, match="modified"):
+            y.sum().backward()
+
+
+def test_a_tensor_that_the_rule_does_not_read_may_change_after_compiled_code():
+    w = torch.tensor([1.0, 2.0, 3.0])
+    run = compiled(gs.custom_gradient(lambda x: (x + w, lambda dy: 10 * dy)))
+    x = torch.ones(3, requires_grad=True)
+    y = run(x)
+    w.add_(1)
+    x.detach().add_(1)
+    y.sum().backward()
+    assert x.grad.tolist() == [10, 10, 10]
+
+
+@pytest.mark.parametrize("form", ["closure", "rule"])
+def test_a_rule_that_changes_what_it_is_given(form):
+    op = writing(form)
+    f = compiled(lambda x: op(x) + op(x * 1), fullgraph=False)
+    with pytest.raises(Exception, match=r"in place.*\n.*dy\.clone"):
+        gradient(f)
+
+
+def test_a_rule_may_change_what_it_made():
+    assert gradient(compiled(writes_into_its_own)).tolist() == [0, 20, 20]
+
+
+def _looks(x):
+    """Breaks the graph, in the body of an operation."""
+    return x * (3 if x.sum() > 0 else 2), lambda dy: 10 * dy
+
+
+def test_what_is_ours_is_not_compiled_where_a_graph_breaks(recwarn):
+    """It is traced as a part of the caller, or not at all."""
+    op, seen = gs.custom_gradient(_looks), []
+
+    def backend(graph, _):
+        calls = [n for n in graph.graph.nodes if n.op.startswith("call")]
+        seen.extend(n.meta["stack_trace"] for n in calls if "stack_trace" in n.meta)
+        return graph.forward
+
+    assert gradient(compiled(op, fullgraph=False, backend=backend)).tolist() == [10] * 3
+    f = compiled(grad(lambda x: op(x).sum()), fullgraph=False)
+    assert f(X).tolist() == [10, 10, 10]
+    assert not [text for text in seen if "call/eager.py" in text.splitlines()[0]]
+    assert not [w for w in recwarn if "does not know how to trace" in str(w.message)]

@@ -12,7 +12,7 @@ from torch.func import grad, jacfwd, jacrev, jvp, vmap
 
 import gradsmith as gs
 
-from .operations import point
+from .operations import point, writes_into_its_own, writing
 
 pytestmark = pytest.mark.filterwarnings("ignore:.torch.jit.script. is deprecated")
 
@@ -275,3 +275,30 @@ def test_in_rule_form_no_body_runs_again():
     torch.testing.assert_close(dx, y)
     torch.testing.assert_close(torch.autograd.grad(dx.sum(), x)[0], y)
     assert len(runs) == 1
+
+
+# --- rules that change what they are given -------------------------------------------
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": 2}], ids=["quick", "general"])
+@pytest.mark.parametrize("form", ["closure", "rule"])
+def test_a_rule_that_changes_what_it_is_given(form, options):
+    op, x = writing(form), point(requires_grad=True)
+    y = op(x, **options) + op(x * 1, **options)  # one upstream gradient for both
+    with pytest.raises(gs.UnsupportedOperationError, match=r"in place.*\n.*dy\.clone"):
+        y.backward(torch.ones(3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize("form", ["closure", "rule"])
+def test_a_rule_that_changes_what_it_is_given_under_torch_func(form):
+    op = writing(form)
+    run = torch.func.grad(lambda x: (op(x) * x + op(x * 1) * x).sum())
+    with pytest.raises(Exception, match="in place"):
+        run(point())
+
+
+@pytest.mark.parametrize("options", [{}, {"scale": 2}], ids=["quick", "general"])
+def test_a_rule_may_change_what_it_made(options):
+    x = point(requires_grad=True)
+    writes_into_its_own(x, **options).backward(torch.ones_like(x))
+    assert x.grad.tolist() == [0, 20, 20]

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
+from torch._functorch.autograd_function import (
+    autograd_function_apply as function_apply,
+)
 from torch._functorch.pyfunctorch import (
     retrieve_all_functorch_interpreters,
     retrieve_current_functorch_interpreter,
@@ -95,6 +99,47 @@ def is_exporting() -> bool:
 def guards_context() -> Any:
     """What holds the guards that Dynamo has collected; None if it is not at work."""
     return getattr(TracingContext.try_get(), "guards_context", None)
+
+
+def watch_saved() -> None:
+    """Let the Function that Dynamo traced last watch all that it saves for changes.
+
+    By itself it watches what is given to `save_for_backward` alone.
+    """
+    output = _dynamo_output()
+    node = next(n for n in reversed(output.graph.nodes) if n.target is function_apply)
+    if "saved_for_backward_idx" in node.kwargs:  # older PyTorch watches everything
+        backward = output.nn_modules[node.args[1].target].graph
+        saved = range(len(backward.find_nodes(op="placeholder")))  # or fewer
+        node.kwargs = {**node.kwargs, "saved_for_backward_idx": list(saved)}
+
+
+def traced_version(n: int) -> int:
+    """How often the first inputs of the function that Dynamo traces were changed."""
+    inputs = _dynamo_output().graph.find_nodes(op="placeholder")
+    return sum(node.meta["example_value"]._version for node in inputs[:n])
+
+
+def never_compile(module: ModuleType) -> None:
+    """Keep Dynamo from compiling a module's functions where their caller broke a graph.
+
+    What they call is compiled. They are traced as before where a caller is.
+    """
+    from torch._dynamo.eval_frame import skip_code
+
+    classes = [c for c in vars(module).values() if isinstance(c, type)]
+    for place in (module, *(c for c in classes if c.__module__ == module.__name__)):
+        for value in vars(place).values():
+            function = getattr(value, "__func__", value)  # of a static method
+            is_function = isinstance(function, FunctionType)
+            if is_function and function.__module__ == module.__name__:
+                skip_code(function.__code__)
+
+
+def _dynamo_output() -> Any:
+    from torch._dynamo.symbolic_convert import InstructionTranslator
+
+    return InstructionTranslator.current_tx().output
 
 
 def has_forward_level() -> bool:

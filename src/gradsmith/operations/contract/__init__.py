@@ -22,6 +22,7 @@ __all__ = [
     "NotDifferentiable",
     "check_gradients",
     "check_tangents",
+    "named",
     "no_gradient",
     "not_differentiable",
     "returned_nothing",
@@ -114,11 +115,11 @@ def returned_nothing(operation: str, what: str, rule: Any) -> GradientContractEr
         f"the {what} of operation {operation!r} returned nothing\n"
         f"  expected: a {result}; gs.zero if it is zero\n"
         "  got: None\n"
-        f"  likely cause: a forgotten `return` in {_named(rule)}"
+        f"  likely cause: a forgotten `return` in {named(rule)}"
     )
 
 
-def _named(rule: Any) -> str:
+def named(rule: Any) -> str:
     """A function by its name, and where it is written."""
     code = getattr(inspect.unwrap(rule), "__code__", None)
     if code is None:  # an object that is called, or a C function

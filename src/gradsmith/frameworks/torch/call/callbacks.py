@@ -12,15 +12,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
+from ....core.caches import Latest
 from ....core.cotangent import Spec
 from ....core.errors import GradientContractError, UnsupportedOperationError
 from ..private import has_forward_level, is_in_mode, is_transformed
 from .levels import levels_of
+from .nodes import gone
 from .specs import is_numpy_dtype, native_dtype
 
 
 class _Hosted(NamedTuple):
-    """A NumPy function that a graph calls; kept, since nobody says how long it may."""
+    """A NumPy function that a graph calls."""
 
     fn: Callable[..., Sequence[Any]]
     ranks: list[int]
@@ -28,7 +30,7 @@ class _Hosted(NamedTuple):
     name: str
 
 
-_hosted: dict[int, _Hosted] = {}
+_hosted = Latest()  # by number
 _numbers = count()
 
 
@@ -101,12 +103,10 @@ _library.define("host(Tensor[] xs, int number, SymInt[] sizes) -> Tensor[]")
 
 
 def _find(number: int) -> _Hosted:
-    if number not in _hosted:
-        raise UnsupportedOperationError(
-            "this graph calls a NumPy function of the process that it was traced in, "
-            "and can't run in another one. Trace or export it again here."
-        )
-    return _hosted[number]
+    try:
+        return _hosted[number]
+    except KeyError:
+        raise gone("calls a NumPy function") from None
 
 
 def _kernel(xs: list[torch.Tensor], number: int, sizes: Any) -> list[torch.Tensor]:

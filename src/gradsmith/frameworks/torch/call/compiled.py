@@ -10,6 +10,7 @@ transformations are traced as they run.
 from __future__ import annotations
 
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import torch
 
@@ -17,7 +18,7 @@ from ....core.errors import UnsupportedOperationError
 from ....operations.application import Application, run_body
 from ....operations.operation import OPERATIONS
 from ....operations.parameters import Bound
-from ..private import is_exporting, is_transformed
+from ..private import is_exporting, is_transformed, watch_saved
 from . import eager, transformed
 from .autocast import entered, states
 from .guards import forget
@@ -79,7 +80,9 @@ def _ruled(
     )
     tensors = _distinct([*outputs.flat, *leaves])
     k = len(outputs.flat)
-    return Traced.apply(application, autocast, outputs.varied, k, *tensors)
+    ys = Traced.apply(application, autocast, outputs.varied, k, *tensors)
+    watch_saved()
+    return ys
 
 
 def _distinct(tensors: list[torch.Tensor]) -> list[torch.Tensor]:
@@ -115,16 +118,17 @@ def opaque(key: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]
             "  what to do: make that tensor an argument of the operation"
         ) from error
     ys: list[torch.Tensor] = []
-    _structures[key] = frozen(numbered(encoded(outputs, named), ys))
+    _structures[operation] = frozen(numbered(encoded(outputs, named), ys))
     return tuple(ys)
 
 
-_structures: dict[str, Any] = {}  # of what an operation returned when last traced
+# Of what an operation returned when last traced
+_structures: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
 
 
 def structure(key: str) -> Any:
     """The structure of what was returned just now, when Dynamo tried out the node."""
-    return _structures[key]
+    return _structures[OPERATIONS[key]]
 
 
 class Traced(torch.autograd.Function):
@@ -138,8 +142,6 @@ class Traced(torch.autograd.Function):
         ctx.autocast = autocast
         ctx.varied = varied
         ctx.k = k
-        # What the rule reads of these is watched for changes in place, and nothing else
-        ctx.save_for_backward(*application.bound.leaves)
         ys = tuple(y.view_as(y) for y in tensors[:k])
         ctx.mark_non_differentiable(*[y for i, y in enumerate(ys) if i not in varied])
         return ys

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from ....core.caches import Latest
 from ....core.errors import UnsupportedOperationError
 
 _CONSTANTS = (int, float, complex, bool, str, type(None), torch.dtype, torch.device)
@@ -45,7 +46,7 @@ def decoded(value: Any) -> Any:
     if isinstance(value, dict):  # the graph has containers of its own
         parts = {key: decoded(part) for key, part in value.items()}
         if _OBJECT in parts:
-            return _objects[parts[_OBJECT]]
+            return _object(parts[_OBJECT])
         return _made(parts.pop(_CLASS), parts) if _CLASS in parts else parts
     if isinstance(value, (tuple, list)):
         parts = [decoded(part) for part in value]
@@ -68,7 +69,23 @@ def _made(cls: Any, parts: dict[str, Any]) -> Any:
     return made
 
 
-_objects: dict[str, Any] = {}  # those that graphs of this process name
+_objects = Latest()  # those that graphs of this process name
+
+
+def _object(name: str) -> Any:
+    try:
+        return _objects[name]
+    except KeyError:
+        raise gone("is given an object") from None
+
+
+def gone(what: str) -> UnsupportedOperationError:
+    """The error for a graph that names something that is not there."""
+    return UnsupportedOperationError(
+        f"this graph {what} of the process that it was traced in, and it was traced in "
+        "another one, or thousands of others were traced since\n"
+        "  what to do: trace or export it again here"
+    )
 
 
 def named(value: Any) -> dict[str, str]:

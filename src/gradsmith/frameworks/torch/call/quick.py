@@ -36,7 +36,7 @@ from .closures import alike, stripped
 from .eager_call import EagerCall, changed_in_place, given_back
 from .hidden import PLAIN, named_in, versions
 from .outputs import Outputs
-from .rules import meant
+from .rules import changed_upstream, meant
 
 _is_grad_enabled = torch.is_grad_enabled
 _Tensor, _Parameter, _strided = torch.Tensor, torch.nn.Parameter, torch.strided
@@ -200,6 +200,8 @@ class QuickNode(torch.autograd.Function):
             version -= x._version
         if version or (named is not None and named.changed()):
             raise changed_in_place()
+        watched = (dy, held[0]) if grad is None else (dy,)
+        before = versions(watched)
         try:
             if grad is None:
                 returned = operation.vjp_rule(dy, held[0], *args)
@@ -209,6 +211,8 @@ class QuickNode(torch.autograd.Function):
             what = "vjp" if grad is None else "gradient"
             add_notes(error, f"the {what} of operation {operation.name!r}")
             raise
+        if versions(watched) != before:
+            raise changed_upstream(operation, grad or operation.vjp_rule)
         if named is not None:
             named.written()
         if not keeps_graph():

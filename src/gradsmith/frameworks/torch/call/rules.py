@@ -7,9 +7,12 @@ from typing import Any
 
 import torch
 
+from ....core import trees
+from ....core.errors import UnsupportedOperationError
 from ....operations import contract
 from ....operations.application import Application
-from ..private import vjp
+from ..private import traced_version, vjp
+from .hidden import versions
 
 
 def gradients(
@@ -18,7 +21,10 @@ def gradients(
     """The wanted gradients, by the position of their array or variable."""
     if application.vjp is None:
         return _transposed_tangents(application, dys, wanted)
+    before = _version(application, dys)
     found = application.gradients(dys, wanted)
+    if _version(application, dys) != before:
+        raise changed_upstream(application.operation, application.vjp)
     specs: Any = application.call.leaves
     if application.variables:
         specs = application.specs()
@@ -32,6 +38,26 @@ def gradients(
         else:
             result[i] = meant(application, gradient, spec, i)
     return result
+
+
+def _version(application: Application, dys: Sequence[Any]) -> int:
+    """How often the upstream, and outputs that a rule is given, were changed."""
+    if torch.compiler.is_dynamo_compiling():
+        return traced_version(len(dys))
+    if application.grad is not None:
+        return versions(dys)
+    outputs = [y for y in trees.leaves(application.y) if isinstance(y, torch.Tensor)]
+    return versions([*dys, *outputs])
+
+
+def changed_upstream(operation: Any, rule: Any) -> UnsupportedOperationError:
+    """The error for a rule that writes into what it is given."""
+    return UnsupportedOperationError(
+        f"the gradient of operation {operation.name!r} changed its upstream gradient, "
+        "or an output that it was given, in place, and others use these too\n"
+        "  what to do: make a new tensor (dx = dy * 2) or work on a copy "
+        f"(dy = dy.clone()) in {contract.named(rule)}"
+    )
 
 
 def meant(application: Application, gradient: Any, spec: Any, i: int) -> Any:

@@ -6,7 +6,7 @@ Python objects from outside can't be changed.
 
 from __future__ import annotations
 
-from functools import partial
+from functools import partial, wraps
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,20 @@ import torch
 from ....core import arity, arrays, errors, trees
 from ....core.import_hooks import once_imported
 from ....operations import application, parameters
+from ..private import never_compile, traced_version, watch_saved
+from . import (
+    captured,
+    closures,
+    eager,
+    eager_call,
+    hidden,
+    levels,
+    outputs,
+    residuals,
+    rules,
+    transformed,
+)
+from . import quick as quick_call
 from .compiled import opaque, structure
 from .guards import forget
 from .nodes import name_of
@@ -43,10 +57,6 @@ def _method_of(operation: Any, instance: Any) -> Any:
     return partial(operation, instance)
 
 
-def _nothing() -> None:
-    """For `forget`, which Dynamo runs itself, since it depends on no argument."""
-
-
 def _add_note(error: Any, note: str) -> None:
     """Dynamo's exceptions have no notes."""
 
@@ -67,13 +77,25 @@ _SUBSTITUTES = {
 }
 
 
+# Where a body breaks a graph the call is made in eager mode, as far as we do it
+_EAGER = (captured, closures, eager, eager_call, hidden, levels, outputs, quick_call)
+_EAGER += (residuals, rules, transformed)
+
+
 def register(dynamo: Any) -> None:
     for original, substitute in _SUBSTITUTES.items():
         torch.compiler.substitute_in_graph(original)(substitute)
     torch.compiler.allow_in_graph(opaque)
-    torch.compiler.substitute_in_graph(forget, can_constant_fold_through=True)(_nothing)
+    # Run by Dynamo itself, not traced; what they are replaced by is never called
+    for run in (forget, watch_saved, traced_version):
+        replaced = torch.compiler.substitute_in_graph(
+            run, can_constant_fold_through=True
+        )
+        replaced(wraps(run)(lambda *_: None))
     for constant in (name_of, structure):
         torch.compiler.assume_constant_result(constant)
+    for module in _EAGER:
+        never_compile(module)
 
 
 once_imported("torch._dynamo", register)
