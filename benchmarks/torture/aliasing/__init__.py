@@ -12,8 +12,10 @@ if TYPE_CHECKING:
     from ..parts import Selection
 
 PART = "aliasing"
-# What a refusal may be: errors that say what is the matter, ours or the framework's
+# What a refusal may be: errors that say what is the matter, ours or NumPy's
 REFUSALS = (ValueError, TypeError, RuntimeError, NotImplementedError, BufferError)
+# What no refusal is in a framework, which wraps what we say in errors of its own
+NEVER = (AttributeError, RecursionError, SystemError, KeyError, IndexError)
 
 
 def names(selection: Selection) -> list[str]:
@@ -74,7 +76,8 @@ def _raised(name: str, error: Exception) -> Outcome:
     from gradsmith import GradsmithError
     from gradsmith.core.errors import first_line
 
-    told = isinstance(error, (GradsmithError, *REFUSALS)) and str(error)
-    broken = isinstance(error, RecursionError) or not told
-    verdict = "crash" if broken else "refused"
+    told = isinstance(error, (GradsmithError, *REFUSALS))
+    wrapped = not name.startswith(("engine", "numpy"))
+    said = str(error) and (told or wrapped) and not isinstance(error, NEVER)
+    verdict = "refused" if said else "crash"
     return Outcome(PART, name, verdict, first_line(error)[:160])

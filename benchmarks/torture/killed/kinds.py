@@ -1,4 +1,4 @@
-"""What is killed: `gradsmith check`, a scan with files, a save of an optimizer."""
+"""What is killed: `gradsmith check` and `audit`, a save of an optimizer."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import numpy as np
 
 import gradsmith as gs
 
-from .command import Run, checked, killed
+from .command import Command, Run
 
 KINDS: dict[str, Callable[[random.Random], None]] = {}
 OPERATION = """
@@ -31,62 +31,89 @@ def kind(run: Callable[[random.Random], None]) -> Callable[[random.Random], None
     return run
 
 
-def _operations(folder: Path) -> Path:
-    path = folder / "operations.py"
-    slopes = [(i, 2.0 * i + (i == WRONG)) for i in range(1, 6)]
+def _source(numbers: range) -> str:
+    slopes = [(i, 2.0 * i + (i == WRONG)) for i in numbers]
     text = "".join(OPERATION.format(i, slope) for i, slope in slopes)
-    path.write_text(f"import gradsmith as gs\n{text}")
+    return f"import gradsmith as gs\n{text}"
+
+
+def _file(folder: Path) -> Path:
+    path = folder / "operations.py"
+    path.write_text(_source(range(1, 6)))
     return path
 
 
+def _folder(folder: Path) -> Path:
+    """Files with operations, and some that must not be run."""
+    inner = folder / "package" / "inner"
+    inner.mkdir(parents=True)
+    (inner.parent / "operations.py").write_text(_source(range(1, 3)))
+    (inner / "others.py").write_text(_source(range(3, 6)))
+    (inner / "nothing.py").write_text("raise SystemExit('this file was run')\n")
+    (inner / ".#others.py").symlink_to("nowhere")
+    return inner.parent
+
+
+def _one(folder: Path) -> Path:
+    path = folder / "operations.py"
+    path.write_text(_source(range(1, 2)))
+    return path
+
+
+SUBJECTS = {"file": _file, "folder": _folder, "one": _one}
+
+
+def _command(name: str, subject: str, folder: Path) -> Command:
+    return Command(name, SUBJECTS[subject](folder), folder / "journal.jsonl")
+
+
 @cache
-def _whole() -> tuple[Run, bytes]:
+def _whole(name: str, subject: str) -> tuple[Run, bytes]:
     """A run that nobody disturbs, and its journal."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        journal = folder / "journal.jsonl"
-        return checked(_operations(folder), journal), journal.read_bytes()
+    with tempfile.TemporaryDirectory() as folder:
+        command = _command(name, subject, Path(folder))
+        return command.run(), command.journal.read_bytes()
 
 
-def _resumed(rng: random.Random, sign: signal.Signals) -> None:
-    whole, _ = _whole()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path, journal = _operations(folder), folder / "journal.jsonl"
-        left = killed(path, journal, sign, rng.uniform(0.1, 1.1) * whole.seconds)
+def _resumed(rng: random.Random, sign: signal.Signals, name: str, subject: str) -> None:
+    whole, _ = _whole(name, subject)
+    with tempfile.TemporaryDirectory() as folder:
+        command = _command(name, subject, Path(folder))
+        left = command.killed(sign, rng.uniform(0.1, 1.1) * whole.seconds)
         assert not left, f"processes are left: {left}"
-        again = checked(path, journal)
-        assert again.results == whole.results, f"{again.results}, not {whole.results}"
-        assert again.status == whole.status, f"status {again.status}"
+        _require_whole(command.run(), whole)
 
 
-@kind
-def check_killed(rng: random.Random) -> None:
-    _resumed(rng, signal.SIGKILL)
+def _require_whole(again: Run, whole: Run) -> None:
+    assert "Traceback" not in again.errors, again.errors[-300:]
+    assert again.results == whole.results, f"{again.results}, not {whole.results}"
+    assert again.status == whole.status, f"status {again.status}"
 
 
-@kind
-def check_terminated(rng: random.Random) -> None:
-    _resumed(rng, signal.SIGTERM)
+SIGNALS = {
+    "killed": signal.SIGKILL,
+    "terminated": signal.SIGTERM,
+    "interrupted": signal.SIGINT,
+}
+for _name, _subject in (("check", "file"), ("check", "folder"), ("audit", "one")):
+    for _how, _sign in SIGNALS.items():
+        KINDS[f"{_name} of {_subject} {_how}"] = partial(
+            _resumed, sign=_sign, name=_name, subject=_subject
+        )
 
 
-@kind
-def check_interrupted(rng: random.Random) -> None:
-    _resumed(rng, signal.SIGINT)
+def _after_damage(rng: random.Random, name: str, subject: str) -> None:
+    whole, journal = _whole(name, subject)
+    with tempfile.TemporaryDirectory() as folder:
+        command = _command(name, subject, Path(folder))
+        if name == "check":  # whose entries name the folder
+            journal = journal.replace(_written_in(journal), folder.encode())
+        command.journal.write_bytes(_damage(journal, rng))
+        _require_whole(command.run(), whole)
 
 
-@kind
-def journal_damaged(rng: random.Random) -> None:
-    whole, journal = _whole()
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        path, damaged = _operations(folder), folder / "journal.jsonl"
-        here = journal.replace(_written_in(journal), str(folder).encode())
-        damaged.write_bytes(_damage(here, rng))
-        again = checked(path, damaged)
-        assert "Traceback" not in again.errors, again.errors[-300:]
-        assert again.results == whole.results, f"{again.results}, not {whole.results}"
-        assert again.status == whole.status, f"status {again.status}"
+KINDS["journal of check damaged"] = partial(_after_damage, name="check", subject="file")
+KINDS["journal of audit damaged"] = partial(_after_damage, name="audit", subject="one")
 
 
 def _written_in(journal: bytes) -> bytes:
