@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -81,6 +82,8 @@ REFUSED = [
     lambda x: x[0].item(),
     lambda x: x.item(1),
     lambda x: x.tolist(),
+    lambda x: pickle.loads(pickle.dumps(x)),
+    lambda x: pickle.loads(pickle.dumps({"state": [x]}, protocol=2))["state"][0],
 ]  # fmt: skip
 MODES = {
     "grad": lambda f, x: gs.grad(f)(x),

@@ -86,15 +86,16 @@ class Tensor(Traced):
     def __deepcopy__(self, memo: Any) -> Tensor:
         return self
 
-    def __reduce__(self) -> Any:
-        return wrap, (self.value,)
-
     # Ways off the tape: on purpose, of which `tape.explain` tells, or refused.
 
     def numpy(self) -> Any:
         """Return the plain array, read-only; it is not followed by any tape."""
         tell_lost([self], "Tensor.numpy()", LEFT)
         return readonly(self.value)
+
+    def __reduce__(self) -> Any:
+        refuse_conversion(self, "pickling it")
+        return wrap, (self.value,)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         refuse_conversion(self, "np.array, np.asarray or an assignment to an array")
