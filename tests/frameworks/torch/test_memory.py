@@ -302,3 +302,12 @@ def test_a_rule_may_change_what_it_made(options):
     x = point(requires_grad=True)
     writes_into_its_own(x, **options).backward(torch.ones_like(x))
     assert x.grad.tolist() == [0, 20, 20]
+
+
+def test_an_upstream_gradient_from_inference_mode():
+    x = point(requires_grad=True)
+    op = gs.custom_gradient(lambda x: (x * x, lambda dy: 10 * x * dy))
+    with torch.inference_mode():
+        dy = torch.ones_like(x)
+    (dx,) = torch.autograd.grad(op(x), x, dy)
+    torch.testing.assert_close(dx, 10 * x.detach())

@@ -114,10 +114,14 @@ def watch_saved() -> None:
         node.kwargs = {**node.kwargs, "saved_for_backward_idx": list(saved)}
 
 
-def traced_version(n: int) -> int:
-    """How often the first inputs of the function that Dynamo traces were changed."""
+def traced_versions() -> tuple[int, ...]:
+    """How often each input of the function that Dynamo traces was changed in place.
+
+    What the function turns out to capture is added at the end.
+    """
     inputs = _dynamo_output().graph.find_nodes(op="placeholder")
-    return sum(node.meta["example_value"]._version for node in inputs[:n])
+    values = [node.meta["example_value"] for node in inputs]
+    return tuple(x._version for x in values if isinstance(x, torch.Tensor))
 
 
 def never_compile(module: ModuleType) -> None:

@@ -200,8 +200,10 @@ class QuickNode(torch.autograd.Function):
             version -= x._version
         if version or (named is not None and named.changed()):
             raise changed_in_place()
-        watched = (dy, held[0]) if grad is None else (dy,)
-        before = versions(watched)
+        if dy.is_inference():  # it has no version
+            dy = dy.clone()
+        y = held[0] if grad is None else dy
+        before = dy._version + y._version
         try:
             if grad is None:
                 returned = operation.vjp_rule(dy, held[0], *args)
@@ -211,7 +213,7 @@ class QuickNode(torch.autograd.Function):
             what = "vjp" if grad is None else "gradient"
             add_notes(error, f"the {what} of operation {operation.name!r}")
             raise
-        if versions(watched) != before:
+        if dy._version + y._version != before:
             raise changed_upstream(operation, grad or operation.vjp_rule)
         if named is not None:
             named.written()

@@ -11,7 +11,7 @@ from ....core import trees
 from ....core.errors import UnsupportedOperationError
 from ....operations import contract
 from ....operations.application import Application
-from ..private import traced_version, vjp
+from ..private import traced_versions, vjp
 from .hidden import versions
 
 
@@ -21,9 +21,9 @@ def gradients(
     """The wanted gradients, by the position of their array or variable."""
     if application.vjp is None:
         return _transposed_tangents(application, dys, wanted)
-    before = _version(application, dys)
+    before = _versions(application, dys)
     found = application.gradients(dys, wanted)
-    if _version(application, dys) != before:
+    if _versions(application, dys)[: len(before)] != before:
         raise changed_upstream(application.operation, application.vjp)
     specs: Any = application.call.leaves
     if application.variables:
@@ -40,14 +40,14 @@ def gradients(
     return result
 
 
-def _version(application: Application, dys: Sequence[Any]) -> int:
+def _versions(application: Application, dys: Sequence[Any]) -> tuple[int, ...]:
     """How often the upstream, and outputs that a rule is given, were changed."""
     if torch.compiler.is_dynamo_compiling():
-        return traced_version(len(dys))
+        return traced_versions()
     if application.grad is not None:
-        return versions(dys)
+        return (versions(dys),)
     outputs = [y for y in trees.leaves(application.y) if isinstance(y, torch.Tensor)]
-    return versions([*dys, *outputs])
+    return (versions([*dys, *outputs]),)
 
 
 def changed_upstream(operation: Any, rule: Any) -> UnsupportedOperationError:

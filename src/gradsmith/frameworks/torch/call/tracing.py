@@ -15,7 +15,7 @@ import torch
 from ....core import arity, arrays, errors, trees
 from ....core.import_hooks import once_imported
 from ....operations import application, parameters
-from ..private import never_compile, traced_version, watch_saved
+from ..private import never_compile, traced_versions, watch_saved
 from . import (
     captured,
     closures,
@@ -87,7 +87,7 @@ def register(dynamo: Any) -> None:
         torch.compiler.substitute_in_graph(original)(substitute)
     torch.compiler.allow_in_graph(opaque)
     # Run by Dynamo itself, not traced; what they are replaced by is never called
-    for run in (forget, watch_saved, traced_version):
+    for run in (forget, watch_saved, traced_versions):
         replaced = torch.compiler.substitute_in_graph(
             run, can_constant_fold_through=True
         )
