@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from . import numpy, ops
     from .operations.examples import example
     from .operations.python_op import python_op
+    from .program.compile import compile
     from .program.graph import Program
     from .program.trace import trace
     from .tools.audit import Audit, audit
@@ -58,6 +59,7 @@ _MODULES = ("numpy", "ops")
 _HOLDERS = {
     "operations.examples": ("example",),
     "operations.python_op": ("python_op",),
+    "program.compile": ("compile",),
     "program.graph": ("Program",),
     "program.trace": ("trace",),
     "tools.audit": ("Audit", "audit"),
@@ -117,6 +119,7 @@ __all__ = [
     "check",
     "checkpoint",
     "checkpoint_scan",
+    "compile",
     "constant",
     "custom_gradient",
     "example",

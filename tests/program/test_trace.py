@@ -232,3 +232,19 @@ def test_what_leaves_a_trace_is_refused():
 def test_a_step_knows_its_line():
     (step,) = gs.trace(lambda x: np.sin(x), X).steps
     assert step.place.file == __file__
+
+
+def test_a_black_box_is_one_step():
+    @gs.python_op(spec=lambda x: x)
+    def half(x):
+        return np.array([v / 2 for v in np.asarray(x).ravel()]).reshape(x.shape)
+
+    @half.vjp
+    def _(dy, y, x):
+        return np.array(dy) / 2
+
+    program = gs.trace(half, X)
+    assert len(program) == 1
+    np.testing.assert_array_equal(program(X), X / 2)
+    gradient = gs.trace(gs.grad(lambda x: np.sum(half(x) * 3)), X)
+    np.testing.assert_array_equal(gradient(X), np.full(X.shape, 1.5))

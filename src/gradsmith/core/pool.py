@@ -55,7 +55,7 @@ def computed(ufunc: Any, *xs: Any) -> Any:
     """`ufunc(*xs)`, into reused memory if the result is like the largest argument."""
     like = max(xs, key=_rank)
     if all(_fits(x, like) for x in xs) and _keeps_dtype(ufunc, xs, like.dtype):
-        return ufunc(*xs, out=_empty(like.shape, like.dtype, like.nbytes))
+        return ufunc(*xs, out=empty(like.shape, like.dtype, like.nbytes))
     return ufunc(*xs)
 
 
@@ -96,7 +96,7 @@ def compared(ufunc: Any, x: Any, other: Any) -> Any:
     """`ufunc(x, other)`, a mask as large as x, into reused memory if it is large."""
     if x.size < SMALLEST or x.__class__ is not np.ndarray:
         return ufunc(x, other)
-    return ufunc(x, other, out=_empty(x.shape, np.dtype(bool), x.size))
+    return ufunc(x, other, out=empty(x.shape, np.dtype(bool), x.size))
 
 
 def _keeps_dtype(ufunc: Any, xs: Any, dtype: np.dtype[Any]) -> bool:
@@ -122,7 +122,7 @@ def _fits(x: Any, like: Any) -> bool:
     return x.dtype is like.dtype and x.shape in ((), like.shape)
 
 
-def _empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarray:
+def empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarray:
     return np.asarray(_Loan(_taken(nbytes), shape, dtype))
 
 

@@ -19,6 +19,10 @@ class Symbolic:
     def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
         raise NotImplementedError
 
+    def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:
+        """What a function of arrays gives that nobody can see into, by its specs."""
+        raise NotImplementedError
+
 
 PLAIN: tuple[type, ...] = (np.ndarray, np.generic, Symbolic)  # what tensors hold
 
@@ -29,8 +33,12 @@ def seen_any(x: Any) -> bool:
     For checks that raise: what depends on more than shapes and dtypes is not decided
     by elements, so that a rule can be traced.
     """
-    x = getattr(x, "value", x)  # a tensor's
-    return not isinstance(x, Symbolic) and bool(np.any(x))
+    return not is_symbolic(x) and bool(np.any(getattr(x, "value", x)))
+
+
+def is_symbolic(x: Any) -> bool:
+    """Whether an array, or that of a tensor, has no elements to look at."""
+    return isinstance(getattr(x, "value", x), Symbolic)
 
 
 def as_plain(x: Any) -> Any:

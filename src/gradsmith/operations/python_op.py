@@ -18,6 +18,7 @@ from ..core import trees
 from ..core.arrays import framework_of, same_shape
 from ..core.cotangent import Spec, cast, spec_of
 from ..core.errors import GradientContractError, GradsmithError, type_of
+from ..core.symbolic import is_symbolic
 from ..core.tensor import readonly, unwrap
 from .application import OutputSpecs, run_body
 from .callbacks import array_spec, call_back, differentiable, has_tangent
@@ -161,7 +162,8 @@ class PythonOperation(Operation[P, R_co]):
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
         bound = self.signature.bind(args, kwargs)
-        if all(framework_of(x) == "numpy" for x in bound.leaves):
+        traced = any(map(is_symbolic, bound.leaves))
+        if not traced and all(framework_of(x) == "numpy" for x in bound.leaves):
             if self.dtype is None:
                 return super().__call__(*args, **kwargs)
             return self._call_converted(bound, self.dtype)

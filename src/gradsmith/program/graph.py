@@ -128,6 +128,9 @@ class Program:
             y = step.fn(*args, **kwargs)
             several = isinstance(y, (tuple, list))
             known.update(zip(step.outputs, y if several else (y,), strict=True))
+        for x in self.results:
+            if x in self.constants:
+                known[x] = self.constants[x].copy()  # the caller may change it
         return replaced(self.outputs, known)
 
 

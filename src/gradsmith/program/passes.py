@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -11,11 +13,15 @@ import numpy as np
 from ..core.rule import convert
 from .graph import Program, Step, Value, comparable, replaced
 
+LARGEST = 64  # elements of what is computed ahead, unless all are equal
+
 
 def simplified(program: Program) -> Program:
     """All passes, one after the other."""
     for apply in (
         without_conversions,
+        without_broadcasts,
+        with_known_values,
         without_copies,
         without_repetition,
         without_dead,
@@ -74,6 +80,36 @@ def without_copies(program: Program) -> Program:
 _SAME = (np.reshape, np.broadcast_to, np.ravel, np.squeeze, np.expand_dims, convert)
 
 
+def without_broadcasts(program: Program) -> Program:
+    """Leave it to elementwise functions to repeat what was repeated for them."""
+    made: dict[Value, Step] = {}
+    steps = []
+    for step in program.steps:
+        if step.fn is np.broadcast_to:
+            made[step.outputs[0]] = step
+        elif made and is_elementwise(step):
+            step = _repeating(step, made)
+        steps.append(step)
+    return replace(program, steps=tuple(steps))
+
+
+def _repeating(step: Step, made: dict[Value, Step]) -> Step:
+    args = list(step.args)
+    for i, x in enumerate(args):
+        if not isinstance(x, Value) or x not in made:
+            continue
+        before, args[i] = args[i], made[x].args[0]
+        shapes = [a.shape for a in args if isinstance(a, Value)]
+        if np.broadcast_shapes(*shapes) != step.outputs[0].shape:
+            args[i] = before
+    return replace(step, args=tuple(args))
+
+
+def is_elementwise(step: Step) -> bool:
+    """Whether a step is a ufunc's, without options."""
+    return isinstance(step.fn, np.ufunc) and not (step.fn.signature or step.kwargs)
+
+
 def without_conversions(program: Program) -> Program:
     """Convert once instead of twice, if the dtype between them holds all numbers."""
     made: dict[Value, Step] = {}
@@ -93,15 +129,120 @@ def _is_exact(conversion: Step) -> bool:
     return np.can_cast(before, conversion.outputs[0].dtype, "safe")
 
 
+def with_known_values(program: Program) -> Program:
+    """Compute ahead what depends on no input, and leave out products with 1.
+
+    Only what is small, or one number many times: the latter stands as a scalar beside
+    arrays that have the result's shape.
+    """
+    known: dict[Value, Any] = {
+        x: array for x, array in program.constants.items() if array.size <= LARGEST
+    }
+    made: dict[Value, Any] = {}
+
+    def find(step: Step) -> tuple[Any, ...] | None:
+        if all(x in known for x in step.inputs) and _is_cheap(step):
+            ys = _computed(step, known)
+            if all(y.size <= LARGEST or _number(y) is not None for y in ys):
+                values = dict(zip(step.outputs, ys, strict=True))
+                known.update(values)
+                made.update(values)
+                return None
+        return _without_one(step, known)
+
+    program = _rewritten(program, find, lambda step: _with_scalars(step, known))
+    steps = tuple(s for s in program.steps if made.keys().isdisjoint(s.outputs))
+    scalars = {x: y[()] for x, y in made.items() if not y.ndim}
+    arrays = {x: y for x, y in made.items() if y.ndim}
+    steps, outputs = replaced_in(steps, scalars), replaced(program.outputs, scalars)
+    constants = {**program.constants, **arrays}
+    return replace(program, steps=steps, outputs=outputs, constants=constants)
+
+
+def replaced_in(steps: Any, known: dict[Value, Any]) -> tuple[Step, ...]:
+    """Steps with what is known of values in their places."""
+    if not known:
+        return tuple(steps)
+    return tuple(
+        replace(step, args=args, kwargs=kwargs)
+        for step in steps
+        for args, kwargs in [replaced((step.args, step.kwargs), known)]
+    )
+
+
+def _is_cheap(step: Step) -> bool:
+    """Whether computing it ahead takes next to no time."""
+    return sum(prod(x.shape) for x in (*step.inputs, *step.outputs)) < 10**7
+
+
+def _computed(step: Step, known: dict[Value, Any]) -> list[np.ndarray]:
+    """The results; of one number many times without the memory for it."""
+    if step.fn in (np.zeros, np.ones, np.full):
+        dtype = step.outputs[0].dtype
+        fill = {np.zeros: 0, np.ones: 1}.get(step.fn, step.args[-1])
+        fill = replaced(fill, known)
+        if not np.ndim(fill):
+            one = np.asarray(fill).astype(dtype)
+            return [np.broadcast_to(one, step.outputs[0].shape)]
+    args, kwargs = replaced((step.args, step.kwargs), known)
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        y = step.fn(*args, **kwargs)
+    ys = y if isinstance(y, (tuple, list)) else (y,)
+    return [_compact(np.asarray(y)) for y in ys]
+
+
+def _compact(y: np.ndarray) -> np.ndarray:
+    if y.size > LARGEST and y.tobytes() == y.reshape(-1)[:1].tobytes() * y.size:
+        return np.broadcast_to(y.reshape(-1)[0], y.shape)
+    return y
+
+
+def _number(x: Any) -> Any:
+    """The number that an array is many times, if it is."""
+    if x is None or not x.size or any(x.strides):
+        return None
+    return x.reshape(-1)[0]
+
+
+def _without_one(step: Step, known: dict[Value, Any]) -> tuple[Any, ...] | None:
+    """The other factor of a product with 1, or what is divided by it."""
+    if step.fn not in (np.multiply, np.divide) or step.kwargs:
+        return None
+    for i in (1, 0) if step.fn is np.multiply else (1,):
+        x, one = step.args[1 - i], step.args[i]
+        number = _number(known.get(one)) if isinstance(one, Value) else one
+        if isinstance(x, Value) and not np.ndim(number) and number is not None:
+            y = step.outputs[0]
+            if number == 1 and (x.shape, x.dtype) == (y.shape, y.dtype):
+                return (x,)
+    return None
+
+
+def _with_scalars(step: Step, known: dict[Value, Any]) -> Step:
+    """A number instead of an array of it, where another argument gives the shape."""
+    if not is_elementwise(step) or step.fn.nout > 1:
+        return step
+    y, args = step.outputs[0], list(step.args)
+    for i, x in enumerate(args):
+        others = [a for j, a in enumerate(args) if j != i and isinstance(a, Value)]
+        number = _number(known.get(x)) if isinstance(x, Value) else None
+        if number is not None and any(a.shape == y.shape for a in others):
+            args[i] = number
+    return replace(step, args=tuple(args))
+
+
 def _rewritten(
-    program: Program, known: Callable[[Step], tuple[Any, ...] | None]
+    program: Program,
+    known: Callable[[Step], tuple[Any, ...] | None],
+    changed: Callable[[Step], Step] = lambda step: step,
 ) -> Program:
     """The steps without those whose outputs are known to be other values."""
     same: dict[Value, Any] = {}
     steps = []
     for step in program.steps:
         args, kwargs = replaced((step.args, step.kwargs), same)
-        step = replace(step, args=args, kwargs=kwargs)
+        step = changed(replace(step, args=args, kwargs=kwargs))
         values = known(step)
         if values is None:
             steps.append(step)

@@ -59,7 +59,7 @@ class Writer:
         self.large = []
         for i, (x, array) in enumerate(program.constants.items()):
             self.names[x] = self.identifier(f"c{i}", "c")
-            if array.size > LARGEST or array.dtype.kind not in "biufc":
+            if any(array.strides) and array.size > LARGEST:
                 self.large.append(self.names[x])
 
     def identifier(self, text: str, otherwise: str) -> str:
@@ -227,11 +227,12 @@ def _number(x: Any) -> str:
             if isinstance(x, float) and type(x) is float
             else (f"np.{x.dtype.name}({word})")
         )
-    text = repr(x)
-    return f"({text})" if text.startswith("-") else text
+    return repr(x)
 
 
 def _array(x: np.ndarray) -> str:
+    if x.size > LARGEST:  # one number many times
+        return f"np.full({x.shape}, {_number(x.reshape(-1)[0])})"
     text = np.array2string(
         x,
         separator=", ",

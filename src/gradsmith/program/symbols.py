@@ -22,6 +22,7 @@ from ..core.operators import METHODS, PROPERTIES
 from ..core.places import place_here
 from ..core.rule import convert, index, name_of
 from ..core.symbolic import Symbolic
+from ..rules.axes import NoValue
 from ..rules.indexing import scatter
 from .graph import Step, Value
 from .refusals import OpenShapeError, refuse
@@ -100,6 +101,12 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         if next(traced_in((args, kwargs)), None) is not None:
             return calls.call(fn, args, kwargs)
         return self.trace.call(fn, tuple(args), kwargs)
+
+    def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:
+        ys = [self.trace.symbol(spec) for spec in specs]
+        arrays = self.trace.values(tuple(arrays))
+        self.trace.add(fn, arrays, {}, [y.spec for y in ys])
+        return ys
 
     def __getitem__(self, key: Any) -> Any:
         return index(self, key)
@@ -231,7 +238,11 @@ class Trace:
                 "function kept it, in a global, an attribute or a list\n  what to do: "
                 "return it instead"
             )
-        kwargs = {k: v for k, v in kwargs.items() if k != "out" or _is_given(v)}
+        kwargs = {
+            name: x
+            for name, x in kwargs.items()
+            if x is not NoValue and (name != "out" or _is_given(x))
+        }
         if "out" in kwargs:
             refuse(f"{name_of(fn)} writes into an array by out=", _IN_PLACE)
         if fn in STRUCTURAL:

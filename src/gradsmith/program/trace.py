@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -45,8 +47,13 @@ def trace(fn: Callable[..., Any], *examples: Any, **options: Any) -> Program:
     return simplified(traced(fn, examples, options))
 
 
-def traced(fn: Callable[..., Any], args: Any, kwargs: Any) -> Program:
-    """The program as it was traced."""
+def traced(
+    fn: Callable[..., Any], args: Any, kwargs: Any, variables: Sequence[Any] = ()
+) -> Program:
+    """The program as it was traced.
+
+    `variables` that the function captures become inputs too, after the arguments.
+    """
     tracing = Trace()
     inputs: dict[str, Value] = {}
 
@@ -61,10 +68,11 @@ def traced(fn: Callable[..., Any], args: Any, kwargs: Any) -> Program:
     given = _named(fn, args)
     symbols = [_map_named(symbol, x, name) for name, x in given]
     options = {name: _map_named(symbol, x, name) for name, x in kwargs.items()}
+    values = [symbol(f"{x.name}_{i}", x.value) for i, x in enumerate(variables)]
     streams = Streams(fn)
     before = streams.begin()
     try:
-        with only(()):
+        with only(()), _holding(variables, values):
             returned = fn(*symbols, **options)
         outputs = trees.map(lambda y: _output(tracing, unwrap(y)), returned)
     finally:
@@ -84,6 +92,33 @@ def traced(fn: Callable[..., Any], args: Any, kwargs: Any) -> Program:
         tracing.constants,
         tuple(inputs),
     )
+
+
+_holds = threading.RLock()
+
+
+@contextmanager
+def _holding(variables: Sequence[Any], values: Sequence[Any]) -> Iterator[None]:
+    """Let variables have other values."""
+    if not variables:
+        yield
+        return
+    with _holds:
+        before = [x.value for x in variables]
+        try:
+            for x, value in zip(variables, values, strict=True):
+                x.value = value
+            yield
+            for x, value in zip(variables, values, strict=True):
+                if x.value is not value:
+                    raise GradsmithError(
+                        f"the function assigns the variable {x.name!r}, which a "
+                        "program does not\n  what to do: return the new value, and "
+                        "assign it outside"
+                    )
+        finally:
+            for x, value in zip(variables, before, strict=True):
+                x.value = value
 
 
 def input_spec(x: Any) -> Spec | None:

@@ -18,7 +18,7 @@ from ...core.arity import arity_of
 from ...core.cotangent import Spec, spec_of
 from ...core.errors import GradsmithError, UnsupportedOperationError
 from ...core.foreign import refuse_as_tensor
-from ...core.symbolic import PLAIN
+from ...core.symbolic import PLAIN, Symbolic
 from ...core.tape import Traced, marks_of, only, state
 from ...core.tensor import Variable, readonly, wrap
 from ...operations.application import Application, OutputSpecs, run_body
@@ -48,7 +48,11 @@ def host(
     name: str,
 ) -> list[Any]:
     """Run a function of NumPy arrays."""
-    return list(fn(*map(_plain, arrays)))
+    plain = [*map(_plain, arrays)]
+    for x in plain:
+        if isinstance(x, Symbolic):
+            return x.called(fn, plain, specs)
+    return list(fn(*plain))
 
 
 def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> Any:

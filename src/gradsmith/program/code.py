@@ -1,0 +1,335 @@
+"""Straight-line Python code of a program, with its memory planned.
+
+Each step is one call of NumPy's. An elementwise result goes into a buffer: that of an
+operand that nobody needs any more, one that is free, or a new one. Buffers are kept for
+the next call; those that hold a result of the program are new in each call.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..core import trees
+from ..core.pool import SMALLEST, empty
+from ..core.rule import convert, index
+from ..rules.indexing import scatter
+from .graph import Program, Step, Value, values_in
+
+# Ufuncs whose `reduce` a function is
+_REDUCTIONS = {
+    np.sum: np.add,
+    np.prod: np.multiply,
+    np.max: np.maximum,
+    np.min: np.minimum,
+    np.any: np.logical_or,
+    np.all: np.logical_and,
+}
+_OPERATORS = {
+    np.add: "+",
+    np.subtract: "-",
+    np.multiply: "*",
+    np.divide: "/",
+}
+_OUT_BY_NAME = (np.maximum, np.minimum)  # NumPy warns: a third number may be meant
+_RESHAPED = (np.reshape, np.expand_dims, np.squeeze, np.ravel)
+_PERMUTED = (np.transpose, np.swapaxes, np.moveaxis, np.matrix_transpose)
+# Functions that return new memory; all others may return a view of an argument
+_NEW = {
+    *_REDUCTIONS, np.mean, np.var, np.std, np.where, np.concatenate, np.stack, np.dot,
+    np.tensordot, np.outer, np.take, np.take_along_axis, np.cumsum, np.cumprod, np.sort,
+    np.argsort, np.argmax, np.argmin, np.count_nonzero, np.clip, np.tile, np.repeat,
+    np.pad, np.zeros, np.ones, np.full, np.linalg.solve, np.linalg.inv, np.linalg.det,
+    np.linalg.cholesky, np.searchsorted, scatter, convert,
+}  # fmt: skip
+
+
+class Code:
+    """The compiled form of a program: `run` takes its arrays one by one."""
+
+    def __init__(self, program: Program, variables: Sequence[Any] = ()) -> None:
+        self.program = program
+        self.variables = variables  # whose values are the last inputs
+        self.source, known, specs = _Emitter(program).emitted()
+        self._specs = specs
+        self._idle: list[list[np.ndarray]] = []
+        known.update(
+            take=self._idle.pop, give=self._idle.append, make=self._buffers,
+            errstate=partial(np.errstate, all="ignore"),
+        )  # fmt: skip
+        exec(compile(self.source, f"<compiled {program.name}>", "exec"), known)
+        self.run: Callable[..., Any] = known["run"]
+
+    def _buffers(self) -> list[np.ndarray]:
+        return [np.empty(shape, dtype) for shape, dtype in self._specs]
+
+
+class _Buffer:
+    """Planned memory; `fresh` if it holds a result of the program."""
+
+    def __init__(self, name: str, y: Value) -> None:
+        self.name, self.shape, self.dtype = name, y.shape, y.dtype
+        self.fresh = False
+
+
+class _Emitter:
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.known: dict[str, Any] = {}  # the globals of the code
+        self.names: dict[Value, str] = {}
+        self.buffers: list[_Buffer] = []
+        self.free: dict[Any, list[_Buffer]] = {}
+        self.at: dict[Value, _Buffer] = {}  # what lies in which buffer
+        self.lines: list[str] = []
+        self._by_id: dict[int, tuple[str, Any]] = {}
+        for i, x in enumerate(program.inputs):
+            self.names[x] = f"x{i}"
+        for x, array in program.constants.items():
+            self.names[x] = self.constant(array)
+        self.roots = _roots(program)
+        self.last = _last_uses(program, self.roots)
+        self.kept = {root for y in program.results for root in self.roots[y]}
+
+    def emitted(self) -> tuple[str, dict[str, Any], list[Any]]:
+        for i, step in enumerate(self.program.steps):
+            self.emit(step, i)
+        returned = self.returned()
+        pooled = [b for b in self.buffers if not b.fresh]
+        lines = [f"{b.name} = {self.new(b)}" for b in self.buffers if b.fresh]
+        if pooled:
+            names = ", ".join(b.name for b in pooled)
+            take = ["try:", "    B = take()", "except IndexError:", "    B = make()"]
+            lines += [*take, f"{names}{',' * (len(pooled) == 1)} = B"]
+        lines += self.lines
+        lines += [*(["give(B)"] if pooled else []), f"return {returned}"]
+        inputs = ", ".join(self.names[x] for x in self.program.inputs)
+        body = "\n        ".join(lines)
+        source = f"def run({inputs}):\n    with errstate():\n        {body}\n"
+        return source, self.known, [(b.shape, b.dtype) for b in pooled]
+
+    def new(self, buffer: _Buffer) -> str:
+        """Memory for a result; large memory that was used before, if there is any."""
+        nbytes = prod(buffer.shape) * buffer.dtype.itemsize
+        spec = f"{self.constant(buffer.shape)}, {self.constant(buffer.dtype)}"
+        if nbytes >= SMALLEST and buffer.dtype.isnative:
+            return f"{self.constant(empty)}({spec}, {nbytes})"
+        return f"{self.constant(np.empty)}({spec})"
+
+    # Steps
+
+    def emit(self, step: Step, i: int) -> None:
+        line = self.elementwise(step, i) or self.reduced(step, i) or self.other(step)
+        self.lines.append(line)
+        ended = {root for x in step.inputs for root in self.roots[x]}
+        for root in [*ended, *step.outputs]:
+            if self.last.get(root, -1) <= i and root not in self.kept:
+                self.release(root)
+
+    def release(self, root: Value) -> None:
+        buffer = self.at.pop(root, None)
+        if buffer is not None:
+            self.free.setdefault((buffer.shape, buffer.dtype), []).append(buffer)
+
+    def elementwise(self, step: Step, i: int) -> str:
+        """A ufunc, in place where an operand is not needed any more."""
+        fn = step.fn
+        if not isinstance(fn, np.ufunc) or step.kwargs or fn.nout > 1:
+            return ""
+        y = step.outputs[0]
+        args = [self.text(x) for x in step.args]
+        if not y.shape:
+            if fn in _OPERATORS and all(map(_is_typed, step.args)):
+                return f"{self.name(y)} = {args[0]} {_OPERATORS[fn]} {args[1]}"
+            return f"{self.name(y)} = {self.constant(fn)}({', '.join(args)})"
+        buffer = self.placed(y, step if fn.signature is None else None, i)
+        out = f"out={buffer.name}" if fn in _OUT_BY_NAME else buffer.name
+        return f"{self.constant(fn)}({', '.join([*args, out])})"
+
+    def placed(self, y: Value, step: Step | None, i: int) -> _Buffer:
+        """The buffer for a result, maybe that of an operand of an elementwise step."""
+        buffer = None
+        for x in step.inputs if step is not None else ():
+            found = self.at.get(x)
+            if found is None or self.last[x] > i or x in self.kept:
+                continue
+            if (found.shape, found.dtype) == (y.shape, y.dtype):
+                buffer = self.at.pop(x)
+                break
+        free = self.free.get((y.shape, y.dtype))
+        if buffer is None and free:
+            buffer = free.pop()
+        if buffer is None:
+            buffer = _Buffer(f"b{len(self.buffers)}", y)
+            self.buffers.append(buffer)
+        buffer.fresh = buffer.fresh or y in self.kept
+        self.at[y] = buffer
+        self.names[y] = buffer.name
+        return buffer
+
+    def reduced(self, step: Step, i: int) -> str:
+        """A reduction by the ufunc itself, without NumPy's way to it."""
+        ufunc = _REDUCTIONS.get(step.fn)
+        options = {**dict(zip(("axis",), step.args[1:], strict=False)), **step.kwargs}
+        if ufunc is None or not options.keys() <= {"axis", "keepdims"}:
+            return ""
+        if len(step.args) > 2 or not isinstance(step.args[0], Value):
+            return ""
+        axis, keepdims = options.get("axis"), bool(options.get("keepdims", False))
+        x, y = self.text(step.args[0]), step.outputs[0]
+        if ufunc in (np.logical_or, np.logical_and):
+            return ""
+        call = f"{self.constant(ufunc.reduce)}({x}, {self.text(axis)}, None"
+        if not y.shape:
+            return f"{self.name(y)} = {call}, None, {keepdims})"
+        return f"{call}, {self.placed(y, None, i).name}, {keepdims})"
+
+    def other(self, step: Step) -> str:
+        fn, y = step.fn, step.outputs[0]
+        args = [self.text(x) for x in step.args]
+        name = ", ".join(self.name(y) for y in step.outputs)
+        first = step.args[0] if step.args else None
+        if fn is index:
+            return f"{name} = {args[0]}[{args[1]}]"
+        if fn is convert:
+            return f"{name} = {args[0]}.astype({args[1]})"
+        if fn in _RESHAPED and isinstance(first, Value) and _is_in_order(step):
+            return f"{name} = {args[0]}.reshape({self.constant(y.shape)})"
+        if fn in _PERMUTED and isinstance(first, Value):
+            axes = _permutation(step, first)
+            return f"{name} = {args[0]}.transpose({self.constant(axes)})"
+        if fn is np.stack and _is_plain_stack(step):
+            return f"{name} = {self.constant(np.array)}({args[0]})"
+        options = [f"{k}={self.text(x)}" for k, x in step.kwargs.items()]
+        call = f"{self.constant(fn)}({', '.join([*args, *options])})"
+        return f"{name}{',' * (len(step.outputs) == 1 and _is_several(step))} = {call}"
+
+    # Expressions
+
+    def name(self, y: Value) -> str:
+        return self.names.setdefault(y, f"v{len(self.names)}")
+
+    def text(self, x: Any) -> str:
+        if isinstance(x, Value):
+            return self.names[x]
+        if x is None or x.__class__ in (int, bool):
+            return repr(x)
+        if next(values_in(x), None) is None:
+            return self.constant(x)
+        if isinstance(x, slice):
+            return f"slice({', '.join(map(self.text, (x.start, x.stop, x.step)))})"
+        if isinstance(x, dict):
+            return "{" + ", ".join(f"{k!r}: {self.text(v)}" for k, v in x.items()) + "}"
+        parts = ", ".join(map(self.text, x))
+        if isinstance(x, list):
+            return f"[{parts}]"
+        return f"({parts}{',' * (len(x) == 1)})"
+
+    def constant(self, x: Any) -> str:
+        """The name of a global for an object."""
+        found = self._by_id.get(id(x))
+        if found is None:
+            label = getattr(x, "__name__", "c") if callable(x) else "c"
+            label = label if label.isidentifier() else "c"
+            found = self._by_id[id(x)] = (f"{label}_{len(self.known)}", x)
+            self.known[found[0]] = x
+        return found[0]
+
+    # Results
+
+    def returned(self) -> str:
+        outputs = self.program.outputs
+        taken: set[Value] = set(self.program.inputs) | set(self.program.constants)
+
+        def expression(y: Any) -> str:
+            if not isinstance(y, Value):
+                return self.text(y)
+            name = self.names[y]
+            if not taken.isdisjoint(self.roots[y]):
+                return f"{name}.copy()" if y.shape else f"{name}[()]"
+            taken.update(self.roots[y])
+            if y.shape or y in self.scalars:
+                return name
+            return f"{name}[()]"
+
+        self.scalars = {
+            y for s in self.program.steps for y in s.outputs
+            if isinstance(s.fn, np.ufunc) or s.fn in _REDUCTIONS
+        }  # fmt: skip
+        if isinstance(outputs, Value) or trees.kind_of(outputs) is None:
+            return expression(outputs)
+        flat = ", ".join(expression(y) for y in trees.leaves(outputs))
+        if type(outputs) in (tuple, list) and all(map(trees.is_leaf, outputs)):
+            return f"[{flat}]" if type(outputs) is list else f"({flat},)"
+        unflatten = self.constant(_Structure(outputs))
+        return f"{unflatten}([{flat}])"
+
+
+class _Structure:
+    """Puts results into the tree that the function returned."""
+
+    def __init__(self, outputs: Any) -> None:
+        self.tree = trees.map(lambda _: None, outputs)
+        self.__name__ = "structured"
+
+    def __call__(self, flat: list[Any]) -> Any:
+        return trees.unflatten(self.tree, flat)
+
+
+def _roots(program: Program) -> dict[Value, set[Value]]:
+    """The values in whose memory each value may lie."""
+    roots = {x: {x} for x in (*program.inputs, *program.constants)}
+    for step in program.steps:
+        found: set[Value] = set()
+        if not (isinstance(step.fn, np.ufunc) or step.fn in _NEW):
+            found = {root for x in step.inputs for root in roots[x]}
+        for y in step.outputs:
+            roots[y] = found | {y}
+    return roots
+
+
+def _last_uses(program: Program, roots: dict[Value, set[Value]]) -> dict[Value, int]:
+    """The last step that reads the memory of each value."""
+    last: dict[Value, int] = {}
+    for i, step in enumerate(program.steps):
+        for x in step.inputs:
+            for root in roots[x]:
+                last[root] = i
+    return last
+
+
+def _is_typed(x: Any) -> bool:
+    """Whether an operator of it is NumPy's."""
+    return isinstance(x, (Value, np.generic)) or type(x) in (int, float)
+
+
+def _is_in_order(step: Step) -> bool:
+    """Whether a reshape takes the elements one row after the other."""
+    return (
+        "order" not in step.kwargs
+        and len(step.args) < 3
+        and (step.fn is not np.ravel or len(step.args) == 1)
+    )
+
+
+def _permutation(step: Step, x: Value) -> tuple[int, ...]:
+    """Where each axis comes from."""
+    lengths = tuple(range(2, len(x.shape) + 2))
+    dummy = np.broadcast_to(np.zeros(()), lengths)
+    return tuple(n - 2 for n in step.fn(dummy, *step.args[1:], **step.kwargs).shape)
+
+
+def _is_plain_stack(step: Step) -> bool:
+    """Whether a stack is what np.array makes of a list."""
+    if len(step.args) != 1 or step.kwargs.get("axis", 0) != 0:
+        return False
+    parts = step.args[0]
+    typed = all(isinstance(x, (Value, np.generic, np.ndarray)) for x in parts)
+    return typed and step.kwargs.keys() <= {"axis"}
+
+
+def _is_several(step: Step) -> bool:
+    return step.fn is np.unstack

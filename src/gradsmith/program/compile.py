@@ -1,0 +1,159 @@
+"""`compile`: a function as straight-line code, for each signature that it is called by.
+
+The code is Python's, one call of NumPy's per line: no tape, no tensors, no dispatch.
+Memory is planned ahead: intermediate results lie in buffers that are used again as soon
+as nobody needs what is in them, in the same call and in the next one.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any, Generic, ParamSpec, TypeVar
+
+import numpy as np
+
+from ..core import trees
+from ..core.foreign import refuse_as_tensor
+from ..core.reach import reached
+from ..core.symbolic import Symbolic
+from ..core.tape import Traced, state
+from ..core.tensor import Variable
+from .code import Code
+from .graph import Program
+from .passes import simplified
+from .trace import traced
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MANY = 8  # signatures of a function after which a word is said
+
+
+def compile(fn: Callable[P, R]) -> Compiled[P, R]:
+    """Return a function that runs the program of `fn`, without a tape.
+
+    It is traced once for each signature: shapes and dtypes of the arrays, the structure
+    of trees, and the values of whatever is no array. Arrays that the function captures
+    are built in as they are then; a `gs.Variable` is read in each call. Results are new
+    arrays.
+
+    >>> f = compile(lambda x: np.sum(np.sin(x) ** 2))
+    >>> float(f(np.zeros(3)))
+    0.0
+
+    Derivatives are compiled like everything else:
+    `gs.compile(gs.value_and_grad(loss))`. `f.program(x)` is the program that a call
+    runs; what can't be traced is refused as in `gs.trace`. Floating point warnings are
+    not given.
+    """
+    return Compiled(fn)
+
+
+class Compiled(Generic[P, R]):
+    """A function that is traced when it is first called with a signature."""
+
+    def __init__(self, fn: Callable[P, R]) -> None:
+        if not callable(fn):
+            raise TypeError(f"gs.compile takes a function, not {fn!r}")
+        update_wrapper(self, fn)
+        self.fn = fn
+        self._codes: dict[Any, Code] = {}
+
+    def __repr__(self) -> str:
+        return f"<compiled {getattr(self.fn, '__name__', self.fn)}>"
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        if state().recorders:  # which see what is computed
+            return self.fn(*args, **kwargs)
+        key: list[Any] = []
+        leaves: list[Any] = []
+        for x in args:
+            _read(x, key, leaves)
+        if kwargs:
+            for name in kwargs:
+                key.append(name)
+                _read(kwargs[name], key, leaves)
+        signature = tuple(key)
+        try:
+            code = self._codes[signature]
+        except KeyError:
+            if _is_watched(leaves):
+                return self.fn(*args, **kwargs)
+            code = self._new(signature, args, kwargs)
+        if code.variables:
+            leaves += [x.value for x in code.variables]
+        return code.run(*leaves)
+
+    def program(self, *args: P.args, **kwargs: P.kwargs) -> Program:
+        """The program that a call with these arguments runs.
+
+        Variables that the function captures are inputs too, after the arguments.
+        """
+        return simplified(traced(self.fn, args, kwargs, self._variables()))
+
+    def _variables(self) -> list[Variable]:
+        found = reached(self.fn, stop=lambda x: isinstance(x, Variable))
+        return [x for x in found if x.dtype.kind in "biufc"]
+
+    def _new(self, signature: Any, args: Any, kwargs: Any) -> Code:
+        variables = self._variables()
+        program = simplified(traced(self.fn, args, kwargs, variables))
+        code = self._codes[signature] = Code(program, variables)
+        if len(self._codes) == MANY:
+            warnings.warn(
+                f"{self!r} was traced for {MANY} signatures, which takes longer than "
+                "running it: shapes, dtypes or numbers change from call to call. Keep "
+                "shapes fixed, by padding for example, and pass what changes as an "
+                "array",
+                stacklevel=3,
+            )
+        return code
+
+
+def _read(x: Any, key: list[Any], leaves: list[Any]) -> None:
+    """Add what a program depends on to the key, and the arrays to the leaves."""
+    cls = x.__class__
+    if cls is np.ndarray:
+        key.append(x.shape)
+        key.append(x.dtype)
+        leaves.append(x)
+    elif cls is dict:
+        key.append((*x,))
+        for part in x.values():
+            _read(part, key, leaves)
+    elif cls is list or cls is tuple:
+        key.append(cls)
+        key.append(len(x))
+        for part in x:
+            _read(part, key, leaves)
+    elif isinstance(x, np.generic):
+        key.append(cls)
+        leaves.append(x)
+    else:
+        _read_other(x, key, leaves)
+
+
+def _read_other(x: Any, key: list[Any], leaves: list[Any]) -> None:
+    kind = trees.kind_of(x)
+    key.append(x.__class__)
+    if kind is not None:
+        key.append(tuple(kind.keys(x)))
+        for part in kind.values(x):
+            _read(part, key, leaves)
+    elif isinstance(x, np.ndarray):
+        refuse_as_tensor(x, "an argument of a compiled function")
+        key.append(x.shape)
+        key.append(x.dtype)
+        leaves.append(np.asarray(x))
+    elif isinstance(x, (Traced, Symbolic)):
+        leaves.append(x)
+    else:
+        # Equal numbers may differ: 1 and 1.0, 0.0 and -0.0; and NaN is not even itself.
+        key.append(repr(x) if isinstance(x, (float, complex)) else x)
+
+
+def _is_watched(leaves: list[Any]) -> bool:
+    """Whether somebody follows what is computed: a tape, or another trace."""
+    return any(isinstance(x, (Traced, Symbolic)) for x in leaves)

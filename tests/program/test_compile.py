@@ -1,0 +1,221 @@
+"""Compiled functions: their results, their memory, and when they are traced anew."""
+
+from __future__ import annotations
+
+import threading
+import warnings
+from collections import namedtuple
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import gradsmith as gs
+from gradsmith.core import trees
+from tests.rules import cases, harness
+
+X = np.linspace(-1.0, 2.0, 12).reshape(3, 4)
+PARAMS = {"w": np.linspace(0.0, 1.0, 8).reshape(4, 2), "b": np.array([0.1, -0.2])}
+
+
+def same(got, expected, rtol=1e-13):
+    trees.map(
+        lambda y, e: np.testing.assert_allclose(y, e, rtol=rtol, atol=1e-14),
+        got,
+        expected,
+    )
+
+
+def loss(params, x, *, power=2):
+    h = np.tanh(x @ params["w"] + params["b"])
+    return np.sum((h - np.mean(h, axis=0)) ** power) + np.max(h[1:])
+
+
+def test_value_and_gradient_of_trees():
+    fn = gs.value_and_grad(loss)
+    compiled = gs.compile(fn)
+    for scale in (1.0, 2.0, -0.5):  # buffers are used again
+        params = {name: scale * x for name, x in PARAMS.items()}
+        same(compiled(params, X), fn(params, X))
+    value, dx = compiled(PARAMS, X)
+    assert type(dx) is dict
+    assert isinstance(value, np.float64)
+
+
+@pytest.mark.parametrize("case", cases.ALL[::7], ids=str)
+def test_rules(case):
+    from tests.program.test_rules import REFUSED, REFUSED_DERIVATIVES
+
+    if REFUSED.match(str(case)) or REFUSED_DERIVATIVES.match(str(case)):
+        return
+    rng = np.random.default_rng(0)
+    fn, xs = harness.as_function(case)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        us = harness.random_like(rng, fn(*xs))
+        both = lambda xs, us: (fn(*xs), gs.vjp(fn, *xs)[1](us))
+        expected = trees.leaves(both(xs, us))
+        compiled = gs.compile(both)
+        first, again = (trees.leaves(compiled(xs, us)) for _ in range(2))
+    for y, z, e in zip(first, again, expected, strict=True):
+        assert (np.shape(y), np.asarray(y).dtype) == (np.shape(e), np.asarray(e).dtype)
+        np.testing.assert_array_equal(y, z)
+        np.testing.assert_allclose(y, e, rtol=1e-10, atol=1e-12)
+
+
+_UNARY = (np.sin, np.exp, np.negative, np.tanh, np.square, np.transpose, np.ravel)
+_BINARY = (np.add, np.multiply, np.subtract, np.maximum)
+
+
+@given(st.data())
+def test_any_program_gives_what_its_function_gives(data):
+    """Steps at random, of earlier values at random, some of them views."""
+    plan = data.draw(
+        st.lists(
+            st.tuples(
+                st.sampled_from([*_UNARY, *_BINARY, "row", "sum", "stack"]),
+                st.integers(0, 30),
+                st.integers(0, 30),
+            ),
+            min_size=1,
+            max_size=12,
+        )
+    )
+    outputs = data.draw(st.lists(st.integers(0, 30), min_size=1, max_size=4))
+
+    def fn(x):
+        values = [x, np.cos(x)]
+        for op, i, j in plan:
+            a, b = values[i % len(values)], values[j % len(values)]
+            if op == "row":
+                values.append(a[:1] if a.ndim else a)
+            elif op == "sum":
+                values.append(np.sum(a, axis=-1, keepdims=True) if a.ndim else a)
+            elif op == "stack":
+                values.append(np.reshape(np.stack([a, a]), (2, -1))[0])
+            elif op in _UNARY:
+                values.append(op(a))
+            elif np.shape(a) == np.shape(b):
+                values.append(op(a, b))
+        return [values[k % len(values)] for k in outputs]
+
+    x = np.linspace(-0.4, 0.5, 9).reshape(3, 3)
+    given = x.copy()
+    with np.errstate(all="ignore"):
+        expected = [np.array(y) for y in fn(x)]
+    compiled = gs.compile(fn)
+    first = compiled(x)
+    second = compiled(x + 1.0)
+    for y, e in zip(first, expected, strict=True):
+        np.testing.assert_array_equal(y, e)
+    for y in (*first, *second):
+        y[...] = 7.0  # nobody else's
+    for y, e in zip(compiled(x), expected, strict=True):
+        np.testing.assert_array_equal(y, e)
+    np.testing.assert_array_equal(x, given)
+
+
+def test_results_are_new_arrays():
+    compiled = gs.compile(lambda x: (x, x.T, np.sin(x), np.sin(x)[0], np.ones((2, 50))))
+    first = compiled(X)
+    kept = [y.copy() for y in first]
+    second = compiled(X + 1)
+    for i, y in enumerate((*first, *second)):
+        for z in (X, *(*first, *second)[:i]):
+            assert not np.shares_memory(y, z)
+    for y, k in zip(first, kept, strict=True):
+        np.testing.assert_array_equal(y, k)
+
+
+def test_intermediate_results_share_memory():
+    compiled = gs.compile(lambda x: np.sum(np.exp(np.sin(x * 2) + 1) * 3))
+    compiled(np.ones(1000))
+    (code,) = compiled._codes.values()
+    assert len(code._idle[0]) == 1
+
+
+def test_traced_once_for_each_signature():
+    runs = []
+
+    def fn(x, scale=1.0):
+        runs.append(1)
+        return x * scale
+
+    compiled = gs.compile(fn)
+    for x in (X, X + 1, X.astype("f4"), X[0], X.astype("f4")):
+        np.testing.assert_array_equal(compiled(x), x)
+    assert len(runs) == 3
+    for scale in (2, 2.0, 2.0, -0.0, 0.0, 0.0):
+        np.testing.assert_array_equal(
+            np.signbit(compiled(X, scale)), np.signbit(X * scale)
+        )
+    assert len(runs) == 3 + 4
+
+
+def test_growing_shapes_are_told_once():
+    compiled = gs.compile(lambda x: x + 1)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for n in range(12):
+            compiled(np.ones(n))
+    assert len(caught) == 1
+    assert "traced for 8 signatures" in str(caught[0].message)
+    assert caught[0].filename == __file__
+
+
+def test_a_tape_sees_through_it():
+    compiled = gs.compile(np.sin)
+    np.testing.assert_array_equal(gs.grad(lambda x: np.sum(compiled(x)))(X), np.cos(X))
+    assert gs.trace(compiled, X) == gs.trace(np.sin, X)
+
+
+def test_trees_of_all_kinds():
+    Pair = namedtuple("Pair", "a b")
+    fn = lambda p: {"sum": p.a + p.b, "all": [Pair(p.b, (p.a * 2, "text", 3))]}
+    p = Pair(X, X + 1)
+    got = gs.compile(fn)(p)
+    assert got["all"][0].b[1:] == ("text", 3)
+    np.testing.assert_array_equal(got["all"][0].b[0], X * 2)
+    np.testing.assert_array_equal(got["all"][0].a, X + 1)
+
+
+def test_threads_have_their_own_memory():
+    fn = lambda x: np.sum(np.exp(np.sin(x) * 2.0) + np.tanh(x))
+    compiled, wrong = gs.compile(gs.grad(fn)), []
+    compiled(np.ones(5000))
+
+    def work(seed):
+        x = np.random.default_rng(seed).standard_normal(5000)
+        expected = gs.grad(fn)(x)
+        wrong.extend(seed for _ in range(50) if not np.allclose(compiled(x), expected))
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert wrong == []
+
+
+def test_an_error_of_the_function_passes_and_nothing_is_kept():
+    compiled = gs.compile(lambda x: np.linalg.inv(x))
+    compiled(np.eye(2))
+    with pytest.raises(np.linalg.LinAlgError):
+        compiled(np.zeros((2, 2)))
+    np.testing.assert_array_equal(compiled(np.eye(2)), np.eye(2))
+
+
+def test_captured_variables_are_read_in_each_call():
+    w = gs.Variable([1.0, 2.0], name="w")
+
+    def fn(x):
+        with gs.GradientTape() as tape:
+            y = np.sum(w * w * x)
+        return tape.gradient(y, w).numpy()
+
+    compiled, x = gs.compile(fn), np.array([3.0, 5.0])
+    np.testing.assert_array_equal(compiled(x), [6.0, 20.0])
+    w.assign([10.0, 20.0])
+    np.testing.assert_array_equal(compiled(x), [60.0, 200.0])
+    with pytest.raises(gs.GradsmithError, match="assigns the variable 'w'"):
+        gs.compile(lambda x: w.assign([0.0, 0.0]))(x)
+    np.testing.assert_array_equal(w.numpy(), [10.0, 20.0])
