@@ -1,20 +1,23 @@
 """The shapes and dtypes that calls of NumPy's functions give.
 
 Elementwise functions are asked for the dtype with one element each, and the shape is
-that of broadcasting. All others run once, on arrays of the true shapes that take no
-memory: a rule of shapes for each would be a second NumPy.
+that of broadcasting; reductions with one element along each axis. All others run once,
+on arrays of the true shapes that take no memory: a rule of shapes for each would be a
+second NumPy.
 """
 
 from __future__ import annotations
 
 import warnings
 from math import isqrt, prod
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
+from numpy.lib.array_utils import normalize_axis_tuple
 
 from ..core.cotangent import Spec
-from ..core.rule import name_of
+from ..core.rule import convert, name_of
 from ..core.symbolic import Symbolic
 from .refusals import refuse_open
 
@@ -48,6 +51,12 @@ def result_of(fn: Any, args: Any, kwargs: dict[str, Any]) -> Any:
             return _elementwise(fn, args)
         if "|" not in fn.signature:
             return _of_cores(fn, args)
+    if fn in _LIKE_UFUNCS and len(args) >= _LIKE_UFUNCS[fn]:
+        return _elementwise(fn, args, kwargs)
+    if fn in _REDUCTIONS and len(args) < 3 and _OF_REDUCTIONS.issuperset(kwargs):
+        return _reduction(fn, *args, **kwargs)
+    if fn in (np.zeros, np.ones):
+        return Spec(args[0], fn(1, *args[1:], **kwargs).dtype)
     found = specs(tried(fn, args, kwargs))
     if any(x.dtype.kind in "iub" for x in _symbols((args, kwargs))):
         # Whole numbers may be lengths, and flags may choose.
@@ -83,10 +92,38 @@ _COMPLEX = {
 }
 
 
-def _elementwise(ufunc: np.ufunc, args: Any) -> Any:
+# Functions that compute element by element and are no ufuncs, and how many arguments
+# they have then
+_LIKE_UFUNCS = {np.where: 3, np.clip: 3, convert: 2}
+_REDUCTIONS = {
+    np.sum, np.prod, np.max, np.min, np.mean, np.any, np.all, np.count_nonzero,
+}  # fmt: skip
+
+_OF_REDUCTIONS = {"axis", "keepdims", "dtype"}
+
+
+def _reduction(
+    fn: Any, x: Any, axis: Any = None, *, keepdims: Any = False, **options: Any
+) -> Spec:
+    y = fn(_one(x), **options)
+    n = np.ndim(x)
+    axes = range(n) if axis is None or not n else normalize_axis_tuple(axis, n)
+    if fn in (np.max, np.min) and 0 in [np.shape(x)[i] for i in axes]:
+        raise ValueError(f"{name_of(fn)} of an axis of length 0 has no result")
+    shape = [
+        1 if i in axes else length
+        for i, length in enumerate(np.shape(x))
+        if keepdims in (True, 1) or i not in axes  # np.average gives neither
+    ]
+    return Spec(tuple(shape), np.asarray(y).dtype)
+
+
+def _elementwise(fn: Any, args: Any, kwargs: Any = MappingProxyType({})) -> Any:
     xs = [_one(x) for x in args]
     with np.errstate(all="ignore"):
-        y = ufunc(*xs)
+        y = fn(*xs, **kwargs)
+    if fn is convert:
+        args = args[:1]
     shape = np.broadcast_shapes(*map(np.shape, args))
     if isinstance(y, tuple):
         return tuple(Spec(shape, part.dtype) for part in y)
