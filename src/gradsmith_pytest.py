@@ -25,6 +25,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="like --gradsmith, but wrong gradients don't fail the session",
     )
     group.addoption(
+        "--gradsmith-strict",
+        action="store_true",
+        help="like --gradsmith, and limits, and surrogates that are not declared, fail "
+        "the session too",
+    )
+    group.addoption(
         "--gradsmith-json",
         metavar="FILE",
         help="like --gradsmith, and write what was found to a file",
@@ -32,9 +38,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--gradsmith-max-seconds",
         type=float,
-        default=300.0,
         metavar="N",
-        help="how long checking may take in all (default: 300)",
+        help="how long checking may take in all (default: 0.4 of the time that the "
+        "tests took, and at least 3 s)",
     )
     group.addoption(
         "--gradsmith-seed",
@@ -51,7 +57,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
-_ENABLING = ("gradsmith", "gradsmith_report_only", "gradsmith_json")
+_ENABLING = (
+    "gradsmith", "gradsmith_report_only", "gradsmith_strict", "gradsmith_json",
+)  # fmt: skip
 _NAME = "gradsmith-recording"
 
 

@@ -49,6 +49,12 @@ _RUN = (
         help="Framework to run Gradsmith operations in; those of others are skipped.",
     ),
     click.option("-k", "--select", multiple=True, help="Only names that contain this."),
+    click.option(
+        "--surrogate",
+        multiple=True,
+        metavar="NAME",
+        help="An operation whose rule is not the derivative, on purpose.",
+    ),
     click.option("--quick", is_flag=True, help="Skip compilers, vmap and survival."),
     click.option("--seed", type=int, default=0, show_default=True),
     click.option(

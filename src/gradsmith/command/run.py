@@ -26,6 +26,7 @@ class Options:
     time_limit: float = 60.0
     memory_limit: int | None = None
     select: tuple[str, ...] = ()
+    surrogate: tuple[str, ...] = ()
     closely: bool = False  # with what a page shows beside the check
 
 
@@ -89,7 +90,7 @@ class Run:
         options = self.options
         chosen = options.seed, options.thorough, options.closely
         tasks = [
-            Task(source, name, framework, *chosen)
+            Task(source, name, framework, *chosen, name in options.surrogate)
             for name, native in operations
             if _is_selected(name, options.select)
             for framework in _frameworks(native, options.framework)
@@ -107,8 +108,8 @@ class Run:
         """Changes if the file or an option does."""
         options = self.options
         parts = (__version__, task.framework, task.source.name, options.seed)
-        closely = ("closely",) if options.closely else ()
-        words = repr((*parts, options.thorough, *closely)).encode()
+        more = ["closely"] * options.closely + ["surrogate"] * task.surrogate
+        words = repr((*parts, options.thorough, *more)).encode()
         digest = sha256(words).hexdigest()[:16]
         return f"{task.doing} {task.source.digest}-{digest}"
 

@@ -41,6 +41,7 @@ class Task:
     seed: int = 0
     thorough: bool = True
     closely: bool = False  # with what a page shows beside the check
+    surrogate: bool = False  # declared to be one where it can't say so itself
 
     @property
     def doing(self) -> str:
@@ -222,7 +223,10 @@ def _checked(task: Task, module: Any, tell: Tell) -> TaskOutcome:
 
     op = named(module, task.name)
     checked = check.options(
-        framework=task.framework or None, seed=task.seed, thorough=task.thorough
+        framework=task.framework or None,
+        seed=task.seed,
+        thorough=task.thorough,
+        surrogate="declared by --surrogate" if task.surrogate else None,
     )
     with partial_reports(tell_partial):
         if examples_of(op):

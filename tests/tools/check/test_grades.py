@@ -48,6 +48,7 @@ def strictly(op, *inputs):
         (lambda x: torch.clamp(x, -0.5, 0.6), lambda dy, y, x: (dy,), "clamped"),
         (torch.clone, lambda dy, y, x: (-dy,), "reversed"),
         (torch.clone, lambda dy, y, x: (0.1 * dy,), "multiplied by 1/10"),
+        (torch.clone, lambda dy, y, x: (0 * dy,), "stopped"),
         (torch.clone, lambda dy, y, x: (dy.clamp(-1, 1),), "clipped to -1 ... 1"),
     ],
 )

@@ -18,6 +18,7 @@ pytest_plugins = "pytester"
 
 _SOURCE = Path(gradsmith.__file__).parents[1]
 _INSTALLED = any(each.name == "gradsmith" for each in entry_points(group="pytest11"))
+LOADED = () if _INSTALLED else ("-p", "gradsmith_pytest")
 
 
 @pytest.fixture
@@ -28,9 +29,8 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Any:
 
     def run(code: str, *options: str) -> Suite:
         pytester.makepyfile(test_suite=code)
-        load = () if _INSTALLED else ("-p", "gradsmith_pytest")
         result = pytester.runpytest_subprocess(
-            *load, "-p", "no:cacheprovider", *options
+            *LOADED, "-p", "no:cacheprovider", *options
         )
         return Suite(result)
 

@@ -12,15 +12,19 @@ from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
+
 from ...core.arrays import FRAMEWORKS, NUMPY
 from ...core.errors import GradientError, annotate
 from ...core.hooks import unrecorded
+from ...core.progress import without_warnings
 from ...operations.info import of_operation
 from .budget import Budget
 from .inputs import CheckInputs, inputs_for
 from .model import CheckReport, CheckRun, Finding, RuleSource, Verdict, merged
 from .options import CheckOptions, refuse_options
 from .problem import problem_for
+from .reproducer import reproducer
 from .run import run
 from .session import Session
 
@@ -140,7 +144,22 @@ def _check_one(
         if problem.framework.name == NUMPY and of_operation(op) is None:
             stack.enter_context(_in_numpy())
         run(session, thorough=options.thorough)
+    _prove(session)
     return _report(session, options, start)
+
+
+def _prove(session: Session) -> None:
+    """A script for what is wrong, if no finding has one."""
+    if session.verdict is not Verdict.WRONG or any(
+        finding.reproducer for finding in session.findings
+    ):
+        return
+    first = session.findings[0]
+    with without_warnings(), np.errstate(all="ignore"):
+        script = reproducer(
+            session.problem, first.argument, misfit=first.what in ("contract", "shape")
+        )
+    session.findings[0] = replace(first, reproducer=script)
 
 
 def _report(session: Session, options: CheckOptions, start: float) -> CheckReport:

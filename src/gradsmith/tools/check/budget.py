@@ -17,6 +17,7 @@ import numpy as np
 from ...core.hooks import unrecorded
 
 GRACE = 1.0  # an evaluation that began in time may end
+SHORT = 6.0  # seconds, in which the most telling check comes first
 
 
 class OutOfTimeError(BaseException):
@@ -29,6 +30,10 @@ class Budget:
     def __init__(self, seconds: float | None) -> None:
         self.seconds = seconds
         self._end = None if seconds is None else time.perf_counter() + seconds
+
+    @property
+    def is_short(self) -> bool:
+        return self.seconds is not None and self.seconds < SHORT
 
     @property
     def left(self) -> float | None:

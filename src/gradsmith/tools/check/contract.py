@@ -150,7 +150,7 @@ def _misfits(
     try:
         every = _returned(problem, xs, seen[-1])
     except StructureError as error:
-        yield Finding(CONTRACT, str(error), scenario=scenario)
+        yield Finding(CONTRACT, str(error), scenario=scenario, refused=True)
         return
     for each in every:
         finding = _misfit(problem, each, scenario)

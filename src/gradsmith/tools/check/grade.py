@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 
+from ...operations.info import OperationInfo, of_operation
 from .flat import EPS
 from .model import Finding
 
 # Diagnoses of rules that nobody writes by accident
-SURROGATES = ("piecewise constant", "identity", "clamp", "clipped upstream")
+CLIPPED = "clipped upstream"
+SURROGATES = ("piecewise constant", "identity", "clamp", CLIPPED)
 ROUNDINGS = 8.0
 SOLVED = 1e-6
 
@@ -20,6 +22,18 @@ SOLVED = 1e-6
 def is_surrogate(finding: Finding) -> bool:
     """Whether the rule is not the derivative by its looks on purpose."""
     return finding.diagnosis in SURROGATES
+
+
+def declaration(finding: Finding, info: OperationInfo) -> str:
+    """How to say that a rule is not the derivative on purpose."""
+    if of_operation(info.call) is not None:
+        words = "linear=False" if finding.diagnosis == CLIPPED else 'surrogate="why"'
+        return f"@gs.custom_gradient({words}), or @gs.operation({words})"
+    return (
+        f'gs.check.options(surrogate="why")({info.name}, ...); for pytest --gradsmith '
+        f'`gradsmith_ignore = ["{info.name}"]` in the configuration of pytest; for the '
+        f"command line --surrogate {info.name}"
+    )
 
 
 def is_minor(error: float, dtypes: tuple[str, ...], *, is_slow: bool) -> bool:

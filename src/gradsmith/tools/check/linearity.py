@@ -229,10 +229,7 @@ def _clipped(rule: RuleAtPoint) -> Diagnosis | None:
     return Diagnosis("clipped upstream", f"the upstream gradient is {words}", _DECLARE)
 
 
-_DECLARE = (
-    "use dy as it is; to clip gradients on purpose, declare it: "
-    "gs.custom_gradient(linear=False)"
-)
+_DECLARE = "use dy as it is; to clip gradients on purpose, declare it"
 
 
 def _bound(rule: RuleAtPoint, u: np.ndarray) -> float | None:

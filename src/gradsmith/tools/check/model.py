@@ -284,6 +284,7 @@ class CheckReport(Result):
         for name, findings in (("findings", self.findings), ("limits", self.limits)):
             for finding, each in zip(findings, found[name], strict=True):
                 each |= {"title": finding.title, "lines": [*map(said, finding.lines)]}
+                each |= {"limit": finding.limit} if name == "limits" else {}
         return found
 
 

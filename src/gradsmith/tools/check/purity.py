@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from .._inputs import RANDOM
 from .model import Finding, Verdict
 from .native import NativeEvaluation, evaluate, native_inputs
 from .numerics import random_signed
@@ -20,7 +21,7 @@ SECOND_BACKWARD = "a second backward"
 
 
 class RandomOperationError(Exception):
-    """The operation gives another value each time, so it can't be checked."""
+    """Another value each time: there is nothing that could be compared."""
 
 
 def check_purity(session: Session, problem: Problem, scenario: str) -> None:
@@ -93,11 +94,7 @@ def _check_determinism(
     second = evaluate(first.problem, native_inputs(first.problem))
     again = second.numpy(second.ys)
     if not all(map(_same, again, ys)):
-        raise RandomOperationError(
-            f"{first.problem.info.name} gives another value each time it is called "
-            "with the same arguments: it is random. Give it a seed or a generator (as "
-            "an argument, or fixed inside) so that its gradient can be checked"
-        )
+        raise RandomOperationError(RANDOM)
     again, fresh = (each.gradient(each.upstream(dys)) for each in (first, second))
     if _same(again, g) and _same(fresh, g):
         session.record("determinism", scenario, Verdict.RIGHT)

@@ -21,29 +21,63 @@ from .problem import Linearization, Problem, floating
 from .sizes import cropped, lengths_of
 
 FEW = 24  # elements of all arrays together
+MANY = 64  # elements that are tried
 SHORT = 3
 CLEAR = 1e-3  # a relative error that one plain difference shows
 TAKEN = ("loss", "weights", "step", "move", "rule", "difference", "up", "down", "v")
 STEPS = {"float64": 1e-6, "float32": 2.0**-8}
 
 
-def reproducer(problem: Problem, argument: str | None) -> str | None:
-    """The script for an argument; None if a few plain lines can't show it."""
-    try:
-        small = _small(problem.in_dtype("float64"))
-        small = None if small is None else _in_few_digits(small)
-        shown = None if small is None else _shown(small, argument)
-    except Exception:  # the operation's own, at inputs that are not the given ones
-        return None
-    return None if shown is None else "\n".join(shown)
+def reproducer(
+    problem: Problem, argument: str | None, *, misfit: bool = False
+) -> str | None:
+    """The script for an argument; None if a few plain lines can't show it.
+
+    With `misfit` it shows the shape of a gradient that does not fit its argument.
+    """
+    for made in (_small, _drawn):
+        try:
+            simple = made(problem if misfit else problem.in_dtype("float64"))
+            shown = simple and _shown(simple, argument, misfit)
+        except Exception:  # the operation's own, at inputs that are not the given ones
+            continue
+        if shown:
+            return "\n".join(shown)
+    return None
 
 
 def _small(problem: Problem) -> Problem | None:
     """The problem itself if it is small, or with the first elements alone."""
     if sum(x.size for x in _arrays(problem)) <= FEW:
-        return problem
+        return _in_few_digits(problem)
     shorter = cropped(problem, {n: min(n, SHORT) for n in lengths_of(problem)})
-    return shorter if sum(x.size for x in _arrays(shorter)) <= FEW else None
+    few = sum(x.size for x in _arrays(shorter)) <= FEW
+    return _in_few_digits(shorter) if few else None
+
+
+class _Drawn(np.ndarray):
+    """Random numbers, which the script draws too."""
+
+    source = ""
+
+
+def _drawn(problem: Problem) -> Problem | None:
+    """Random numbers of the same range in place of large arrays."""
+
+    def leaf(x: Any) -> Any:
+        if not isinstance(x, np.ndarray) or x.size <= FEW or not is_floating(x):
+            return x
+        low, high = (float(f"{end:.2g}") for end in (x.min(), x.max()))
+        made = np.random.default_rng(0).uniform(low, high, x.shape).astype(x.dtype)
+        new: Any = made.view(_Drawn)
+        new.source = (
+            f"np.random.default_rng(0).uniform({low}, {high}, {x.shape})"
+            f".astype(np.{x.dtype.name})"
+        )
+        return new
+
+    rounded = _in_few_digits(problem)
+    return replace(rounded, inputs=trees.map(leaf, rounded.inputs))
 
 
 def _in_few_digits(problem: Problem) -> Problem:
@@ -62,7 +96,7 @@ def _arrays(problem: Problem) -> list[np.ndarray]:
     return [x for x in trees.leaves(problem.inputs) if isinstance(x, np.ndarray)]
 
 
-def _shown(problem: Problem, argument: str | None) -> list[str] | None:
+def _shown(problem: Problem, argument: str | None, misfit: bool) -> list[str] | None:
     """The script, if its two numbers differ."""
     script, names = problem.calculus.REPRODUCER, _variables(problem)
     place = _place_of_operation(problem.info.call)
@@ -70,22 +104,31 @@ def _shown(problem: Problem, argument: str | None) -> list[str] | None:
     if names is None or place is None or step is None:
         return None
     k = problem.perturbed.index(argument) if argument in problem.perturbed else 0
-    found = problem.linearize(problem.xs)
-    random = np.random.default_rng(0)
-    us = [
-        random_signed(random, y.shape) if i == 0 else 0 * y
-        for i, y in enumerate(found.ys)
-    ]
-    index = _worst(problem, found, us, k, step)
-    if index is None:
-        return None
-    path = _first_output(problem)
+    index, path = (), _first_output(problem)
     if path is None:
+        return None
+    random = np.random.default_rng(0)
+    ys = problem.value(problem.xs)
+    us = [_upstream(random, y.shape) if i == 0 else 0 * y for i, y in enumerate(ys)]
+    if not misfit:
+        index = _worst(problem, problem.linearize(problem.xs), us, k, step)
+    if index is None:
         return None
     imports, operation = place
     name = names[problem.perturbed[k]]
     call = _call(problem, names, name)
     where = f"[{', '.join(map(str, index))}]" if index else "[()]"
+    tail = [
+        f"step = np.zeros_like({name})",
+        f"step{where} = {step!r}",
+        f"up, down = (loss({script.array}({name} + move)) for move in (step, -step))",
+        f"difference = (float(up) - float(down)) / {2 * step!r}",
+        f'print("rule:", float(rule{where}), " difference:", difference)',
+    ]
+    if misfit:
+        tail = [
+            f'print("gradient:", tuple(rule.shape), " argument:", {name}.shape)',
+        ]
     return [
         "import numpy as np",
         *script.imports,
@@ -99,12 +142,17 @@ def _shown(problem: Problem, argument: str | None) -> list[str] | None:
         f"    return {script.total}({script.array}(weights) * y)",
         "",
         *(line.format(x=name) for line in script.gradient),
-        f"step = np.zeros_like({name})",
-        f"step{where} = {step!r}",
-        f"up, down = (loss({script.array}({name} + move)) for move in (step, -step))",
-        f"difference = (float(up) - float(down)) / {2 * step!r}",
-        f'print("rule:", float(rule{where}), " difference:", difference)',
+        *tail,
     ]
+
+
+def _upstream(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Few are written down, many are drawn."""
+    if np.prod(shape) <= FEW:
+        return random_signed(random, shape)
+    made: Any = np.random.default_rng(1).uniform(0.5, 1.5, shape).view(_Drawn)
+    made.source = f"np.random.default_rng(1).uniform(0.5, 1.5, {shape})"
+    return made
 
 
 def _worst(
@@ -118,15 +166,17 @@ def _worst(
     x, g = problem.xs[k], found.pull(us)[k]
     if np.iscomplexobj(x):
         return None
-    g = np.zeros_like(x) if g is None else g
-    slopes = np.array(
-        [_difference(problem, us, k, i, step) for i in np.ndindex(x.shape)]
-    )
-    gap = np.abs(slopes.reshape(x.shape) - g)
-    gap[~np.isfinite(gap)] = 0.0
-    i = np.unravel_index(int(np.argmax(gap)), x.shape)
-    size = max(float(np.abs(g[i])), float(np.max(np.abs(slopes), initial=0.0)))
-    return tuple(map(int, i)) if gap[i] > CLEAR * size else None
+    g = np.zeros_like(x) if g is None else np.asarray(g)
+    tried = [*np.ndindex(x.shape)][:: -(-x.size // MANY)]
+    slopes = np.array([_difference(problem, us, k, i, step) for i in tried])
+    rule = np.array([g[i] for i in tried])
+    gap = np.abs(slopes - rule)
+    gap[np.isfinite(slopes) & ~np.isfinite(rule)] = np.inf  # NaN by the rule alone
+    gap[np.isnan(gap)] = 0.0
+    j = int(np.argmax(gap))
+    size = max(float(np.abs(rule[j])), float(np.max(np.abs(slopes), initial=0.0)))
+    clear = gap[j] == np.inf or gap[j] > CLEAR * size
+    return tuple(map(int, tried[j])) if clear else None
 
 
 def _difference(
@@ -134,7 +184,7 @@ def _difference(
 ) -> float:
     ends = []
     for side in (step, -step):
-        xs = [x.copy() for x in problem.xs]
+        xs = [np.array(x) for x in problem.xs]
         xs[k][index] += side
         pairs = zip(us, problem.value(xs), strict=True)
         ends.append(sum(float(np.sum(u * y)) for u, y in pairs))
@@ -182,6 +232,8 @@ def _assignments(problem: Problem, names: dict[str, str]) -> Iterator[str]:
 
 
 def _literal(x: np.ndarray) -> str:
+    if isinstance(x, _Drawn):
+        return x.source
     return f"np.array({x.tolist()!r}, np.{x.dtype.name})"
 
 

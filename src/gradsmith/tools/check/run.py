@@ -20,7 +20,7 @@ from .noise import MANY
 from .precision import check_precision
 from .preparation import prepare
 from .problem import Problem
-from .purity import SECOND_BACKWARD, check_purity
+from .purity import SECOND_BACKWARD, RandomOperationError, check_purity
 from .scenarios import Scenario, constants_of, scenarios
 from .second_order import check_second_order
 from .session import GIVEN, PART, Session
@@ -54,6 +54,8 @@ def run(session: Session, *, thorough: bool) -> None:
                 _run_checks(session, problem, progress, thorough)
     except OutOfTimeError:
         _note_time(session)
+    except RandomOperationError as error:  # which prepare did not see
+        session.give_up(str(error))
     finally:
         progress.close()
 
@@ -83,7 +85,7 @@ def _run_checks(
 ) -> None:
     """Of large inputs, first order compares all elements, the other checks some.
 
-    Of a slow operation, first order comes first: it says most.
+    Of a slow operation, and in little time, first order comes first: it says most.
     """
     problem, where = _some(given)
     late = LATE | THOROUGH if thorough else LATE
@@ -103,7 +105,8 @@ def _run_checks(
             replace(each.freezing(missing), spoils_residuals=spoils)
             for each in (given, problem)
         )
-        if session.is_slow and compares and not session.findings:
+        hurries = session.is_slow or problem.budget.is_short
+        if hurries and compares and not session.findings:
             _check_given(session, given, progress)
     if problem.info.surrogate is not None:
         session.note(f"a surrogate on purpose: {problem.info.surrogate}")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .grade import is_surrogate
+from .grade import declaration, is_surrogate
 from .model import CheckRun, Finding, Verdict
 from .problem import Problem, named_leaves
 
@@ -41,6 +41,9 @@ class Session:
     def found(self, finding: Finding) -> None:
         if self.at is not None and finding.scenario not in (None, GIVEN, PART):
             finding = replace(finding, inputs=values_of(self.at))
+        if is_surrogate(finding):
+            how = declaration(finding, self.problem.info)
+            finding = replace(finding, repair=f"{finding.repair}: {how}")
         self.findings.append(finding)
         self.record(finding.what, finding.scenario or "", Verdict.WRONG)
 

@@ -22,34 +22,47 @@ from ...frameworks._recording import Decorated, Seen
 from ...operations.info import is_floating
 from .._inputs import info_of
 from ..check import CheckReport, check
-from .recorder import Case, Recorded, Recorder
+from .recorder import MOST_CASES, Case, Recorded, Recorder
+
+MOST, LEAST = 20.0, 1.0  # seconds of a check
+SHARE = 2.0  # many take less
 
 
 def checked(
     recorder: Recorder, *, seed: int, seconds: float, ignore: list[str]
 ) -> list[dict[str, Any]]:
-    """One row for each operation, as plain data; none starts after the time is up."""
+    """One row for each operation, as plain data; none starts after the time is up.
+
+    First the first inputs of each operation, then the second ones. Each check gets the
+    time that is left for it and the quicker ones after it.
+    """
+    entries = [*recorder.operations.values()]
+    rows = [_row(entry, ignore) for entry in entries]
+    pairs = [pair for pair in zip(entries, rows, strict=True) if not pair[1]["ignored"]]
     end = time.monotonic() + seconds
-    rows = []
-    for entry in recorder.operations.values():
-        row: dict[str, Any] = {
-            "operation": entry.definition.name,
-            "framework": title_of(entry.framework),
-            "module": entry.definition.module,
-            "file": entry.definition.file,
-            "line": entry.definition.first_line,
-            "tests": list(entry.tests),
-            "notes": _notes(entry),
-            "cases": [],
-        }
-        row["ignored"] = _is_ignored(entry, ignore)
-        if not row["ignored"]:
-            row["cases"] = [
-                _case(entry, case, seed, time.monotonic() < end)
-                for case in entry.cases.values()
-            ]
-        rows.append(row)
+    for i in range(MOST_CASES):
+        turn = [
+            (e, row, [*e.cases.values()][i]) for e, row in pairs if len(e.cases) > i
+        ]
+        for done, (entry, row, case) in enumerate(turn):
+            left = end - time.monotonic()
+            share = min(MOST, max(LEAST, SHARE * left / (len(turn) - done)))
+            row["cases"].append(_case(entry, case, seed, share if left > 0 else 0))
     return rows
+
+
+def _row(entry: Recorded, ignore: list[str]) -> dict[str, Any]:
+    return {
+        "operation": entry.definition.name,
+        "framework": title_of(entry.framework),
+        "module": entry.definition.module,
+        "file": entry.definition.file,
+        "line": entry.definition.first_line,
+        "tests": list(entry.tests),
+        "notes": _notes(entry),
+        "cases": [],
+        "ignored": _is_ignored(entry, ignore),
+    }
 
 
 def _is_ignored(entry: Recorded, patterns: list[str]) -> bool:
@@ -71,19 +84,20 @@ def _notes(entry: Recorded) -> list[str]:
     return notes
 
 
-def _case(entry: Recorded, case: Case, seed: int, in_time: bool) -> dict[str, Any]:
+def _case(entry: Recorded, case: Case, seed: int, seconds: float) -> dict[str, Any]:
     case_row = {
         "inputs": described(case),
         "random": not all(x.has_values for x in case.arrays),
         "report": None,
     }
-    if not in_time:
-        return {**case_row, "verdict": "not checked", "text": "the time was up"}
+    if not seconds:
+        words = "the time was up: --gradsmith-max-seconds 300 gives more"
+        return {**case_row, "verdict": "not checked", "text": words}
     quiet = io.StringIO()
     with warnings.catch_warnings(), redirect_stdout(quiet), redirect_stderr(quiet):
         warnings.simplefilter("ignore")
         try:
-            return {**case_row, **_checked(entry, case, seed)}
+            return {**case_row, **_checked(entry, case, seed, seconds)}
         except (InputsError, GradsmithError) as error:
             return {**case_row, "verdict": "not checked", "text": str(error)}
         except Exception as error:
@@ -100,21 +114,29 @@ def _raised(error: Exception) -> str:
         if ours
         else "it raises, called as the tests call it:",
         *(f"{f.filename}:{f.lineno} in {f.name}: {f.line}" for f in theirs[-3:]),
-        *(line.rstrip() for line in words.format_exception_only()),
+        *[line.rstrip() for line in words.format_exception_only()][:MOST_LINES],
     ]
     return "\n".join(lines)
 
 
-def _checked(entry: Recorded, case: Case, seed: int) -> dict[str, Any]:
+def _checked(entry: Recorded, case: Case, seed: int, seconds: float) -> dict[str, Any]:
     op = case.op.operation() if isinstance(case.op, Decorated) else case.op
     args, kwargs = given(op, case, entry, seed)
-    report = check.options(framework=entry.framework, seed=seed)(op, *args, **kwargs)
+    checked = check.options(framework=entry.framework, seed=seed, seconds=seconds)
+    report = checked(op, *args, **kwargs)
     verdict, text = str(report.verdict), str(report)
     unused = _not_differentiated(entry, case, info_of(op, entry.framework).signature)
     if report.findings and all(f.argument in unused for f in report.findings):
         names = ", ".join(sorted({str(f.argument) for f in report.findings}))
         verdict = "could not tell"
         text = f"no test asks for the gradient of {names}: not counted as wrong\n{text}"
+    elif report.findings and all(finding.refused for finding in report.findings):
+        where = title_of(entry.framework)
+        verdict = "could not tell"
+        text = (
+            f"{where} raises where it is differentiated as it was called: so no test "
+            f"asks for that, and it is not counted as wrong\n{text}"
+        )
     return {"verdict": verdict, "text": text, "report": _plain(report)}
 
 
@@ -155,6 +177,7 @@ def _word(x: Any) -> str:
 # --- the inputs of a check: those that were seen, random ones where none had values
 
 
+MOST_LINES = 4  # of an exception
 _UNKNOWN = 3  # the length of an axis that is not known
 _KNOWN = ("float16", "float32", "float64")
 

@@ -13,6 +13,7 @@ from ...core.reach import captured
 
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 # What holds the function that was written, in all kinds of wrappers
+GENERATED = "__autograph_generated_file"  # by a compiler
 _INSIDE = ("__func__", "func", "__wrapped__", "python_function", "fun")
 
 
@@ -48,11 +49,28 @@ def definition_of(name: str, *definitions: Any) -> Definition:
     for definition in definitions:
         for fn in _written(definition):
             file, line = fn.__code__.co_filename, _first_line(definition, fn)
-            return Definition(
-                _short(name), fn.__globals__.get("__name__", ""), file, line
-            )
+            module = fn.__globals__.get("__name__", "")
+            if GENERATED in file:
+                file, line = _written_at(_short(name), fn.__globals__)
+            return Definition(_short(name), module, file, line)
     module = getattr(definitions[0], "__module__", None) or ""
     return Definition(_short(name), module, "", 0)
+
+
+def _written_at(name: str, module: dict[str, Any]) -> tuple[str, int]:
+    """Where a function is written of which a compiler made another; ("", 0) if that is
+    not clear.
+    """
+    file = module.get("__file__") or ""
+    definition = re.compile(rf"\s*def {re.escape(name.rpartition('.')[2])}\b")
+    lines = linecache.getlines(file) if file else []
+    found = [i for i, line in enumerate(lines, 1) if definition.match(line)]
+    if len(found) != 1:
+        return "", 0
+    (line,) = found
+    while line > 1 and lines[line - 2].lstrip().startswith("@"):
+        line -= 1
+    return file, line
 
 
 def _first_line(definition: Any, fn: FunctionType) -> int:

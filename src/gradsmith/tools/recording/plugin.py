@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from .recorder import Recorder
-from .summary import counts, details, merged, table
+from .summary import counts, details, is_failure, merged, table
 
+SHARE = 0.4  # of the time of the tests, for all checks
+LEAST = 3.0  # seconds
 _KEY = "gradsmith"  # in what a worker of pytest-xdist hands over
 
 
@@ -29,6 +31,7 @@ class Plugin:
         self.of_frameworks: set[str] = set()
         self.problems: list[str] = []
         self.seconds = 0.0
+        self.started = time.monotonic()
         self.recorder.start()
 
     @property
@@ -75,18 +78,23 @@ class Plugin:
 
         option: Any = self.config.getoption
         start = time.monotonic()
+        seconds = option("gradsmith_max_seconds")
+        if seconds is None:
+            seconds = max(LEAST, SHARE * (start - self.started))
         self.rows += checked(
             self.recorder,
             seed=option("gradsmith_seed"),
-            seconds=option("gradsmith_max_seconds"),
+            seconds=seconds,
             ignore=self.config.getini("gradsmith_ignore"),
         )
         self.seconds = time.monotonic() - start
 
     @property
     def _is_failure(self) -> bool:
-        wrong = any(row["verdict"] == "wrong" for row in self.rows)
-        return wrong and not self.config.getoption("gradsmith_report_only")
+        option: Any = self.config.getoption
+        strict = option("gradsmith_strict")
+        fails = any(is_failure(row["verdict"], strict=strict) for row in self.rows)
+        return fails and not option("gradsmith_report_only")
 
     # --- pytest-xdist
 

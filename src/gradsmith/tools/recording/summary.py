@@ -44,6 +44,13 @@ def verdict_of(row: dict[str, Any]) -> str:
     return next((each for each in _WORST if each in verdicts), "not checked")
 
 
+def is_failure(verdict: str, *, strict: bool) -> bool:
+    """Whether a session with this verdict fails; what can't be judged never does."""
+    if verdict in ("not checked", "ignored", Verdict.UNKNOWN):
+        return False
+    return not Verdict(verdict).passes(strict=strict)
+
+
 def table(rows: list[dict[str, Any]], root: str) -> list[str]:
     """The lines of the table."""
     cells = [("", "operation", "framework", "defined at", "verdict", "exercised by")]
@@ -81,6 +88,9 @@ def details(row: dict[str, Any], root: str) -> list[str]:
     said: list[str] = []
     for case in row["cases"]:
         if case["verdict"] in ("right", "as declared", "right, with limits"):
+            limits = case["report"]["limits"]
+            words = [f"{row['operation']}: limit: {each['limit']}" for each in limits]
+            lines += [line for line in words if line not in lines]
             continue
         call = f"{row['operation']}({case['inputs']})"
         if case["text"] in said:

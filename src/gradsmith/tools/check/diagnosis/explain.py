@@ -27,6 +27,7 @@ from .simple import (
     not_finite,
     not_zero,
     sign,
+    stopped,
     zero,
 )
 from .terms import missing_term, unused_output
@@ -117,7 +118,7 @@ def diagnose(case: Case) -> Diagnosis | None:
         if special is not None:
             return special
         if nothing := zero(case):
-            return nothing
+            return stopped(case) or nothing
         if not _is_linear(case.evidence, case.random):
             return lower_precision(case)  # what else is not linear was found before
         every = (*FIRST, lower_precision, *THEN, _regional, *LAST)

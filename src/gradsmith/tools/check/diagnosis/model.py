@@ -12,10 +12,7 @@ from .case import Case
 from .evidence import ROUNDING, Evidence
 
 TRIES = 3
-DECLARE = (
-    'declare it: gs.operation(surrogate="..."), or gs.check.options(surrogate="...") '
-    "for a rule that is not ours"
-)
+DECLARE = "declare it"  # the report says how
 
 # For evidence and an upstream u, two gradients that are equal if the diagnosis holds:
 # the repaired one and the true one, or the rule's and the wrong one that is expected.

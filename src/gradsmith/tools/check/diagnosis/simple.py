@@ -108,13 +108,30 @@ def clamp(case: Case) -> Diagnosis | None:
     )
 
 
-def identity(case: Case) -> Diagnosis | None:
-    """The value is the argument itself, as it is where a gradient is to be changed."""
+def _passes_through(case: Case) -> bool:
+    """Whether the value is the argument itself."""
     outputs = case.point.linearization.outputs.parts
     if len(outputs) != 1 or outputs[0].shape != case.part.shape:
-        return None
+        return False
     points = [found.point for found in case.points]
-    if not all(np.array_equal(p.y, p.x[case.part.slice]) for p in points):
+    return all(np.array_equal(p.y, p.x[case.part.slice]) for p in points)
+
+
+def stopped(case: Case) -> Diagnosis | None:
+    """The value is the argument itself, and there is no gradient at all."""
+    if not _passes_through(case):
+        return None
+    return Diagnosis(
+        "identity",
+        "the output is the argument itself, and its gradient is stopped: the rule "
+        "gives zero",
+        f"if that is not on purpose, return dy; else {DECLARE}",
+    )
+
+
+def identity(case: Case) -> Diagnosis | None:
+    """The value is the argument itself, as it is where a gradient is to be changed."""
+    if not _passes_through(case):
         return None
     c = ratio(case.evidence, case.random) or 0.0
     how = "reversed" if c == -1 else f"multiplied by {format_factor(c)}"

@@ -1,0 +1,99 @@
+"""The script of a report, run as somebody else would: in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+HEAD = {
+    "numpy": "import gradsmith as gs, numpy as np\n",
+    "torch": "import torch\nfrom torch.autograd import Function\n",
+    "jax": "import jax, jax.numpy as jnp\n",
+    "tensorflow": "import tensorflow as tf\n",
+}
+TORCH = """
+class {name}(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return {value}
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return {rule}
+"""
+JAX = """
+@jax.custom_vjp
+def {name}(x):
+    return {value}
+
+{name}.defvjp(lambda x: ({value}, x), lambda x, dy: ({rule},))
+"""
+CLOSURE = """
+@{decorator}
+def {name}(x):
+    return {value}, lambda dy: {rule}
+"""
+FORMS = {
+    "numpy": CLOSURE.replace("{decorator}", "gs.custom_gradient"),
+    "torch": TORCH,
+    "jax": JAX,
+    "tensorflow": CLOSURE.replace("{decorator}", "tf.custom_gradient"),
+}
+# By its mistake: value and rule
+WRONG = {
+    "factor": ("x * x", "3 * x * dy"),
+    "region": ("x * x", "2 * abs(x) * dy"),
+    "nan": ("x * x", "2 * x * dy * (x - x) / (x - x)"),
+}
+
+
+def said(framework: str, mistake: str, folder: Path) -> dict:
+    """What `gradsmith check` says of a file with one operation, as JSON."""
+    value, rule = WRONG[mistake]
+    code = FORMS[framework].format(name="square", value=value, rule=rule)
+    (folder / "ops.py").write_text(HEAD[framework] + code, encoding="utf-8")
+    command = [sys.executable, "-m", "gradsmith", "check", "ops.py", "--quick"]
+    found = subprocess.run(
+        [*command, "--jobs", "1", "--json"], cwd=folder, capture_output=True, text=True,
+    )  # fmt: skip
+    assert found.returncode == 1, found.stdout + found.stderr
+    (result,) = json.loads(found.stdout)["results"]
+    return result
+
+
+@pytest.mark.parametrize("mistake", WRONG)
+@pytest.mark.parametrize("framework", HEAD)
+def test_the_two_numbers_differ(framework, mistake, tmp_path):
+    result = said(framework, mistake, tmp_path)
+    assert result["status"] == "wrong"
+    finding = result["report"]["findings"][0]
+    script = finding["reproducer"]
+    assert script in result["text"].replace("\n      ", "\n"), result["text"]
+    rule = result["report"]["rule"]
+    assert f"the rule: {rule['file']}:{rule['line']}" in result["text"]
+    assert Path(rule["file"]) == tmp_path / "ops.py"
+    line = (tmp_path / "ops.py").read_text().splitlines()[rule["line"] - 1]
+    assert line.strip() == rule["text"].splitlines()[0]
+
+    if framework != "numpy":  # whose rule is one of ours
+        assert "gradsmith" not in script
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    by_rule, difference = map(float, re.findall(r": +(\S+)", done.stdout))
+    assert abs(difference) < 1e3  # it is a number
+    assert not abs(by_rule - difference) <= 0.01 * abs(difference)
+
+    checks = re.sub(r"\s+", " ", result["text"].partition("checks run:")[2])
+    assert re.search(r"on the given inputs \(\S+ to \S+\) in float(32|64)", checks)
+    if mistake == "region" and finding["scenario"] != "the given inputs":
+        assert finding["inputs"].startswith("x = [")
+        assert "inputs: x = [" in result["text"]
