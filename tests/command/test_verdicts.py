@@ -15,7 +15,7 @@ from gradsmith.tools.check import Verdict
 from tests.command.test_check import folder  # noqa: F401
 from tests.command.test_report import run
 from tests.report.sample import Tree
-from tests.tools.recording.test_plugin import LOADED
+from tests.tools.recording.test_plugin import LOADED, TIME
 
 pytest_plugins = "pytester"
 
@@ -137,7 +137,7 @@ def test_in_pytest(pytester, monkeypatch, strict):
             continue  # what is right or wrong is so either way
         options = ["--gradsmith-strict"] if strict else ["--gradsmith"]
         found = pytester.runpytest_subprocess(
-            *LOADED, "-k", f"test_{name}", *options,
+            *LOADED, *TIME, "-k", f"test_{name}", *options,
             "--gradsmith-json=found.json",
         )  # fmt: skip
         (row,) = json.loads(Path("found.json").read_text())["operations"]

@@ -18,6 +18,7 @@ pytest_plugins = "pytester"
 
 _SOURCE = Path(gradsmith.__file__).parents[1]
 _INSTALLED = any(each.name == "gradsmith" for each in entry_points(group="pytest11"))
+TIME = ("--gradsmith-max-seconds=300",)  # whatever else the machine does
 LOADED = () if _INSTALLED else ("-p", "gradsmith_pytest")
 
 
@@ -30,7 +31,7 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Any:
     def run(code: str, *options: str) -> Suite:
         pytester.makepyfile(test_suite=code)
         result = pytester.runpytest_subprocess(
-            *LOADED, "-p", "no:cacheprovider", *options
+            *LOADED, *TIME, "-p", "no:cacheprovider", *options
         )
         return Suite(result)
 
