@@ -40,7 +40,14 @@ def autograd() -> Library:
         product, gradient = autograd.differential_operators.make_hvp(f)(x)
         return gradient, product(v)
 
-    derivatives = (autograd.grad, autograd.value_and_grad, vjp, autograd.jacobian, hvp)
+    def jacobian(f: Any) -> Any:  # by columns, as `autograd.jacobian` is by rows
+        def matrix(x: Any) -> Any:
+            push = autograd.make_jvp(f)(x)
+            return np.stack([push(dx)[1] for dx in np.eye(len(x))], axis=-1)
+
+        return matrix
+
+    derivatives = (autograd.grad, autograd.value_and_grad, vjp, jacobian, hvp)
     return Library(load("autograd.numpy"), *derivatives)
 
 
