@@ -110,8 +110,14 @@ def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
 
 
 def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    if len(args) == 1 and isinstance(args[0], Traced) and _are_plain(kwargs):
-        return _call_of_one(rule, args[0], kwargs)
+    one = rule.of_one and args and isinstance(args[0], Traced)
+    if one and _are_plain(args[1:], kwargs):
+        return _call_of_one(rule, args, kwargs)
+    tape = state().sole
+    if tape is not None and rule.leading and _are_plain(args[rule.leading :], kwargs):
+        y = _call_of_reals(rule, args, kwargs, tape)
+        if y is not NotImplemented:
+            return y
     if kwargs and next(traced_in(kwargs), None) is not None:
         args, kwargs = rule.bind(args, kwargs)
     if any(isinstance(x, (list, tuple)) for x in args):
@@ -130,24 +136,74 @@ def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) 
     return y
 
 
-def _are_plain(options: dict[str, Any]) -> bool:
-    return all(x.__class__ in _OPTIONS for x in options.values())
+def _are_plain(options: Sequence[Any], kwargs: dict[str, Any]) -> bool:
+    """Whether no tensor can be among these."""
+    return _OPTIONS.issuperset(map(type, options)) and (
+        not kwargs or _OPTIONS.issuperset(map(type, kwargs.values()))
+    )
 
 
-_OPTIONS = (int, bool, float, str, type(None))
+_OPTIONS = {int, bool, float, str, type(None)}
 
 
-def _call_of_one(rule: Function, x: Traced, options: dict[str, Any]) -> Any:
-    """`_call_function` of one tensor and options that hide none: 5 us less."""
-    value = rule.fn(x.value, **options)
+def _call_of_one(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    """`_call_function` of one tensor and options that hide none: 10 us less."""
+    if len(args) > rule.out_at and args[rule.out_at] is not None:
+        raise UnsupportedOperationError(_WRITES.format(rule.name))
+    x: Any = args[0]
+    plain = (x.value, *args[1:])
+    value = rule.fn(*plain, **kwargs)
     y = wrap(value) if isinstance(value, PLAIN) else _wrap_all(value)
     if state().recorders:
-        if not any(part.dtype.kind in "fcO" for part in traced_in(y)):
+        tape, one = state().sole, isinstance(y, Traced)
+        if not any(part.dtype.kind in "fcO" for part in ((y,) if one else y)):
             tell_lost([x], rule.name, _WHOLE)
+        elif tape is not None and one and y.dtype.kind == x.dtype.kind == "f":
+            node = tape.mark_of(x)
+            if node is not None:
+                tape.record_pull(rule, node, rule.pull_one(plain, kwargs, y.value), y)
         else:
-            tell(rule, (x,), ((x,), options), ((x.value,), options), y)
+            tell(rule, (x,), (args, kwargs), (plain, kwargs), y)
     return y
 
+
+def _call_of_reals(
+    rule: Function, args: Sequence[Any], kwargs: dict[str, Any], tape: Any
+) -> Any:
+    """`_call_function` of real arrays, in a list or alone, for one tape: 20 us less.
+
+    NotImplemented if there is something else among them.
+    """
+    leading = rule.leading
+    inputs = args[0] if rule.list_at == 0 else args[:leading]
+    if inputs.__class__ not in (list, tuple) or len(args) < leading:
+        return NotImplemented
+    values, tracked, parents = [], [], []
+    for i, x in enumerate(inputs):
+        value = x
+        if isinstance(x, Traced):
+            value, node = x.value, tape.mark_of(x)
+            if node is not None:
+                tracked.append(i)
+                parents.append(node)
+        if value.__class__ not in _ARRAYS or value.dtype.kind != "f":
+            return NotImplemented
+        values.append(value)
+    plain = values if rule.list_at is None else [values]
+    plain += args[leading:]
+    y = wrap(rule.fn(*plain, **kwargs))
+    if y.value.dtype.kind != "f":
+        tell_lost([*traced_in(inputs)], rule.name, _WHOLE)
+    elif tracked:
+        pull = rule.pullback(tracked, (plain, kwargs), y.value)
+        if len(tracked) == 1:
+            tape.record_pull(rule, parents[0], lambda dy: pull(dy, None)[0], y)
+        else:
+            tape.record_pull(rule, parents, pull, y)
+    return y
+
+
+_ARRAYS = (np.ndarray, np.float64)
 
 _WHOLE = "its result has an integer or boolean dtype here"
 

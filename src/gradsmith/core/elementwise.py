@@ -100,7 +100,7 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
         node1 = tape.mark_of(x1) if traced1 else None
         node2 = tape.mark_of(x2) if traced2 else None
         if node1 is not None and node2 is not None:
-            tape.record(rule, (x1, x2), values, y.value, y)
+            tape.record_two(rule, (node1, node2), values, y)
         elif node1 is not None:
             tape.record_one(rule, 0, node1, values, y, False)
         elif node2 is not None:
@@ -144,7 +144,7 @@ def _large(saved: Any, pull: Any) -> tuple[Any, Any]:
     return saved, pull
 
 
-_PLAIN = (float, int, np.ndarray)
+_PLAIN = (float, int, np.ndarray, np.float64)
 
 
 def _operand(x: Any, fn: Any) -> Any:

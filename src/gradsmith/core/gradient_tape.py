@@ -236,11 +236,18 @@ class GradientTape(Scope, Tape):
         ]
 
     def pulled(self, target: Any, sources: list[Tensor]) -> list[Tensor]:
-        """`gradient` for a number and a flat list, zeros where it is unconnected."""
-        found = self._pull([target], [seed(target, None, "")], sources, keep=False)
+        """`gradient` of a number for all that is watched, zeros where unconnected."""
+        node = self.mark_of(target) if isinstance(target, Traced) else None
+        found: dict[Node, Any] = {}
+        nodes = [self.leaves[id(x)][1] for x in sources]
+        if node is not None:
+            dy: Any = np.ones((), target.dtype)
+            dy = wrap(dy) if state().recorders else dy
+            with np.errstate(all="ignore"):
+                found = walk_back({node: dy}, nodes, keep=False, prune=False)
         return [
-            wrap(np.zeros(x.shape, x.dtype)) if dx is None else dx
-            for x, dx in zip(sources, found, strict=True)
+            wrap(np.zeros(x.shape, x.dtype)) if dx is None else _as_tensor(dx)
+            for x, dx in zip(sources, map(found.get, nodes), strict=True)
         ]
 
     def _silenced(self) -> WeakKeyDictionary[Node, set[Node]]:

@@ -34,7 +34,7 @@ def _binary(ufunc: np.ufunc, reflection: str) -> tuple[Any, Any]:
         if FUNCTION.wrappers:
             return call(ufunc, (self, other), {})
         cls = other.__class__
-        if cls is float:
+        if cls is float or cls is int:
             return call_with_number(rule, self, (self, other), 0)
         if cls not in KNOWN:
             if goes_first(cls, reflection):
@@ -46,7 +46,7 @@ def _binary(ufunc: np.ufunc, reflection: str) -> tuple[Any, Any]:
     def reflected(self: Tensor, other: Any) -> Any:
         if FUNCTION.wrappers:
             return call(ufunc, (other, self), {})
-        if other.__class__ is float:
+        if other.__class__ is float or other.__class__ is int:
             return call_with_number(rule, self, (other, self), 1)
         return call_binary(rule, other, self)
 

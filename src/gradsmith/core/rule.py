@@ -132,6 +132,21 @@ class Elementwise(Rule):
             for k, pull in enumerate(pulls)
         ]
 
+    def pull_two(self, call: Sequence[Any], y: Any) -> Any:
+        """`pullback` for two real arrays of one shape and dtype, that of y."""
+        partial1, partial2 = self.partials
+        wants1, wants2 = self.wants
+        args1 = [y if j < 0 else call[j] for j in wants1]
+        args2 = [y if j < 0 else call[j] for j in wants2]
+
+        def pull(dy: Any, needs: Any) -> tuple[Any, Any]:
+            return (
+                _product(dy, partial1, args1) if needs is None or needs[0] else None,
+                _product(dy, partial2, args2) if needs is None or needs[1] else None,
+            )
+
+        return pull
+
     def pull_one(self, i: int, call: Sequence[Any], y: Any) -> Any:
         """The function from dy to the cotangent of the i-th argument."""
         partial = self.partials[i]
@@ -169,6 +184,12 @@ def _quick(partial: Any, wants: list[int]) -> tuple[Any, int | None] | None:
     if wants:
         return partial, wants[0]
     return (_same if partial is ONE else lambda dy: dy * partial), None
+
+
+def _product(dy: Any, partial: Any, args: Sequence[Any]) -> Any:
+    if args:
+        return dy * partial(*args)
+    return dy if partial is ONE else None if partial is None else dy * partial
 
 
 def _same(dy: Any) -> Any:
@@ -254,6 +275,9 @@ class Function(Rule):
         self.vjp = vjp
         self.jvp = jvp
         self.arrays = slice(0, arrays) if isinstance(arrays, int) else arrays
+        self.of_one = self.arrays == slice(0, 1) and list_at is None
+        # The first arguments, if these are all arrays there are: lists, or two
+        self.leading = 1 if list_at == 0 and self.arrays == slice(0, 1) else 0
         first = next(filter(None, vjp)) if isinstance(vjp, tuple) else vjp
         self.saves_y = "y" in saves.split()
         self.saved_args = _positions(first, saves)
@@ -307,7 +331,8 @@ class Function(Rule):
             arg if not start <= i < stop or self.keeps(i, tracked) else specs_of(arg)
             for i, arg in enumerate(args)
         ]
-        likes = [spec_of(x) for x in self.inputs(args)]
+        flat = self.inputs(args)
+        likes = [(i, spec_of(flat[i])) for i in tracked]
         kept_y = y if self.saves_y else specs_of(y)
         several = isinstance(y, (tuple, list))
 
@@ -318,11 +343,25 @@ class Function(Rule):
             dy = complete(dy, kept_y) if several else dy
             dxs = self.cotangents(wanted, dy, kept_y, kept, kwargs)
             return [
-                project(dxs[i], likes[i])
-                if i in wanted and dxs[i] is not None
-                else None
-                for i in tracked
+                project(dxs[i], like) if i in wanted and dxs[i] is not None else None
+                for i, like in likes
             ]
+
+        return pull
+
+    def pull_one(self, args: Sequence[Any], kwargs: dict[str, Any], y: Any) -> Any:
+        """`pullback` for the first argument, the only array, as a function of dy."""
+        vjp: Any = self.vjp[0] if isinstance(self.vjp, tuple) else self.vjp
+        x, options = args[0], args[1:]
+        like = Spec(x.shape, x.dtype)
+        kept = x if 0 in self.saved_args else like
+        kept_y = y if self.saves_y else Spec(y.shape, y.dtype)
+
+        def pull(dy: Any) -> Any:
+            dx = vjp(dy, kept_y, kept, *options, **kwargs)
+            if dx.__class__ is tuple or dx.__class__ is list:
+                (dx,) = dx
+            return None if dx is None else project(dx, like)
 
         return pull
 
@@ -397,6 +436,10 @@ class Linear(Function):
 
 class Bilinear(Function):
     """Linear in each of two arrays: the tangent is f(dx1, x2) + f(x1, dx2)."""
+
+    def __init__(self, fn: Any, vjp: Any, jvp: Any = None, **facts: Any) -> None:
+        super().__init__(fn, vjp, jvp, **facts)
+        self.leading = 2 if self.arrays == slice(0, 2) else 0
 
     @property
     def pushes(self) -> bool:
@@ -507,6 +550,17 @@ def primitive(fn: Callable[..., Any]) -> Callable[..., Any]:
 def index(x: Any, key: Any) -> Any:
     """Return `x[key]`."""
     return x[key]
+
+
+def is_basic(key: Any) -> bool:
+    """Whether a key is made of numbers, slices, None and an ellipsis."""
+    cls = key.__class__
+    if cls is tuple:
+        return _BASIC.issuperset([part.__class__ for part in key])
+    return cls in _BASIC
+
+
+_BASIC = {int, slice, type(None), type(Ellipsis)}
 
 
 @primitive

@@ -70,9 +70,10 @@ def forget_the_dead(x: Traced) -> None:
 
 
 # What a node has saved whose `pull` holds all that it needs: for good, or in memory
-# that the cotangent may take if it is not kept
+# that the cotangent may take if it is not kept; or for a cotangent that may be deferred
 NOTHING: Any = object()
 REUSABLE: Any = object()
+DEFERS: Any = object()
 
 
 class Node:
@@ -80,7 +81,7 @@ class Node:
 
     `pull(dy, needs)` returns a cotangent for each of the `parents`; `needs` is None or
     says which of them are wanted. A single parent stands there without a sequence: its
-    cotangent is `dy * pull(saved)`, or `pull(dy)` if NOTHING is saved, or
+    cotangent is `dy * pull(saved)`, or `pull(dy)` if NOTHING is saved or DEFERS, or
     `pull(dy, keep)` if that is REUSABLE.
     """
 
@@ -102,7 +103,7 @@ class Node:
         """The cotangent of each input, an array or None, from that of the result."""
         if not isinstance(self.parents, Node):
             dxs = self.pull(dy, None) if self.parents else ()
-        elif self.saved is NOTHING:
+        elif self.saved is NOTHING or self.saved is DEFERS:
             dxs = (self.pull(dy),)
         elif self.saved is REUSABLE:
             dxs = (self.pull(dy, True),)
@@ -191,17 +192,26 @@ class Scope:
     """A recorder that is active within a `with` block, and closed after it."""
 
     noun = "recorder"  # how messages call it
+    _around: tuple[Any, Any] = (None, None)  # the states outside and within
 
     def __enter__(self) -> Self:
         me: Any = self  # its subclasses are recorders
-        if me in state().recorders:
+        outer = state()
+        if me in outer.recorders:
             raise TapeError(f"this {self.noun} is recording already")
-        activate((*state().recorders, me))
+        inner = State((*outer.recorders, me))
+        self._around = outer, inner
+        STATE.set(inner)
         return self
 
     def __exit__(self, *_: object) -> None:
         me: Any = self
-        activate(tuple(r for r in state().recorders if r is not me))
+        outer, inner = self._around
+        self._around = None, None  # the inner one holds this recorder
+        if inner is not None and state() is inner:
+            STATE.set(outer)
+        else:  # others, in a generator, have opened or closed meanwhile
+            activate(tuple(r for r in state().recorders if r is not me))
 
 
 class Parts(dict[int, Any]):
@@ -300,8 +310,40 @@ class Tape:
             node.saved = NOTHING
         y.marks = {self.key: node}
 
+    def record_two(
+        self, rule: Any, parents: tuple[Node, Node], call: Any, y: Traced
+    ) -> None:
+        """`record` for an elementwise rule of two inputs that are followed."""
+        (x1, x2), value = call, y.value
+        dtype = value.dtype
+        if (
+            dtype is x1.dtype
+            and dtype is x2.dtype
+            and dtype.kind == "f"
+            and x1.shape == x2.shape
+        ):
+            pull = rule.pull_two(call, value)
+        else:
+            refuse_tensors_in(call, self)
+            pull = rule.pullback((0, 1), call, value)
+        y.marks = {self.key: _node(rule, parents, pull, NOTHING)}
+
+    def record_pull(self, rule: Any, parents: Any, pull: Any, y: Traced) -> None:
+        """`record` with what a node is made of; one parent's cotangent may defer."""
+        y.marks = {self.key: _node(rule, parents, pull, DEFERS)}
+
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
         """A tape of which nobody asks why does not take note."""
+
+
+def _node(rule: Any, parents: Any, pull: Any, saved: Any) -> Node:
+    node = _new(Node)
+    node.index = _next_index()
+    node.rule = rule
+    node.parents = parents
+    node.pull = pull
+    node.saved = saved
+    return node
 
 
 def marks_of(x: Traced) -> dict[Key, Any]:
@@ -385,7 +427,8 @@ def walk_back(
     relevant = leading_to(found, cotangents) if prune else None
     if relevant is not None:
         cotangents = {n: dy for n, dy in cotangents.items() if n in relevant}
-    queue = [(-node.index, node) for node in cotangents]
+    # Leaves don't queue: they have all their cotangents when the queue is empty.
+    queue = [(-node.index, node) for node in cotangents if node.parents]
     heapify(queue)
     while queue:
         node = heappop(queue)[1]
@@ -394,10 +437,8 @@ def walk_back(
             dy = dy.dense()
         while True:
             parents: Any = node.parents
-            if (inner or not parents) and node in found:
+            if inner and node in found:
                 found[node] = dy
-            if not parents:
-                break
             pull, saved = node.pull, node.saved
             if pull is None:
                 raise TapeError(_USED_UP)
@@ -419,22 +460,36 @@ def walk_back(
                 dy = pull(dy)
             elif saved is REUSABLE:
                 dy = pull(dy, keep)
-            else:
+            elif saved is not DEFERS:
                 dy = dy * pull(saved)
+            else:
+                dy = pull(dy)
+                if isinstance(dy, Deferred):
+                    _receive(cotangents, queue, parents, dy)
+                    break
             if dy is None:
                 silent[node] = {parents}
                 break
-            if queue or (cotangents and parents in cotangents):
+            if (
+                not parents.parents
+                or (cotangents and parents in cotangents)
+                or (queue and queue[0][0] < -parents.index)
+            ):
                 _receive(cotangents, queue, parents, dy)
                 break
-            node = parents  # a chain goes on without queueing: 0.2 us less per node
+            node = parents  # the next one in any case: 0.2 us less per node
+    for node in found:
+        if node in cotangents:
+            dy = cotangents[node]
+            found[node] = dy.dense() if isinstance(dy, Deferred) else dy
     return found
 
 
 def _receive(cotangents: dict[Node, Any], queue: Any, node: Node, dy: Any) -> None:
     if node not in cotangents:
         cotangents[node] = dy
-        heappush(queue, (-node.index, node))
+        if node.parents:
+            heappush(queue, (-node.index, node))
     elif isinstance(dy, Deferred):
         cotangents[node] = dy.added_to(cotangents.pop(node))
     else:

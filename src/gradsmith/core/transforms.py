@@ -60,7 +60,7 @@ def value_and_grad(
 
     @wraps(fun)
     def both(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
-        plain = _is_plain((args, kwargs))
+        plain = _is_plain((args, kwargs) if kwargs else args)
         picked, call = _pick(fun, args, kwargs, argnums)
         xs = _lift(picked, _name(fun))
         flat = trees.leaves(xs)
@@ -243,8 +243,9 @@ def _name(fun: Any) -> str:
 
 def _is_plain(tree: Any) -> bool:
     """Whether results go back to somebody who works with plain arrays."""
-    traced = any(isinstance(leaf, Traced) for leaf in trees.leaves(tree))
-    return not traced and not state().recorders
+    if state().recorders:
+        return False
+    return not any(isinstance(leaf, Traced) for leaf in trees.leaves(tree))
 
 
 def _lift(tree: Any, name: str, copy: bool = False) -> Any:
@@ -318,6 +319,9 @@ def _pick(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: Any, argnums: Argnums
 ) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
     """The chosen arguments, and the function of these alone."""
+    if argnums.__class__ is int and not kwargs and 0 <= argnums < len(args):
+        before, after = args[:argnums], args[argnums + 1 :]
+        return (args[argnums],), lambda xs: fun(*before, *xs, *after)
     given = argnums if isinstance(argnums, Sequence) else (argnums,)
     if isinstance(argnums, str) or not all(hasattr(i, "__index__") for i in given):
         raise GradsmithError(f"argnums must be numbers of arguments, not {argnums!r}")
