@@ -35,6 +35,7 @@ from .core.transforms import (
 from .core.unconnected import UnconnectedGradients
 from .operations.contract import not_differentiable, zero
 from .operations.define import custom_gradient, operation, with_gradient
+from .operations.fusing import PLANNERS, fuse, kernels
 from .operations.operation import Operation
 from .operations.portable import stop_gradient, unbroadcast
 from .operations.spec import spec
@@ -85,6 +86,15 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
+def _planner() -> object:
+    from .program.fuse import plan_of
+
+    return plan_of
+
+
+PLANNERS[:] = [_planner]
+
+
 def __dir__() -> list[str]:
     return [*__all__, *(name for name in globals() if name.startswith("__"))]
 
@@ -124,6 +134,7 @@ __all__ = [
     "custom_gradient",
     "example",
     "find_nan",
+    "fuse",
     "grad",
     "hessian",
     "hvp",
@@ -131,6 +142,7 @@ __all__ = [
     "jacobian",
     "jacrev",
     "jvp",
+    "kernels",
     "memory",
     "not_differentiable",
     "numpy",

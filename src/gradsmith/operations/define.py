@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, ParamSpec, Protocol, TypeVar, overload
 
 from ..core.errors import GradsmithError
+from .fusing import fuse
 from .operation import Operation
 
 P = ParamSpec("P")
@@ -35,7 +36,11 @@ class _Closure(Protocol):
 
 @overload
 def custom_gradient(
-    fn: None = None, *, surrogate: str | None = None, linear: bool = True
+    fn: None = None,
+    *,
+    surrogate: str | None = None,
+    linear: bool = True,
+    fused: bool = False,
 ) -> _Closure: ...
 @overload
 def custom_gradient(
@@ -43,6 +48,7 @@ def custom_gradient(
     *,
     surrogate: str | None = None,
     linear: bool = True,
+    fused: bool = False,
 ) -> Operation[P, R]: ...
 @overload
 def custom_gradient(
@@ -50,6 +56,7 @@ def custom_gradient(
     *,
     surrogate: str | None = None,
     linear: bool = True,
+    fused: bool = False,
 ) -> Operation[P, tuple[R1, R2]]: ...
 @overload
 def custom_gradient(
@@ -57,16 +64,22 @@ def custom_gradient(
     *,
     surrogate: str | None = None,
     linear: bool = True,
+    fused: bool = False,
 ) -> Operation[P, tuple[R1, R2, R3]]: ...
 @overload
 def custom_gradient(
-    fn: Callable[P, Any], *, surrogate: str | None = None, linear: bool = True
+    fn: Callable[P, Any],
+    *,
+    surrogate: str | None = None,
+    linear: bool = True,
+    fused: bool = False,
 ) -> Operation[P, Any]: ...
 def custom_gradient(
     fn: Callable[..., Any] | None = None,
     *,
     surrogate: str | None = None,
     linear: bool = True,
+    fused: bool = False,
 ) -> Any:
     """Make an operation of a function that returns its outputs and its gradient.
 
@@ -82,26 +95,39 @@ def custom_gradient(
 
     `surrogate` says, in words, that the rule is not the derivative on purpose. With
     `linear=False` it is not linear in dy either (it clips it, say); forward mode, the
-    transpose of the gradient, is then refused.
+    transpose of the gradient, is then refused. With `fused=True` body and gradient run
+    as one kernel each, as by `gs.fuse`.
     """
     if fn is None:
-        return lambda fn: custom_gradient(fn, surrogate=surrogate, linear=linear)
-    return Operation(fn, closure=True, surrogate=surrogate, linear=linear)
+        return lambda fn: custom_gradient(
+            fn, surrogate=surrogate, linear=linear, fused=fused
+        )
+    new = Operation(fn, closure=True, surrogate=surrogate, linear=linear)
+    return fuse(new) if fused else new
 
 
 @overload
 def operation(
-    fn: None = None, *, surrogate: str | None = None, linear: bool = True
+    fn: None = None,
+    *,
+    surrogate: str | None = None,
+    linear: bool = True,
+    fused: bool = False,
 ) -> Callable[[Callable[P, R]], Operation[P, R]]: ...
 @overload
 def operation(
-    fn: Callable[P, R], *, surrogate: str | None = None, linear: bool = True
+    fn: Callable[P, R],
+    *,
+    surrogate: str | None = None,
+    linear: bool = True,
+    fused: bool = False,
 ) -> Operation[P, R]: ...
 def operation(
     fn: Callable[..., Any] | None = None,
     *,
     surrogate: str | None = None,
     linear: bool = True,
+    fused: bool = False,
 ) -> Any:
     """Make an operation of a function whose rules follow: `@op.vjp` and/or `@op.jvp`.
 
@@ -114,10 +140,13 @@ def operation(
     ...     return 3 * x**2 * dy
     >>> float(grad(cube)(2.0)), float(jvp(cube, (2.0,), (1.0,))[1])
     (12.0, 12.0)
+
+    The options are those of `custom_gradient`.
     """
     if fn is None:
-        return lambda fn: operation(fn, surrogate=surrogate, linear=linear)
-    return Operation(fn, closure=False, surrogate=surrogate, linear=linear)
+        return lambda fn: operation(fn, surrogate=surrogate, linear=linear, fused=fused)
+    new = Operation(fn, closure=False, surrogate=surrogate, linear=linear)
+    return fuse(new) if fused else new
 
 
 def with_gradient(

@@ -48,6 +48,7 @@ class Operation(Generic[P, R_co]):
     # and no options, so that it need not be looked at again.
     plain_rule: Any = ()
     examples: tuple[Callable[[], Any], ...] = ()  # functions that return arguments
+    fused: Any = None  # its kernels, by the call
 
     def __init__(
         self,
@@ -124,6 +125,8 @@ class Operation(Generic[P, R_co]):
             )
         _require_function(rule, f"the vjp of {self.name!r} is")
         self.vjp_rule = rule
+        if self.fused is not None:
+            self.fused.forget()
         return rule
 
     def jvp(self, rule: F) -> F:
@@ -145,6 +148,17 @@ class Operation(Generic[P, R_co]):
         self.examples = (*self.examples, make)
         return make
 
+    def kernels(self, *args: Any, **kwargs: Any) -> Any:
+        """What a call runs as if it is fused: its loops, as text.
+
+        Print it; `forward.source` and `backward.source` are LLVM's assembly.
+        """
+        if self.fused is None:
+            raise GradsmithError(
+                f"{self.name!r} has no kernels\n  what to do: gs.fuse it first"
+            )
+        return self.fused.kernels(self.signature.bind(args, kwargs))
+
     def altered(self, around: Callable[..., Any]) -> Self:
         """A copy whose gradient functions and rules are those that `around` returns.
 
@@ -161,7 +175,8 @@ class Operation(Generic[P, R_co]):
             fn, closure=self.closure, surrogate=self.surrogate, linear=self.linear
         )
         for name, value in vars(self).items():  # what a subclass was told; no caches
-            if name not in vars(new) and not name.startswith("_"):
+            known = name in vars(new) or name == "fused"  # kernels are of one rule
+            if not known and not name.startswith("_"):
                 setattr(new, name, value)
         if self.vjp_rule is not None:
             new.vjp(around(self.vjp_rule))

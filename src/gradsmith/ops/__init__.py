@@ -9,6 +9,19 @@ in both modes, eager and compiled.
 array([0. , 0.5, 1. ])
 """
 
+from . import (
+    _rows,
+    binary,
+    classification,
+    corners,
+    exponentials,
+    logistic,
+    normal,
+    regression,
+    shaping,
+    spikes,
+    straight_through,
+)
 from .binary import binary_cross_entropy_with_logits, focal
 from .classification import cross_entropy, kl_divergence
 from .corners import divide, norm, safe_where, sqrt
@@ -38,6 +51,25 @@ __all__ = [
     "round", "safe_where", "scale", "sigmoid", "sign", "silu", "softmax", "softplus",
     "spike_arctan", "spike_fast_sigmoid", "sqrt", "xlogy",
 ]  # fmt: skip
+
+
+def _fuse() -> None:
+    """Let the operations run as kernels, if LLVM is there."""
+    from ..operations.fusing import fuse_if_possible, is_installed
+    from ..operations.operation import Operation
+
+    if is_installed():
+        modules = (
+            _rows, binary, classification, corners, exponentials, logistic, normal,
+            regression, shaping, spikes, straight_through,
+        )  # fmt: skip
+        for module in modules:
+            for each in vars(module).values():
+                if isinstance(each, Operation):
+                    fuse_if_possible(each)
+
+
+_fuse()
 
 
 def __dir__() -> list[str]:

@@ -12,6 +12,7 @@ from ..core.errors import GradsmithError
 from ..core.symbolic import Symbolic
 from ..frameworks._dtypes import is_inexact, name_of
 from ..numpy._dispatch import NUMPY, kernels_of
+from ..program.kernels.mode import in_kernel
 
 _NARROW = ("float16", "bfloat16")
 
@@ -52,9 +53,14 @@ def like(y: Any, x: Any) -> Any:
 
 def precise(x: Any) -> Any:
     """x as exp is taken of it: NumPy's own loses 2.4 ULP in float32."""
-    if framework_of(x) in (NUMPY, None) and kind(x) == "float32":
+    if computed_by_numpy(x) and kind(x) == "float32":
         return cast(x, "float64")
     return wide(x)
+
+
+def computed_by_numpy(x: Any) -> bool:
+    """Whether NumPy's own functions compute with x, and not those of a kernel."""
+    return framework_of(x) in (NUMPY, None) and not in_kernel()
 
 
 FAR = 1e4

@@ -9,7 +9,6 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from importlib.util import find_spec
 from itertools import pairwise
 from typing import Any
 
@@ -19,15 +18,11 @@ from ...core.errors import GradsmithError
 from ..fusion import nest_of
 from ..graph import Program, replaced
 from .emit import assembly
+from .listing import listing
 from .machine import compiled, function_at, this_machine
 
 # Elements that each of several threads must have: starting one takes 30 us.
 SHARE = 1 << 16
-
-
-def is_installed() -> bool:
-    """Whether LLVM is there, by the extra `kernels`."""
-    return find_spec("llvmlite") is not None
 
 
 class Kernel:
@@ -57,6 +52,9 @@ class Kernel:
         self.size = nest.rows * nest.columns
         self.kept = sum(len(each.keeps) for each in nest.passes)
         self.constants = [x.ctypes.data for x in nest.constants]
+
+    def __str__(self) -> str:
+        return listing(self.nest, self.storage)
 
     @cached_property
     def source(self) -> str:

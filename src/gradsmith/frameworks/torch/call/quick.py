@@ -21,6 +21,7 @@ from ..private import (
     apply_of,
     has_forward_level,
     is_any_autocast,
+    is_in_mode,
     is_scripting,
     is_traced,
     is_transformed,
@@ -34,6 +35,7 @@ from .autocast import entered
 from .captured import not_the_same, require_same
 from .closures import alike, stripped
 from .eager_call import EagerCall, changed_in_place, given_back
+from .fused import FusedGradient, plan_of, run_forward
 from .hidden import PLAIN, named_in, versions
 from .outputs import Outputs
 from .rules import changed_upstream, meant
@@ -48,6 +50,10 @@ _STARRED = 0x04 | 0x08  # flags of a code that takes *args or **kwargs
 
 def quick(operation: Any, args: tuple[Any, ...]) -> Any:
     """Run an operation if this is the usual case, else return NotImplemented."""
+    if operation.fused is not None:
+        y = _by_kernel(operation, args)
+        if y is not NotImplemented:
+            return y
     signature = operation.signature
     if (
         len(args) not in signature.complete_counts
@@ -126,6 +132,35 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
     return eager.attached(operation, leaves, bound, returned, grad, start)
 
 
+def _by_kernel(operation: Any, args: tuple[Any, ...]) -> Any:
+    """Run a kernel if the operation has one for this call, else NotImplemented."""
+    with_grad = _is_grad_enabled()
+    if (
+        len(args) not in operation.signature.complete_counts
+        or is_transformed()
+        or has_forward_level()
+        or (with_grad and saved_tensors_hooks(True) is not None)
+        or is_any_autocast()
+        or is_in_mode()
+        or is_scripting() is not None
+    ):
+        return NotImplemented
+    plan = plan_of(operation, args, with_grad)
+    if plan is None:
+        return NotImplemented
+    leaves = [x for x in args if x.__class__ in _TENSORS]
+    y, saved = run_forward(plan, leaves)
+    if not plan.wanted:
+        return y
+    version = 0
+    for x in leaves:
+        version += x._version
+    grad = FusedGradient(plan, leaves, y if plan.needs_y else None, saved)
+    held = [y] if plan.needs_y else []
+    run = [operation, args, leaves, held, version, grad, None, not held, y]
+    return apply(run, *leaves)
+
+
 def _captured_by(grad: Any, inner: list[Any]) -> list[torch.Tensor] | None:
     """What a gradient function captured beside arguments; None if not all is known."""
     captured = []
@@ -200,6 +235,14 @@ class QuickNode(torch.autograd.Function):
             version -= x._version
         if version or (named is not None and named.changed()):
             raise changed_in_place()
+        if grad.__class__ is FusedGradient:
+            if dy.__class__ is not _Tensor or is_transformed() or is_in_mode():
+                with torch.enable_grad():
+                    return (None, *_again(ctx, run, dy))
+            found = grad(dy)
+            if not keeps_graph():
+                run.clear()
+            return (None, *found)
         if dy.is_inference():  # it has no version
             dy = dy.clone()
         y = held[0] if grad is None else dy
@@ -239,6 +282,8 @@ class QuickNode(torch.autograd.Function):
 def backward_in_graph(ctx: Any, dy: torch.Tensor) -> Any:
     """`QuickNode.backward` for compiled autograd, which sees no changes in place."""
     operation, args, leaves, held, _, grad, _ = ctx.run
+    if grad.__class__ is FusedGradient:
+        return (None, *_again(ctx, ctx.run, dy))
     returned = operation.vjp_rule(dy, held[0], *args) if grad is None else grad(dy)
     return (None, *_checked(ctx, operation, args, leaves, grad, dy, returned))
 
@@ -278,7 +323,9 @@ def _again(ctx: Any, run: Any, dy: Any) -> list[Any]:
     leaves = [x.view_as(x) for x in saved]
     bound = operation.signature.bind(args, {})
     bound, start = bound.with_leaves([x.detach() for x in saved]), next_node_number()
-    if grad is None:
+    if grad.__class__ is FusedGradient:
+        returned, grad = run_body(operation, bound)
+    elif grad is None:
         returned = held[0]
     else:
         before = grad

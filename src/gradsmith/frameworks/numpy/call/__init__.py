@@ -13,19 +13,21 @@ from typing import Any
 
 import numpy as np
 
-from ...core import trees
-from ...core.arity import arity_of
-from ...core.cotangent import Spec, spec_of
-from ...core.errors import GradsmithError, UnsupportedOperationError
-from ...core.foreign import refuse_as_tensor
-from ...core.symbolic import PLAIN, Symbolic
-from ...core.tape import Traced, marks_of, only, state
-from ...core.tensor import Variable, readonly, wrap
-from ...operations.application import Application, OutputSpecs, run_body
-from ...operations.buffers import own
-from ...operations.engine_rule import EngineRule
-from ...operations.parameters import Bound
-from .._captured import Captures, with_captured
+from ....core import trees
+from ....core.arity import arity_of
+from ....core.cotangent import Spec, spec_of
+from ....core.errors import GradsmithError, UnsupportedOperationError
+from ....core.foreign import refuse_as_tensor
+from ....core.symbolic import PLAIN, Symbolic
+from ....core.tape import Tape, Traced, marks_of, only, state
+from ....core.tensor import Variable, readonly, wrap
+from ....operations.application import Application, OutputSpecs
+from ....operations.application import run_body as run_composed
+from ....operations.buffers import own
+from ....operations.engine_rule import EngineRule
+from ....operations.parameters import Bound
+from ..._captured import Captures, with_captured
+from .fused import run_body
 
 
 def call(operation: Any, bound: Bound) -> Any:
@@ -34,7 +36,7 @@ def call(operation: Any, bound: Bound) -> Any:
     if recorders:
         return _call_recorded(operation, bound, recorders)
     inner = bound.with_leaves([_plain(x) for x in bound.leaves])
-    outputs, grad = run_body(operation, inner)
+    outputs, grad = run_body(operation, inner, ())
     if _any_traced(bound.leaves):
         outputs, _ = _owned(outputs, grad, inner.leaves)
         return trees.map(_as_tensor, outputs)
@@ -106,13 +108,19 @@ class _RecordedCall:
     def __init__(
         self, operation: Any, bound: Bound, *, higher: bool, on_tensors: bool
     ) -> None:
-        captures = Captures(state().recorders, beside=higher)
+        recorders = state().recorders
+        captures = Captures(recorders, beside=higher)
+        # Kernels know reverse mode and the first order.
+        composed = higher or not all(isinstance(r, Tape) for r in recorders)
         self.operation = operation
         self.higher = higher
         self.bound = _for_body(bound, captures, on_tensors)
         try:
             with only(captures.active):
-                outputs, grad = run_body(operation, self.bound)
+                if composed:
+                    outputs, grad = run_composed(operation, self.bound)
+                else:
+                    outputs, grad = run_body(operation, self.bound, bound.leaves)
         except (GradsmithError, TypeError, AttributeError) as error:
             if on_tensors and _any_traced(self.bound.leaves):
                 error.add_note(_WHY_TENSORS[operation.closure])

@@ -1,0 +1,101 @@
+"""Operations that run as kernels on plain NumPy arrays."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ....core.tape import Traced
+from ....operations.application import run_body as run_composed
+from ....operations.fusing import is_on
+from ....operations.parameters import Bound
+
+_DTYPES = {np.dtype(name) for name in ("?", "i1", "i2", "i4", "i8", "f2", "f4", "f8")}
+
+
+def run_body(operation: Any, bound: Bound, originals: Sequence[Any]) -> tuple[Any, Any]:
+    """Run an operation's body, by its kernel if there is one: outputs and gradient.
+
+    `originals` are the arrays as they came: those that are followed have gradients.
+    """
+    if operation.fused is not None:
+        found = _by_kernel(operation, bound, originals)
+        if found is not None:
+            return found
+    return run_composed(operation, bound)
+
+
+def _by_kernel(operation: Any, bound: Bound, originals: Sequence[Any]) -> Any:
+    if not is_on() or bound.places is None:
+        return None
+    key: list[Any] = [*bound.values]
+    leaves, wanted = bound.leaves, []
+    for k, i in enumerate(bound.places):
+        x = leaves[k]
+        if x.__class__ is not np.ndarray or x.dtype not in _DTYPES:
+            return None
+        is_wanted = (
+            bool(originals) and isinstance(originals[k], Traced) and x.dtype.kind == "f"
+        )
+        if is_wanted:
+            wanted.append(k)
+        key[i] = (x.dtype, x.shape, is_wanted)
+    types = tuple(map(type, key))  # 1 is True, and 1.0
+    try:
+        size = max(x.size for x in leaves)
+        plan = operation.fused.plan((types, *key), lambda: (bound, wanted), size)
+    except TypeError:  # what is no key
+        return None
+    if plan is None:
+        return None
+    return _run(plan, leaves)
+
+
+def _run(plan: Any, leaves: Sequence[Any]) -> tuple[Any, Any]:
+    xs = [np.ascontiguousarray(x) for x in leaves]
+    y = np.empty(plan.y.shape, plan.y_dtype)
+    saved = [np.empty(s.shape, s.dtype) for s in plan.saved]
+    if plan.forward.size:
+        outputs = [y.ctypes.data, *[s.ctypes.data for s in saved]]
+        plan.forward.run([x.ctypes.data for x in xs], outputs, _threads())
+    if not plan.wanted:
+        return y, None
+    return y, _gradient(plan, xs, y if plan.needs_y else None, saved)
+
+
+def _gradient(plan: Any, xs: list[Any], y: Any, saved: list[Any]) -> Any:
+    wanted = plan.wanted
+    needed = {i for name, i in plan.sources if name == "x"}
+    specs = [(x.shape, x.dtype) for x in xs]
+    held = [x if i in needed else None for i, x in enumerate(xs)]
+
+    def grad(dy: Any) -> Any:
+        repeats = dy.size > 1 and not any(dy.strides)
+        if not repeats:
+            dy = np.ascontiguousarray(dy)
+        of = {"dy": [dy], "x": held, "y": [y], "saved": saved}
+        given = [of[name][i].ctypes.data for name, i in plan.sources]
+        dxs: list[Any] = [None] * len(specs)
+        for i in wanted:
+            dxs[i] = np.empty(*specs[i])
+        kernel = plan.backward("scalar" if repeats else "full")
+        if kernel.size:
+            kernel.run(given, [dxs[i].ctypes.data for i in wanted], _threads())
+        return dxs[0] if len(dxs) == 1 else tuple(dxs)
+
+    return grad
+
+
+@cache
+def _threads() -> int:
+    """As many as OpenMP would take."""
+    given = os.environ.get("OMP_NUM_THREADS", "")
+    if given.isdigit() and int(given):
+        return int(given)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

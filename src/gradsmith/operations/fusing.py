@@ -1,0 +1,159 @@
+"""Operations with kernels: the plans that they have, and when these are used."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from importlib.util import find_spec
+from typing import Any
+
+from ..core import hooks
+from ..core.cotangent import Spec
+from ..core.errors import GradsmithError, UnsupportedOperationError
+from .parameters import Bound
+
+SMALL = 1 << 14  # elements
+MOST_PLANS = 256  # of one operation: shapes that change with every call are not kept
+
+# The part `program` makes plans. It is imported at the first of them.
+PLANNERS: list[Callable[[], Any]] = []
+
+_is_off = os.environ.get("GRADSMITH_KERNELS", "").lower() in ("off", "0", "false")
+_on: ContextVar[bool] = ContextVar("kernels", default=not _is_off)
+
+
+def is_on() -> bool:
+    """Whether kernels are used: not where somebody looks at bodies and rules."""
+    return _on.get() and not (hooks.BODY.wrappers or hooks.RULE.wrappers)
+
+
+@contextmanager
+def kernels(on: bool = True) -> Iterator[None]:
+    """Turn fused kernels on or off within a `with` block.
+
+    >>> with kernels(False):
+    ...     is_on()
+    False
+
+    The environment variable GRADSMITH_KERNELS=off turns them off for a process.
+    """
+    token = _on.set(bool(on))
+    try:
+        yield
+    finally:
+        _on.reset(token)
+
+
+def is_installed() -> bool:
+    """Whether LLVM is there, by the extra `kernels`."""
+    return find_spec("llvmlite") is not None
+
+
+def fuse(operation: Any) -> Any:
+    """Return the operation, which from now on runs as fused kernels on the CPU.
+
+    Body and gradient become one loop each, on arrays of NumPy and eager tensors of
+    PyTorch.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> import gradsmith.numpy as gnp
+    >>> @gs.custom_gradient
+    ... def double(x):
+    ...     y = gnp.exp(x) * 2
+    ...     return y, lambda dy: dy * y
+    >>> gs.grad(lambda x: np.sum(gs.fuse(double)(x)))(np.zeros(3))
+    array([2., 2., 2.])
+
+    A call that can't be one kernel raises `gs.UnsupportedOperationError`, which names
+    the function and the line. What compilers trace, what is mapped over an axis, and
+    derivatives beyond the first are composed of the framework's own functions as
+    before. Values of globals that the body reads are those of the first call.
+    """
+    if not callable(getattr(operation, "vjp", None)):
+        raise GradsmithError(
+            f"gs.fuse takes an operation (gs.custom_gradient, gs.operation), not "
+            f"{operation!r}"
+        )
+    if not is_installed():
+        raise GradsmithError(
+            "gs.fuse needs llvmlite, which is not installed\n"
+            '  what to do: pip install "gradsmith[kernels]"'
+        )
+    operation.fused = Fused(operation, strict=True)
+    return operation
+
+
+def fuse_if_possible(operation: Any) -> None:
+    """Let an operation run as kernels where it can."""
+    if operation.fused is None:
+        operation.fused = Fused(operation, strict=False)
+
+
+class Fused:
+    """The plans of an operation, by the specs of a call.
+
+    A call that can't be fused raises if `strict`, else it has no plan.
+    """
+
+    __slots__ = ("_plans", "operation", "strict")
+
+    def __init__(self, operation: Any, *, strict: bool) -> None:
+        self.operation = operation
+        self.strict = strict
+        self._plans: dict[Any, Any] = {}
+
+    def plan(
+        self,
+        key: Any,
+        describe: Callable[[], tuple[Bound, Sequence[int]]],
+        size: int,
+    ) -> Any:
+        """The plan for a key, None if there is none.
+
+        `describe` gives the call with specs for arrays, and the arrays that have
+        gradients. Making a plan takes as long as composing small arrays a hundred
+        times: for these it is only done for a call that was seen before.
+        """
+        found = self._plans.get(key, _NEW)
+        if found is _NEW:
+            if len(self._plans) >= MOST_PLANS:
+                self._plans.clear()
+            is_first = size < SMALL and not self.strict
+            found = _SEEN if is_first else self.planned(*describe())
+            self._plans[key] = found
+        elif found is _SEEN:
+            found = self._plans[key] = self.planned(*describe())
+        return None if found is _SEEN else found
+
+    def kernels(self, bound: Bound) -> Any:
+        """The plan for a call, with gradients for all that can have one."""
+        names: list[Any] = [str(x.dtype).rpartition(".")[2] for x in bound.leaves]
+        pairs = zip(bound.leaves, names, strict=True)
+        specs = [Spec(tuple(x.shape), name) for x, name in pairs]
+        wanted = [i for i, name in enumerate(names) if "float" in name]
+        found = Fused(self.operation, strict=True)
+        return found.planned(bound.with_leaves(specs), wanted)
+
+    def forget(self) -> None:
+        """Another rule was given."""
+        self._plans.clear()
+
+    def planned(self, bound: Bound, wanted: Sequence[int]) -> Any:
+        try:
+            return PLANNERS[0]()(self.operation, bound, wanted)
+        except UnsupportedOperationError as error:
+            if self.strict:
+                error.add_note(f"raised by fusing operation {self.operation.name!r}")
+                raise
+        except Exception:
+            # Whatever is wrong with this call, the composed form says it better.
+            if self.strict:
+                raise
+        return None
+
+
+_NEW: Any = object()
+_SEEN: Any = object()  # in place of a plan: there was one such call

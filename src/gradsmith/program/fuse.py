@@ -1,0 +1,240 @@
+"""Plans: body and gradient of an operation as one kernel each.
+
+Body and rule are traced together for the shapes and dtypes of a call. What the gradient
+needs of the forward pass is saved if it is small (one number for each row), and else
+computed again from the arguments: an array that is written and read later moves more
+bytes than one that is read again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..core.cotangent import Spec
+from ..core.transforms import vjp
+from ..operations import fusing
+from ..operations.operation import Operation
+from ..operations.parameters import Bound
+from .fusion import FULL, refuse
+from .graph import Program, Step, Value
+from .kernels.kernel import Kernel
+from .kernels.mode import for_kernel
+from .passes import without_dead
+from .trace import trace
+
+NARROW = ("float16", "bfloat16")
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """How a call runs: forward, and back to the arguments `wanted`.
+
+    `y` and `saved` are what the forward kernel writes; `sources` is where the inputs of
+    the gradient come from: "dy", "y", or the arguments and what was saved, by number.
+    """
+
+    operation: Operation[..., Any]
+    forward: Kernel
+    y: Spec
+    saved: list[Spec]
+    wanted: tuple[int, ...]
+    gradient: Program | None
+    sources: list[tuple[str, int]]
+    storage: tuple[str, ...]
+    _backward: dict[Any, Kernel]
+
+    def __str__(self) -> str:
+        kernels = [self.forward, *([self.backward()] if self.wanted else [])]
+        return "\n\n".join(map(str, kernels))
+
+    @property
+    def y_dtype(self) -> str:
+        """The dtype of the value in memory."""
+        return self.forward.storage[len(self.forward.nest.inputs)]
+
+    @property
+    def needs_y(self) -> bool:
+        return ("y", 0) in self.sources
+
+    def backward(self, dy: str = FULL) -> Kernel:
+        """The gradient's kernel, for an upstream gradient that may repeat itself."""
+        found = self._backward.get(dy)
+        if found is None:
+            assert self.gradient is not None
+            repeated = {}
+            if dy != FULL and ("dy", 0) in self.sources:
+                repeated[self.sources.index(("dy", 0))] = dy
+            found = Kernel(self.gradient, self.storage, repeated)
+            self._backward[dy] = found
+        return found
+
+
+def plan_of(
+    operation: Operation[..., Any], bound: Bound, wanted: Sequence[int]
+) -> Plan:
+    """Trace a call whose arrays are specs, and its gradient for those wanted."""
+    specs = [_computed_in(x) for x in bound.leaves]
+    names = [
+        x.dtype if isinstance(x.dtype, str) else x.dtype.name for x in bound.leaves
+    ]
+    narrow = {name for name in names if name in NARROW}
+    if len(narrow) > 1 or (narrow and {"float32", "float64"} & {*names}):
+        raise refuse(f"{operation.name!r} of arrays of several floating dtypes")
+
+    def run(*xs: Any) -> Any:
+        args, kwargs = bound.with_leaves(xs).given_arguments()
+        return operation(*args, **kwargs)
+
+    with for_kernel(), fusing.kernels(False):
+        first = replace(trace(run, *specs), name=operation.name)
+        y = _single(operation, first)
+        joint, dxs = first, ()
+        if wanted:
+            joint = trace(_with_gradient(run, wanted), Spec(y.shape, y.dtype), *specs)
+            y, dxs = joint.outputs
+    _refuse_captured(operation, joint)
+    if not wanted:
+        kernel = Kernel(first, _storage([*first.inputs, y], narrow))
+        return Plan(operation, kernel, y, [], (), None, [], (), {})
+    cut = _Cut(operation.name, joint, y, list(dxs))
+    forward, (gradient, sources) = cut.forward(), cut.backward()
+    plan = Plan(
+        operation,
+        Kernel(
+            forward, _storage([*forward.inputs, *forward.results], narrow, cut.saved)
+        ),
+        y,
+        [Spec(v.shape, v.dtype) for v in cut.saved],
+        tuple(wanted),
+        gradient,
+        sources,
+        _storage([*gradient.inputs, *gradient.results], narrow, cut.saved),
+        {},
+    )
+    plan.backward()  # so that what can't be fused is refused at the call
+    return plan
+
+
+def _storage(
+    values: Sequence[Value], narrow: set[str], saved: Sequence[Value] = ()
+) -> tuple[str, ...]:
+    """The dtypes in memory: half precision, but for what is saved."""
+    return tuple(
+        next(iter(narrow))
+        if narrow and v.dtype == np.float32 and v not in saved
+        else v.dtype.name
+        for v in values
+    )
+
+
+def _computed_in(x: Any) -> Spec:
+    """The spec in which an array is computed: half precision in float32."""
+    name = x.dtype if isinstance(x.dtype, str) else x.dtype.name
+    return Spec(tuple(x.shape), np.dtype("float32" if name in NARROW else name))
+
+
+def _single(operation: Any, program: Program) -> Value:
+    y = program.outputs
+    if not isinstance(y, Value):
+        raise refuse(f"{operation.name!r}, which returns more than one array,")
+    if y.dtype.kind != "f":
+        raise refuse(f"{operation.name!r}, whose result is of {y.dtype},")
+    return y
+
+
+def _with_gradient(run: Callable[..., Any], wanted: Sequence[int]) -> Any:
+    def both(dy: Any, *xs: Any) -> Any:
+        def of_wanted(*some: Any) -> Any:
+            all_of_them = list(xs)
+            for i, x in zip(wanted, some, strict=True):
+                all_of_them[i] = x
+            return run(*all_of_them)
+
+        y, pull = vjp(of_wanted, *(xs[i] for i in wanted))
+        return y, pull(dy)
+
+    return both
+
+
+def _refuse_captured(operation: Any, program: Program) -> None:
+    for value, array in program.constants.items():
+        counted = np.arange(array.size).reshape(array.shape)
+        if array.size > 1 and not np.array_equal(array, counted):
+            raise refuse(
+                f"{operation.name!r}, which captures an array of shape {value.shape} "
+                "(make it an argument),"
+            )
+
+
+class _Cut:
+    """Where a program of value and gradient is cut in two."""
+
+    def __init__(self, name: str, program: Program, y: Any, dxs: list[Any]) -> None:
+        for each in (y, *dxs):
+            if not isinstance(each, Value):
+                raise refuse(f"a gradient that is {each!r}")
+        self.name, self.program, self.y, self.dxs = name, program, y, dxs
+        self.dy = program.inputs[0]
+        self.made = {v: step for step in program.steps for v in step.outputs}
+        late = {self.dy}
+        for step in program.steps:
+            if late.intersection(step.inputs):
+                late.update(step.outputs)
+        self.late = late
+        self.largest = max(v.size for v in (*program.inputs, y))
+        self.saved: list[Value] = []
+        self.taken: dict[Value, tuple[str, int]] = {}  # inputs of the gradient
+        self.again: set[Value] = set()  # computed in the gradient too
+        for v in dxs:
+            self._need(v)
+
+    def _need(self, v: Value) -> None:
+        todo = [v]
+        while todo:
+            v = todo.pop()
+            if v in self.again or v in self.taken or v in self.program.constants:
+                continue
+            step = self.made.get(v)
+            if v is self.dy:
+                self.taken[v] = ("dy", 0)
+            elif step is None:
+                self.taken[v] = ("x", self.program.inputs.index(v) - 1)
+            elif v in self.late or not step.inputs:
+                self._compute(step, todo)
+            elif v is self.y:
+                self.taken[v] = ("y", 0)
+            elif v.size * 4 <= self.largest:
+                self.taken[v] = ("saved", len(self.saved))
+                self.saved.append(v)
+            else:
+                self._compute(step, todo)
+
+    def _compute(self, step: Step, todo: list[Value]) -> None:
+        self.again.update(step.outputs)
+        todo += step.inputs
+
+    def forward(self) -> Program:
+        early = [s for s in self.program.steps if not self.late.intersection(s.outputs)]
+        inputs, outputs = self.program.inputs[1:], [self.y, *self.saved]
+        return _part(self.name, self.program, inputs, early, outputs)
+
+    def backward(self) -> tuple[Program, list[tuple[str, int]]]:
+        steps = [s for s in self.program.steps if self.again.intersection(s.outputs)]
+        inputs, sources = tuple(self.taken), [*self.taken.values()]
+        name = f"{self.name}_gradient"
+        return _part(name, self.program, inputs, steps, self.dxs), sources
+
+
+def _part(
+    name: str,
+    program: Program,
+    inputs: Sequence[Value],
+    steps: Sequence[Step],
+    outputs: Any,
+) -> Program:
+    new = Program(name, tuple(inputs), tuple(steps), outputs, program.constants)
+    return without_dead(new)

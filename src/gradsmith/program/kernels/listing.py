@@ -1,0 +1,119 @@
+"""A loop nest as text that reads like Python."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+
+from ..fusion import COLUMN, FULL, ROW, SCALAR, Nest, Node
+
+_SIGNS = {
+    "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<",
+    "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==",
+    "not_equal": "!=", "and": "&", "or": "|", "xor": "^",
+}  # fmt: skip
+
+
+def listing(nest: Nest, storage: list[str]) -> str:
+    """The loops, and what they compute.
+
+    Names are given as in a program; an array has its place in brackets.
+    """
+    return "\n".join(_Lines(nest, storage).lines())
+
+
+class _Lines:
+    def __init__(self, nest: Nest, storage: list[str]) -> None:
+        self.nest, self.storage = nest, storage
+        self.names: dict[int, str] = {}
+        self.numbers = count()
+
+    def lines(self) -> Iterator[str]:
+        nest = self.nest
+        n = len(nest.inputs)
+        inputs = [f"x{i}: {t}" for i, t in enumerate(self.storage[:n])]
+        outputs = [f"y{i}: {t}" for i, t in enumerate(self.storage[n:])]
+        yield f"def {nest.name}({', '.join([*inputs, *outputs])}):"
+        yield from self._ones(SCALAR, 0, "    ")
+        indent = "    "
+        if not nest.flat:
+            yield f"    for r in range({nest.rows}):"
+            indent = "        "
+        for i, each in enumerate(nest.passes):
+            yield from self._ones(ROW, i, indent)
+            yield f"{indent}for c in range({nest.columns}):"
+            inner = indent + "    "
+            known = dict(self.names)
+            for node in each.takes:
+                self.names[id(node)] = f"kept{self._kept(node)}[c]"
+            for node in reversed(_ordered(each.nodes)):
+                yield from self._define(node, inner)
+            for node in each.reductions:
+                known[id(node)] = name = self._new(node)
+                yield f"{inner}{name} = {node.op} of {self._name(node.args[0])}"
+            for node in each.keeps:
+                yield f"{inner}kept{self._kept(node)}[c] = {self._name(node)}"
+            for k, y in each.stores:
+                yield f"{inner}y{k}[{self._place(FULL)}] = {self._name(y)}"
+            self.names = known
+        yield from self._ones(ROW, len(nest.passes), indent)
+        for k, y in enumerate(nest.outputs):
+            if y.kind == ROW:
+                yield f"{indent}y{k}[r] = {self._name(y)}"
+
+    def _ones(self, kind: str, level: int, indent: str) -> Iterator[str]:
+        for node in self.nest.nodes:
+            if node.kind == kind and node.level == level:
+                yield from self._define(node, indent)
+
+    def _define(self, node: Node, indent: str) -> Iterator[str]:
+        if id(node) in self.names or node.op in ("number", "spread"):
+            return
+        yield f"{indent}{self._new(node)} = {self._text(node)}"
+
+    def _new(self, node: Node) -> str:
+        name = self.names[id(node)] = f"v{next(self.numbers)}"
+        return name
+
+    def _name(self, node: Node) -> str:
+        if node.op == "number":
+            return repr(node.data)
+        if node.op == "spread":
+            return self._name(node.args[0])
+        return self.names[id(node)]
+
+    def _text(self, node: Node) -> str:
+        if node.op == "input":
+            return f"x{node.data}[{self._place(node.kind)}]"
+        if node.op == "index":
+            return "c"
+        args = [self._name(a) for a in node.args]
+        if node.op in _SIGNS:
+            return f" {_SIGNS[node.op]} ".join(args)
+        if node.op == "convert":
+            return f"{node.dtype.name}({args[0]})"
+        return f"{node.op}({', '.join(args)})"
+
+    def _place(self, kind: str) -> str:
+        full = "c" if self.nest.flat else "r, c"
+        return {SCALAR: "0", ROW: "r", COLUMN: "c", FULL: full}[kind]
+
+    def _kept(self, node: Node) -> int:
+        kept = [n for each in self.nest.passes for n in each.keeps]
+        return next(i for i, n in enumerate(kept) if n is node)
+
+
+def _ordered(nodes: list[Node]) -> list[Node]:
+    """Those within a loop, each before what it is computed of."""
+    within = {id(n) for n in nodes}
+    done: dict[int, Node] = {}
+
+    def visit(node: Node) -> None:
+        if id(node) in within and id(node) not in done:
+            for a in node.args:
+                visit(a)
+            done[id(node)] = node
+
+    for node in nodes:
+        visit(node)
+    return [*done.values()][::-1]
