@@ -19,7 +19,7 @@ from ..core.transforms import vjp
 from ..operations import fusing
 from ..operations.operation import Operation
 from ..operations.parameters import Bound
-from .fusion import FULL, refuse
+from .fusion import FULL, is_counted, is_uniform, refuse
 from .graph import Program, Step, Value
 from .kernels.kernel import Kernel
 from .kernels.mode import for_kernel
@@ -161,11 +161,10 @@ def _with_gradient(run: Callable[..., Any], wanted: Sequence[int]) -> Any:
 
 
 def _refuse_captured(operation: Any, program: Program) -> None:
-    for value, array in program.constants.items():
-        counted = np.arange(array.size).reshape(array.shape)
-        if array.size > 1 and not np.array_equal(array, counted):
+    for array in program.constants.values():
+        if array.size and not is_uniform(array) and not is_counted(array):
             raise refuse(
-                f"{operation.name!r}, which captures an array of shape {value.shape} "
+                f"{operation.name!r}, which captures an array of shape {array.shape} "
                 "(make it an argument),"
             )
 

@@ -260,13 +260,12 @@ class _Builder:
         return Node("input", (), value.dtype, kind, data=len(self.inputs) - 1)
 
     def _constant(self, value: Value, array: np.ndarray) -> Node:
-        if array.size == 1:
-            return self._number(array.item(), array.dtype)
+        if array.size and is_uniform(array):
+            return self._number(array.flat[0].item(), array.dtype)
         kind = self._kind_of(value)
-        if kind == COLUMN or (kind == FULL and self.rows == 1):
-            counted = np.arange(array.size)
-            if array.dtype.kind == "i" and np.array_equal(array.ravel(), counted):
-                return Node("index", (), array.dtype, COLUMN)
+        along = kind == COLUMN or (kind == FULL and self.rows == 1)
+        if along and array.dtype.kind == "i" and is_counted(array):
+            return Node("index", (), array.dtype, COLUMN)
         self.constants.append(np.ascontiguousarray(array))
         return self._input(value, kind)
 
@@ -464,6 +463,16 @@ class _Builder:
         if value.size == self.rows:
             return ROW
         raise refuse(f"a result of shape {value.shape} from {self.shape}")
+
+
+def is_uniform(array: np.ndarray) -> bool:
+    """Whether all elements are the same."""
+    return np.array_equal(array, np.full_like(array, array.flat[0]), equal_nan=True)
+
+
+def is_counted(array: np.ndarray) -> bool:
+    """Whether it is 0, 1, 2..."""
+    return np.array_equal(array.ravel(), np.arange(array.size))
 
 
 def _special(fn: Any) -> str | None:
