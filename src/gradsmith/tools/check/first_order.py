@@ -14,6 +14,7 @@ from .flat import Part, flatten
 from .grade import digits, is_minor, is_surrogate
 from .model import Finding, Verdict
 from .point import Point
+from .purpose import grows_smoothly, is_right_on_average, stated
 from .reproducer import reproducer
 from .scenarios import Scenario
 from .session import Session
@@ -30,6 +31,7 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
     if point is None:
         return
     seen: dict[str, float] = {}  # by the sharpest comparison of each argument
+    most = 0.0
 
     def done(name: str) -> bool:
         if scenario.is_far and name in [f.argument for f in session.limits]:
@@ -40,6 +42,13 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
         even=scenario.even, jointly=not scenario.is_given, done=done
     ):
         telling = comparison.is_wrong and comparison.says_something
+        slopes = comparison.slope.size
+        most = max(most, np.max(slopes[np.isfinite(slopes)], initial=0.0))
+        minor = _minor(session, scenario, comparison, most) if telling else None
+        if minor is not None:
+            session.limit(minor)
+            seen[comparison.part.name] = minor.error or 0.0
+            continue
         wrong = telling and confirmed(point, comparison)
         if wrong and scenario.is_inside:
             error = _report_wrong(session, scenario, point, comparison)
@@ -70,6 +79,39 @@ def _point(scenario: Scenario, random: np.random.Generator) -> Point | None:
     return point if np.any(np.isfinite(point.y)) else None
 
 
+def _minor(
+    session: Session, scenario: Scenario, comparison: Comparison, most: float
+) -> Finding | None:
+    """A limit, if the error of a solver is small beside `most`, the largest slope.
+
+    What a solver leaves of zero is not more accurate than the rest.
+    """
+    if not session.solves:
+        return None
+    most *= np.max(np.abs(comparison.u))
+    error = float(comparison.gap / max(comparison.scale, most))
+    if scenario.is_given:  # whichever element has all of it
+        error *= np.sqrt(comparison.v.size)
+    if not _is_minor(session, error):
+        return None
+    return Finding(
+        FIRST_ORDER,
+        _agrees(error),
+        argument=comparison.part.name,
+        scenario=scenario.name,
+        error=error,
+        noise=comparison.resolution,
+    )
+
+
+def _is_minor(session: Session, error: float) -> bool:
+    return is_minor(error, session.problem.dtypes, solves=session.solves)
+
+
+def _agrees(error: float) -> str:
+    return f"agrees to {digits(error)}; rounding explains more of them"
+
+
 def _report_wrong(
     session: Session, scenario: Scenario, point: Point, comparison: Comparison
 ) -> float | None:
@@ -90,19 +132,44 @@ def _report_wrong(
         diagnosis=found.diagnosis,
         repair=found.repair,
     )
-    given = session.problem.dtypes
-    if is_minor(found.error, given, is_slow=session.is_slow):
-        words = f"agrees to {digits(found.error)}; rounding explains more of them"
+    if _is_minor(session, found.error):
+        words = _agrees(found.error)
         session.limit(replace(finding, message=words, diagnosis=None, repair=None))
         return found.error
     if scenario.is_far:
         session.limit(finding)
         return None
+    if found.diagnosis is None:
+        if not scenario.is_given and grows_smoothly(point, comparison):
+            words = (
+                "the value is an approximation: the error grows smoothly with the "
+                "arguments, from none at the scale of the given inputs"
+            )
+            session.limit(replace(finding, message=words))
+            return None
+        finding = _on_purpose(session, point, finding)
     script = None
     if not is_surrogate(finding):
         script = reproducer(scenario.problem, finding.argument)
     session.found(replace(finding, reproducer=script))
     return None
+
+
+def _on_purpose(session: Session, point: Point, finding: Finding) -> Finding:
+    """The finding, with what speaks for a gradient that is meant to be another one."""
+    problem, names = point.flat.problem, (finding.argument or "").split(" and ")
+    random = session.random(f"draws {finding.scenario}")
+    if is_right_on_average(problem, names, random):
+        words = (
+            "it is right on average over what is drawn, and not the derivative of one "
+            "draw: an implicit gradient, as of samples that may be rejected"
+        )
+        return replace(finding, message=words, diagnosis="right on average")
+    said = stated(problem.info)
+    if said is None:
+        return finding
+    words = f"{finding.message}\nits code calls it {said!r}: not the derivative"
+    return replace(finding, message=words, diagnosis="stated")
 
 
 # --- NaN and infinity

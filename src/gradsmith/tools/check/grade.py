@@ -14,9 +14,11 @@ from .model import Finding
 
 # Diagnoses of rules that nobody writes by accident
 CLIPPED = "clipped upstream"
-SURROGATES = ("piecewise constant", "identity", "clamp", CLIPPED)
+SURROGATES = (
+    "piecewise constant", "identity", "clamp", CLIPPED, "right on average", "stated",
+)  # fmt: skip
 ROUNDINGS = 8.0
-SOLVED = 1e-6
+SOLVED = 1e-5
 
 
 def is_surrogate(finding: Finding) -> bool:
@@ -36,13 +38,13 @@ def declaration(finding: Finding, info: OperationInfo) -> str:
     )
 
 
-def is_minor(error: float, dtypes: tuple[str, ...], *, is_slow: bool) -> bool:
+def is_minor(error: float, dtypes: tuple[str, ...], *, solves: bool) -> bool:
     """Whether a relative error is nothing in the precision of the given inputs.
 
-    What is slow may be a solver, which stops at some accuracy.
+    What solves something by iteration stops at some accuracy.
     """
     most = ROUNDINGS * max(EPS.get(name, 0.0) for name in dtypes)
-    return error < (max(most, SOLVED) if is_slow else most)
+    return error < (max(most, SOLVED) if solves else most)
 
 
 def digits(error: float) -> str:

@@ -50,6 +50,7 @@ def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
         if again.error < SOLVED:
             words = f"linear in dy to {digits(again.error)}: enough for a solver"
             session.limit(replace(finding, message=words, diagnosis=None, repair=None))
+            session.solves = True
         else:
             session.found(finding)
         return

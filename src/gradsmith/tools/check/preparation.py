@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +22,7 @@ from .problem import Arrays, Gradients, Problem
 from .session import GIVEN, Session
 
 SLOW = 0.02  # seconds
+LOOP = 8  # times
 
 
 def prepare(session: Session) -> Problem | None:
@@ -33,7 +37,8 @@ def prepare(session: Session) -> Problem | None:
         ys, computed = given.computed()
         start = time.process_time()  # whatever else runs on the machine
         is_random = not _same(ys, given.value(given.xs))
-        session.is_slow = time.process_time() - start > SLOW
+        is_slow = time.process_time() - start > SLOW
+        session.solves = is_slow or repetitions(given) >= LOOP
         if is_random:
             given = replace(given, is_random=True)
             ys, computed = given.computed()
@@ -55,6 +60,34 @@ def prepare(session: Session) -> Problem | None:
         )
         return None if problem is None else _with_symmetry(session, problem)
     return None
+
+
+def repetitions(problem: Problem) -> int:
+    """How often one call of the operation comes by the same place in its code.
+
+    It is a loop that makes a solver. Loops of a framework, of NumPy and of Python's own
+    library don't count.
+    """
+    theirs = {*problem.framework.packages, *sys.stdlib_module_names, "numpy", _OURS}
+    seen: Counter[Any] = Counter()
+
+    def note(frame: Any, event: str, _: Any) -> None:
+        caller = frame.f_back if event == "call" else frame
+        if caller is not None and event in ("call", "c_call"):
+            name = caller.f_globals.get("__name__", "")
+            if name == "__main__" or name.partition(".")[0] not in theirs:
+                seen[caller.f_code, caller.f_lasti] += 1
+
+    before = sys.getprofile()
+    sys.setprofile(note)
+    try:
+        problem.value(problem.xs)
+    finally:
+        sys.setprofile(before)
+    return max(seen.values(), default=0)
+
+
+_OURS = __name__.partition(".")[0]
 
 
 def _with_symmetry(session: Session, problem: Problem) -> Problem:

@@ -105,7 +105,7 @@ def _run_checks(
             replace(each.freezing(missing), spoils_residuals=spoils)
             for each in (given, problem)
         )
-        hurries = session.is_slow or problem.budget.is_short
+        hurries = session.solves or problem.budget.is_short
         if hurries and compares and not session.findings:
             _check_given(session, given, progress)
     if problem.info.surrogate is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
@@ -31,7 +32,7 @@ class Session:
     undecided: bool = False  # and a note says why
     recorded: Callable[[], None] | None = None  # called when a check is done
     pending: list[str] = field(default_factory=list)  # checks that were not run yet
-    is_slow: bool = False  # one evaluation takes long
+    solves: bool = False  # something by iteration, to some accuracy
     at: Problem | None = None  # what is looked at now
 
     def random(self, name: str) -> np.random.Generator:
@@ -48,9 +49,15 @@ class Session:
         self.record(finding.what, finding.scenario or "", Verdict.WRONG)
 
     def limit(self, finding: Finding) -> None:
-        """It is right, but for this; once for each kind, argument and message."""
-        known = [(each.what, each.argument, each.message) for each in self.limits]
-        if (finding.what, finding.argument, finding.message) not in known:
+        """It is right, but for this; once for each kind, argument and message.
+
+        Of those that differ in their digits alone it is the least accurate.
+        """
+        alike = [each for each in self.limits if _key(each) == _key(finding)]
+        for other in alike:
+            if (other.error or 0.0) < (finding.error or 0.0):
+                self.limits[self.limits.index(other)] = finding
+        if not alike:
             self.limits.append(finding)
         self.record(finding.what, finding.scenario or "", Verdict.LIMITED)
 
@@ -124,3 +131,7 @@ def _shown(x: Any) -> str:
         return shorten(repr(x), MOST_LETTERS, placeholder="...")
     options: Any = {"precision": 6, "threshold": 24, "edgeitems": 3, "separator": ", "}
     return " ".join(np.array2string(x, **options).split())
+
+
+def _key(finding: Finding) -> tuple[str, str | None, str]:
+    return finding.what, finding.argument, re.sub(r"\d+", "", finding.message)

@@ -1,0 +1,140 @@
+"""Is a gradient that is not the derivative meant to be what it is?
+
+Three kinds have no mistake that could be named:
+
+- A sample that was drawn with rejection. Its value jumps where another number is
+  accepted, so that the derivative of one draw says little; implicit gradients are right
+  on average over the draws.
+- A value that is an approximation, such as a series or a quadrature with few nodes,
+  with the rule of what it approximates. Both agree where it converges, and the error
+  grows smoothly from there.
+- What the author says to be another gradient, where the rule is written.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+
+import numpy as np
+
+from ...operations.info import OperationInfo
+from .comparison import Comparison
+from .flat import flatten
+from .numerics import random_signed
+from .point import Point
+from .problem import Arrays, Problem
+
+DRAWS, ELEMENTS = 2**14, 2 * 10**5
+STEP = 1 / 8
+SIGMAS = 4.0
+BIAS = 0.02  # of differences with so long a step
+TRIALS = 3
+
+SCALES = 2.0 ** (np.arange(8, -24, -1) / 8)
+CLEAR = 16.0  # times what would be seen
+DECADES = 4  # in which there are errors
+JUMP = 4.5  # decades without any: the error of a region comes and goes at once
+
+_WORDS = re.compile(
+    r"straight.?through|surrogate|pseudo.?gradient|natural gradient|biased gradient"
+    r"|gradient (?:reversal|scaling|clipping|approximation)"
+    r"|(?:approximate|smoothed|reversed?|scaled?) gradient",
+    re.IGNORECASE,
+)
+
+
+def stated(info: OperationInfo) -> str | None:
+    """What the code of an operation calls its gradient, if that is no derivative."""
+    for part in (info.rule, _owner(info.call), info.body):
+        try:
+            text = inspect.getsource(inspect.unwrap(part))  # type: ignore[arg-type]
+        except (TypeError, OSError, ValueError):
+            continue
+        if words := _WORDS.search(text):
+            return words.group()
+    return None
+
+
+def _owner(call: object) -> object:
+    """The class of a bound method, such as that of `Function.apply`."""
+    return getattr(call, "__self__", call)
+
+
+def is_right_on_average(
+    problem: Problem, names: list[str], random: np.random.Generator
+) -> bool:
+    """Whether the rule agrees with differences on average over many draws.
+
+    The draws are those of a new first axis, along which all arguments are the same.
+    """
+    try:
+        return all(_agrees(problem, names, random) for _ in range(TRIALS))
+    except Exception:  # it takes no such axis
+        return False
+
+
+def _agrees(problem: Problem, names: list[str], random: np.random.Generator) -> bool:
+    xs, ys = problem.xs, problem.value(problem.xs)
+    n = min(DRAWS, ELEMENTS // sum(each.size for each in (*xs, *ys)))
+    many = [np.repeat(x[None], n, axis=0) for x in xs]
+    found = problem.with_perturbed(many).linearize(many)
+    pairs = zip(found.ys, ys, strict=True)
+    if any(y.shape != (n, *one.shape) for y, one in pairs):
+        return False
+    if all(np.array_equal(y, np.repeat(y[:1], n, axis=0)) for y in found.ys):
+        return False  # nothing is drawn
+    us = [random_signed(random, y.shape) for y in ys]
+    gradients = found.pull([np.repeat(u[None], n, axis=0) for u in us])
+    # The direction in which it is largest, so that little of it is noise
+    vs = [
+        np.zeros_like(x)
+        if g is None or name not in names
+        else np.abs(x) * np.sign(np.mean(g, axis=0))
+        for name, x, g in zip(problem.perturbed, xs, gradients, strict=True)
+    ]
+    rule = _sums(gradients, vs)
+    up, down = (
+        problem.with_perturbed(moved).value(moved)
+        for moved in (
+            [x + side * v for x, v in zip(many, vs, strict=True)]
+            for side in (STEP, -STEP)
+        )
+    )
+    difference = (_sums(up, us) - _sums(down, us)) / (2 * STEP)
+    gap = rule - difference
+    rounding = SIGMAS * np.std(gap) / np.sqrt(n) + BIAS * np.mean(np.abs(rule))
+    return bool(abs(np.mean(gap)) <= rounding <= np.mean(np.abs(rule)) / 4)
+
+
+def _sums(arrays: Arrays | list, weights: Arrays) -> np.ndarray:
+    """For each draw the sum of all elements, with these weights."""
+    pairs = [(a, w) for a, w in zip(arrays, weights, strict=True) if a is not None]
+    sums = [np.sum(a * w, axis=tuple(range(1, a.ndim))) for a, w in pairs]
+    return np.sum(sums, axis=0)
+
+
+def grows_smoothly(point: Point, comparison: Comparison) -> bool:
+    """Whether the error vanishes as all arguments shrink, without a jump."""
+    errors: list[float] = []
+    problem, chosen = point.flat.problem, comparison.v != 0
+    for scale in SCALES:
+        smaller = problem.with_perturbed([scale * x for x in problem.xs])
+        try:
+            near = Point(flatten(smaller), point.random)
+            found = [*near.along(comparison.part, chosen)]
+        except Exception:
+            found = []
+        if not found:
+            if scale > 1:
+                continue  # beyond the domain
+            return False
+        worst = max(found, key=lambda each: each.gap / each.scale)
+        errors.append(max(worst.gap / worst.scale, worst.resolution))
+        if errors[-1] <= CLEAR * worst.resolution:
+            break
+    else:
+        return False
+    decades = np.sort(np.log10(errors))
+    several = np.unique(np.round(decades)).size >= DECADES
+    return several and bool(np.max(np.diff(decades)) < JUMP)

@@ -1,0 +1,122 @@
+"""Gradients that are meant to be another one, and those of solvers and series."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import gradsmith as gs
+
+from .helpers import native
+
+RANDOM = np.random.default_rng(0)
+X = torch.tensor(RANDOM.normal(size=4))
+POSITIVE = torch.tensor(RANDOM.uniform(0.5, 3.0, size=5))
+
+
+# --- implicit sampling
+
+
+def sampled(distribution):
+    def sample(a):
+        torch.manual_seed(3)
+        return distribution(a).rsample()
+
+    return sample
+
+
+def gamma(a):
+    return torch.distributions.Gamma(a, torch.ones_like(a))
+
+
+@pytest.mark.parametrize("distribution", [gamma, torch.distributions.Dirichlet])
+@pytest.mark.parametrize("seeded", [True, False])
+def test_a_sample_by_rejection_is_right_on_average(distribution, seeded):
+    op = sampled(distribution) if seeded else lambda a: distribution(a).rsample()
+    report = gs.check(op, POSITIVE)
+    assert report.verdict == "surrogate", report
+    assert "right on average" in str(report)
+
+
+def test_a_wrong_gradient_of_a_sample_is_wrong():
+    wrong = native("torch", torch.clone, lambda dy, y, x: (dy * (0.5 + y),))
+    op = lambda a: torch.sin(wrong.apply(sampled(gamma)(a)))
+    assert gs.check(op, POSITIVE).verdict == "wrong"
+
+
+# --- approximations
+
+NODES, WEIGHTS = map(torch.tensor, np.polynomial.legendre.leggauss(8))
+
+
+def integral(a, b):
+    """Of sin(x) from a to b, to 15 digits if they are near each other."""
+    half, middle = (b - a) / 2, (a + b) / 2
+    return half * (torch.sin(middle + half * NODES[:, None]) * WEIGHTS[:, None]).sum(0)
+
+
+def test_a_quadrature_with_few_nodes_is_right_at_its_scale():
+    rule = lambda dy, y, a, b: (-dy * torch.sin(a), dy * torch.sin(b))
+    report = gs.check(native("torch", integral, rule), X, 2 - X)
+    assert report.verdict == "right, with limits", report
+    assert "first order" in [limit.what for limit in report.limits]
+
+
+def test_a_mistake_in_a_region_is_no_approximation():
+    def rule(dy, y, a, b):
+        return -dy * torch.sin(a), dy * torch.where(b > 2.8, 1.01, 1.0) * torch.sin(b)
+
+    report = gs.check(native("torch", lambda a, b: a.cos() - b.cos(), rule), X, 2 - X)
+    assert report.verdict == "wrong", report
+
+
+# --- in the author's words
+
+
+def test_the_code_says_so():
+    class Natural(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.exp(x)
+
+        @staticmethod
+        def backward(ctx, dy):
+            """The natural gradient, in the other parameters."""
+            (x,) = ctx.saved_tensors
+            return dy * (1 + x * x)
+
+    report = gs.check(Natural, X)
+    assert report.verdict == "surrogate", report
+    assert "its code calls it 'natural gradient'" in str(report)
+
+
+# --- solvers
+
+
+def root(x, error=0.0):
+    """y with y^3 + y = x by Newton's method to 8 digits, and an implicit rule."""
+
+    class Root(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = torch.zeros_like(x)
+            while torch.max(torch.abs(y**3 + y - x)) > 1e-8:
+                y = y - 0.7 * (y**3 + y - x) / (3 * y**2 + 1)
+            ctx.save_for_backward(y)
+            return y
+
+        @staticmethod
+        def backward(ctx, dy):
+            (y,) = ctx.saved_tensors
+            return dy * (1 + error) / (3 * y**2 + 1)
+
+    return Root.apply(x)
+
+
+def test_what_a_solver_leaves_is_a_limit():
+    report = gs.check(root, X)
+    assert report.verdict == "right, with limits", report
+    assert "agrees to" in str(report)
+    assert gs.check(lambda x: root(x, 1e-3), X).verdict == "wrong"
