@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import tracemalloc
 from xml.etree import ElementTree
 
@@ -155,6 +156,22 @@ def test_jax():
     assert report.rows[0].place.file == __file__
     assert report.checkpointed == 0
     assert "XLA" in str(report)
+
+
+def test_jax_keeps_nothing_of_it():
+    """Of what is traced; JAX's own caches keep the tree of a pullback."""
+    jnp = pytest.importorskip("jax").numpy
+    op = gs.custom_gradient(lambda x: (x * x, lambda dy: 2 * x * dy))
+
+    def count():
+        gc.collect()
+        return sum(type(x).__name__ == "LinearMap" for x in gc.get_objects())
+
+    gs.memory(op, jnp.ones(5))
+    before = count()
+    for _ in range(5):
+        gs.memory(op, jnp.ones(5))
+    assert count() == before
 
 
 def test_tensorflow():

@@ -34,17 +34,17 @@ def residuals(fn: Any, args: Any, kwargs: Any) -> list[Residual]:
     arrays = [leaves[i] for i in places]
     closed = jax.make_jaxpr(flat)(*arrays)
     inlined = lambda *xs: evaluated(closed, xs, _inlined)
-    pulled = jax.make_jaxpr(lambda *xs: jax.vjp(inlined, *xs), return_shape=True)
-    code, (_, pullback) = pulled(*arrays)
-    return _made_in(code.jaxpr, len(jax.tree.leaves(pullback)))
+    # The leaves alone: JAX's caches would keep the tree, which knows the pullback
+    held = lambda *xs: jax.tree.leaves(jax.vjp(inlined, *xs)[1])
+    return _made_in(jax.make_jaxpr(held)(*arrays).jaxpr)
 
 
-def _made_in(code: Any, n: int) -> list[Residual]:
-    """The last n outputs, as far as they are made here.
+def _made_in(code: Any) -> list[Residual]:
+    """The outputs, as far as they are made here.
 
     Arguments, constants and literals are alive anyway.
     """
-    kept = {v for v in code.outvars[len(code.outvars) - n :] if type(v) is not Literal}
+    kept = {v for v in code.outvars if type(v) is not Literal}
     for eqn in code.eqns:
         if eqn.primitive.name == "reduce_precision" and eqn.outvars[0] in kept:
             kept.add(eqn.invars[0])  # so JAX keeps XLA from computing it again
