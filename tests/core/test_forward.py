@@ -267,3 +267,18 @@ def test_scalars_with_complex_numbers():
     assert (round(float(y), 9), round(float(dy), 9)) == (72.0, 72.0)
     dx = gs.grad(lambda x: np.angle(np.exp(x * 1j)))(0.5)
     assert round(float(dx), 12) == 1
+
+
+def columns(g):
+    """The Jacobian of a function by forward mode, summed."""
+    return lambda x: sum(gs.jvp(g, (x,), (v,))[1] for v in np.eye(len(x)))
+
+
+@pytest.mark.parametrize("second", [gs.grad, columns], ids=["reverse", "forward"])
+def test_derivatives_do_not_tell_of_what_underflows_in_them(second):
+    """In the first walk back, and in the second one or the tangents of the first."""
+    gradient = gs.grad(lambda x: np.sum(np.tanh(x)))
+    with np.errstate(all="raise"):
+        found = second(lambda x: np.sum(gradient(x)))(np.array([400.0, 0.5]))
+    y = np.tanh(0.5)
+    np.testing.assert_allclose(np.sum(found), -2 * y * (1 - y**2))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -20,6 +20,8 @@ from .symbolic import PLAIN, Symbolic, as_plain
 from .tape import Key, Node, Scope, Tape, Traced, activate, only, state, walk_back
 from .tensor import Tensor, Variable, unwrap, wrap
 from .unconnected import UnconnectedGradients, wants_zero
+
+_NOTHING = nullcontext()
 
 
 class GradientTape(Scope, Tape):
@@ -260,18 +262,19 @@ class GradientTape(Scope, Tape):
         self, targets: Sequence[Any], seeds: Sequence[Any], sources: Any, *, keep: bool
     ) -> list[Any]:
         cotangents: dict[Node, Any] = {}
-        recording = bool(state().recorders)
+        recorders = state().recorders
         for y, dy in zip(targets, seeds, strict=True):
             node = self.mark_of(y, reading=False) if isinstance(y, Traced) else None
             if node is None:
                 continue
-            dy = wrap(dy) if recording and not isinstance(dy, Traced) else dy
+            dy = wrap(dy) if recorders and not isinstance(dy, Traced) else dy
             cotangents[node] = cotangents[node] + dy if node in cotangents else dy
         nodes = [self.mark_of(x, reading=False) for x in sources]
         wanted = {node for node in nodes if node is not None}
         prune = any(node not in wanted for _, node in self.leaves.values())
         silent: dict[Node, set[Node]] = {}
-        with np.errstate(all="ignore"):
+        quiet = only(recorders, quiet=True) if recorders else _NOTHING
+        with np.errstate(all="ignore"), quiet:
             found = walk_back(cotangents, wanted, keep=keep, prune=prune, silent=silent)
         if silent:
             self._silenced().update(silent)

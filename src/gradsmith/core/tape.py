@@ -149,11 +149,15 @@ class Recorder(Protocol):
 
 
 class State:
-    """Who records, in this thread or asyncio task. It is replaced, never changed."""
+    """Who records, in this thread or asyncio task. It is replaced, never changed.
 
-    __slots__ = ("recorders", "sole")
+    It is quiet where NumPy's warnings are off already.
+    """
 
-    def __init__(self, recorders: tuple[Recorder, ...]) -> None:
+    __slots__ = ("quiet", "recorders", "sole")
+
+    def __init__(self, recorders: tuple[Recorder, ...], *, quiet: bool = False) -> None:
+        self.quiet = quiet
         alone: Any = recorders[0] if len(recorders) == 1 else None
         self.recorders = recorders  # outermost first
         # The only one, if it has the shortcut `record_one`
@@ -178,8 +182,8 @@ class only:  # noqa: N801 (reads as a statement)
 
     __slots__ = ("state", "token")
 
-    def __init__(self, recorders: tuple[Recorder, ...]) -> None:
-        self.state = State(recorders)
+    def __init__(self, recorders: tuple[Recorder, ...], *, quiet: bool = False) -> None:
+        self.state = State(recorders, quiet=quiet)
 
     def __enter__(self) -> None:
         self.token = STATE.set(self.state)
