@@ -21,6 +21,7 @@ from .session import Session
 
 FIRST_ORDER = "first order"
 TRIED = 3
+DECLARE = "say that it is on purpose"
 ASIDE = 2.0**-7
 
 
@@ -164,12 +165,14 @@ def _on_purpose(session: Session, point: Point, finding: Finding) -> Finding:
             "it is right on average over what is drawn, and not the derivative of one "
             "draw: an implicit gradient, as of samples that may be rejected"
         )
-        return replace(finding, message=words, diagnosis="right on average")
+        return replace(
+            finding, message=words, diagnosis="right on average", repair=DECLARE
+        )
     said = stated(problem.info)
     if said is None:
         return finding
     words = f"{finding.message}\nits code calls it {said!r}: not the derivative"
-    return replace(finding, message=words, diagnosis="stated")
+    return replace(finding, message=words, diagnosis="stated", repair=DECLARE)
 
 
 # --- NaN and infinity

@@ -8,11 +8,12 @@ the plain product of vectors, also for complex arrays.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from .declared import factored
 from .problem import Arrays, Problem
 
 
@@ -107,9 +108,17 @@ class FlatProblem:
     problem: Problem
     arguments: VectorLayout
     x: np.ndarray
+    factored: Problem | None = None  # without the surrogates that it declares
+
+    def about(self, x: np.ndarray) -> FlatProblem:
+        """With values that declared surrogates are no part of, about a point."""
+        if not self.problem.declares:
+            return self
+        other = factored(self.problem, self.arguments.arrays(x))
+        return replace(self, factored=other)
 
     def value(self, x: np.ndarray) -> np.ndarray:
-        ys = self.problem.value(self.arguments.arrays(x))
+        ys = (self.factored or self.problem).value(self.arguments.arrays(x))
         return vector_layout(_output_names(ys), ys).vector(ys)
 
     def linearize(self, x: np.ndarray) -> FlatLinearization:

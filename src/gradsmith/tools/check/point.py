@@ -46,9 +46,9 @@ class Point:
     not_finite: np.ndarray
 
     def __init__(self, flat: FlatProblem, random: np.random.Generator) -> None:
-        self.flat = flat
         self.random = random
         self.x = on_grid(flat.x, flat.eps)
+        self.flat = flat.about(self.x)
         self.linearization: FlatLinearization = flat.linearize(self.x)
         self.y = self.linearization.y
         self.noise = noise_of(self.value, self.x, self.y, eps=flat.eps, random=random)

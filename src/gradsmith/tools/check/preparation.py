@@ -16,6 +16,7 @@ import numpy as np
 from ...core.errors import GradientContractError, NotDifferentiableError, annotate
 from .._inputs import RANDOM
 from .contract import check_contract
+from .declared import declared_calls
 from .flat import half_read
 from .model import Finding
 from .problem import Arrays, Gradients, Problem
@@ -54,12 +55,30 @@ def prepare(session: Session) -> Problem | None:
         if is_random:
             words = "each draw is judged with the generators rewound"
             session.limit(Finding("random", words))
+        given = _with_declared(session, given)
         _note_not_finite(session, ys)
         problem = _differentiable(
             session, _in_double_precision(session, given, computed)
         )
         return None if problem is None else _with_symmetry(session, problem)
     return None
+
+
+def _with_declared(session: Session, problem: Problem) -> Problem:
+    """Surrogates that are declared inside of a function are no mistakes of it."""
+    operations = [call.operation for call in declared_calls(problem, problem.xs)]
+    for operation in operations:
+        session.declared = True
+        words = (
+            f"declared a surrogate ({operation.surrogate}): it counts as the linear "
+            "map of its rule"
+        )
+        if not operation.linear:
+            words = "declared not to be linear in dy, and so the whole is not"
+        session.note(f"{operation.name} inside is {words}")
+    if all(operation.linear for operation in operations):
+        return replace(problem, declares=session.declared)
+    return replace(problem, info=replace(problem.info, linear=False))
 
 
 def repetitions(problem: Problem) -> int:

@@ -57,6 +57,7 @@ class Problem:
     fixed_dtypes: bool = False  # the operation takes no other dtypes
     budget: Budget = UNLIMITED
     spoils_residuals: bool = False  # a second backward would be another one
+    declares: bool = False  # surrogates inside: differences leave them out
     is_random: bool = False  # generators are rewound before each call
 
     @property

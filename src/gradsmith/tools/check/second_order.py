@@ -36,7 +36,7 @@ def check_second_order(session: Session, problem: Problem, scenario: str) -> Non
     """By the arguments, then by the upstream gradient; a note if it is refused."""
     if problem.info.surrogate is not None or not problem.info.linear:
         return
-    if session.has_found(*_CAUSES):
+    if session.has_found(*_CAUSES) or problem.declares:
         return
     random = session.random(f"second {scenario}")
     rule = RuleAsFunction.at(flatten(problem), random)
@@ -81,6 +81,9 @@ class RuleAsFunction:
             ys = problem.calculus.value(problem.native, xs)
             us = [_random_like(random, problem.arrays.numpy(y)) for y in ys]
             return cls(f, us, problem.upstream_like(ys, us))
+
+    def about(self, x: np.ndarray) -> RuleAsFunction:
+        return self
 
     def value(self, x: np.ndarray) -> np.ndarray:
         problem = self.inner.problem

@@ -32,6 +32,7 @@ class Session:
     undecided: bool = False  # and a note says why
     recorded: Callable[[], None] | None = None  # called when a check is done
     pending: list[str] = field(default_factory=list)  # checks that were not run yet
+    declared: bool = False  # surrogates inside
     solves: bool = False  # something by iteration, to some accuracy
     at: Problem | None = None  # what is looked at now
 
@@ -102,7 +103,8 @@ class Session:
             return Verdict.SURROGATE if on_purpose else Verdict.WRONG
         if self.undecided:
             return Verdict.UNKNOWN
-        if self.problem.info.surrogate is not None or not self.problem.info.linear:
+        info = self.problem.info
+        if info.surrogate is not None or not info.linear or self.declared:
             return Verdict.DECLARED
         return Verdict.LIMITED if self.limits else Verdict.RIGHT
 

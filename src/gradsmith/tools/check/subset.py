@@ -89,7 +89,7 @@ def is_elementwise(flat: FlatProblem, linearization: FlatLinearization) -> bool:
         return False
     if any(part.is_complex for part in parts) or flat.symmetric:
         return False
-    if flat.problem.is_random:
+    if flat.problem.is_random or flat.problem.declares:
         return False  # fewer elements draw other numbers
     moves = np.arange(flat.x.size) % arguments[0].size % 3 == 0
     still = ~moves[: arguments[0].size]
