@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -51,14 +52,26 @@ class Plan:
         kernels = [self.forward, *([self.backward()] if self.wanted else [])]
         return "\n\n".join(map(str, kernels))
 
-    @property
+    @cached_property
     def y_dtype(self) -> str:
         """The dtype of the value in memory."""
         return self.forward.storage[len(self.forward.nest.inputs)]
 
-    @property
+    @cached_property
     def needs_y(self) -> bool:
         return ("y", 0) in self.sources
+
+    @cached_property
+    def is_unary(self) -> bool:
+        """Whether one array becomes one like it, and nothing is saved."""
+        (x, *others), y = self.forward.program.inputs, self.y
+        like = x.shape == y.shape and self.forward.storage[0] == self.y_dtype
+        return not others and not self.saved and like and self.forward.is_direct
+
+    @cached_property
+    def is_slope(self) -> bool:
+        """Whether the gradient is one array, of dy and one argument, in this order."""
+        return self.is_unary and self.sources == [("dy", 0), ("x", 0)]
 
     def backward(self, dy: str = FULL) -> Kernel:
         """The gradient's kernel, for an upstream gradient that may repeat itself."""
@@ -223,7 +236,8 @@ class _Cut:
 
     def backward(self) -> tuple[Program, list[tuple[str, int]]]:
         steps = [s for s in self.program.steps if self.again.intersection(s.outputs)]
-        inputs, sources = tuple(self.taken), [*self.taken.values()]
+        first = sorted(self.taken.items(), key=lambda each: each[1])  # dy, then x
+        inputs, sources = tuple(v for v, _ in first), [each for _, each in first]
         name = f"{self.name}_gradient"
         return _part(name, self.program, inputs, steps, self.dxs), sources
 

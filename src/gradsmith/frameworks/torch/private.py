@@ -37,6 +37,7 @@ is_transformed = _C._are_functorch_transforms_active  # by torch.func
 is_scripting = _C._get_tracing_state  # torch.jit.trace: None if it is not at work
 is_alias = _C._is_alias_of  # whether two tensors see the same memory
 is_any_autocast = _C._is_any_autocast_enabled
+is_batched = functorch.is_legacy_batchedtensor  # by is_grads_batched=True
 below_autograd = _C._AutoDispatchBelowAutograd
 below_transforms = _C._DisableFuncTorch
 forward_mode = forward_ad._set_fwd_grad_enabled

@@ -7,6 +7,7 @@ NumPy's arrays does that for them.
 from __future__ import annotations
 
 import os
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from itertools import pairwise
@@ -52,6 +53,9 @@ class Kernel:
         self.size = nest.rows * nest.columns
         self.kept = sum(len(each.keeps) for each in nest.passes)
         self.constants = [x.ctypes.data for x in nest.constants]
+        # Whether `function` may be called as it is, with `tail` after the addresses
+        self.is_direct = not self.kept and not nest.constants and self.size < 2 * SHARE
+        self.tail = (0, 0, self.count, nest.columns)
 
     def __str__(self) -> str:
         return listing(self.nest, self.storage)
@@ -105,15 +109,28 @@ class Kernel:
             each.result()
 
     def _part(self, given: tuple[int, ...], start: int, stop: int) -> None:
-        columns, kept = self.nest.columns, None
-        if self.kept:
-            kept = np.empty(self.kept * columns)
-        address = 0 if kept is None else kept.ctypes.data
-        if self.function(*given, address, start, stop, columns):
-            raise IndexError(
-                f"{self.program.name}: a place along the last axis is out of bounds, "
-                f"which has {columns} elements"
-            )
+        columns = self.nest.columns
+        kept = _memory(self.kept * columns) if self.kept else 0
+        if self.function(*given, kept, start, stop, columns):
+            raise self.out_of_bounds()
+
+    def out_of_bounds(self) -> IndexError:
+        return IndexError(
+            f"{self.program.name}: a place along the last axis is out of bounds, which "
+            f"has {self.nest.columns} elements"
+        )
+
+
+_thread = threading.local()
+
+
+def _memory(n: int) -> int:
+    """The address of n numbers of this thread, which the next kernel writes over."""
+    have = getattr(_thread, "kept", None)
+    if have is None or have[0].size < n:
+        array = np.empty(n)
+        have = _thread.kept = array, array.ctypes.data
+    return have[1]
 
 
 _functions: dict[str, Any] = {}  # by source

@@ -21,6 +21,7 @@ from ..private import (
     apply_of,
     has_forward_level,
     is_any_autocast,
+    is_batched,
     is_in_mode,
     is_scripting,
     is_traced,
@@ -236,7 +237,13 @@ class QuickNode(torch.autograd.Function):
         if version or (named is not None and named.changed()):
             raise changed_in_place()
         if grad.__class__ is FusedGradient:
-            if dy.__class__ is not _Tensor or is_transformed() or is_in_mode():
+            if (
+                dy.__class__ is not _Tensor
+                or dy.layout is not _strided
+                or is_batched(dy)
+                or is_transformed()
+                or is_in_mode()
+            ):
                 with torch.enable_grad():
                     return (None, *_again(ctx, run, dy))
             found = grad(dy)

@@ -1,0 +1,282 @@
+"""Fused operations on eager tensors: memory, gradients, and what is composed."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("llvmlite")
+
+import gradsmith as gs
+import gradsmith.numpy as gnp
+from gradsmith import ops
+from gradsmith.frameworks.torch.call import quick
+from gradsmith.operations import fusing
+
+
+@gs.custom_gradient(fused=True)
+def squash(x, scale):
+    """Of an array and a number."""
+    t = gnp.tanh(x)
+    return scale * t, lambda dy: (dy * scale * (1 - t * t), None)
+
+
+@gs.operation(fused=True)
+def normed(x):
+    """Rows over their norms."""
+    return x / gnp.sqrt(gnp.sum(x * x, axis=-1, keepdims=True))
+
+
+@normed.vjp
+def _(dy, y, x):
+    n = gnp.sqrt(gnp.sum(x * x, axis=-1, keepdims=True))
+    return (dy - y * gnp.sum(dy * y, axis=-1, keepdims=True)) / n
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """Kernels that ran forward."""
+    found = []
+    run = quick.run_forward
+    monkeypatch.setattr(
+        quick, "run_forward", lambda *args: (found.append(args[0]), run(*args))[1]
+    )
+    return found
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    monkeypatch.setattr(fusing, "SMALL", 0)
+
+
+def both(fn, x, dy):
+    """Value and gradient, by the kernel and composed."""
+    results = []
+    for on in (True, False):
+        with gs.kernels(on):
+            xs = x.detach().requires_grad_()
+            y = fn(xs)
+            results.append((y.detach(), torch.autograd.grad(y, xs, dy)[0]))
+    return results
+
+
+def same(results, rtol=2e-6):
+    (y, dx), (expected, gradient) = results
+    assert y.dtype == expected.dtype
+    torch.testing.assert_close(y, expected, rtol=rtol, atol=1e-7)
+    torch.testing.assert_close(dx, gradient, rtol=rtol, atol=2e-6)
+
+
+FUNCTIONS = [
+    ops.silu, ops.gelu, ops.softplus, ops.softmax, ops.log_softmax, normed,
+    lambda x: ops.logsumexp(x, -1, keepdims=True) + 0 * x,
+    lambda x: squash(x, torch.tensor(2.0, dtype=x.dtype)),
+]  # fmt: skip
+EACH = pytest.mark.parametrize("fn", FUNCTIONS, ids=range(len(FUNCTIONS)))
+
+
+def normal(*shape):
+    return torch.tensor(
+        np.random.default_rng(0).normal(size=shape), dtype=torch.float32
+    )
+
+
+LAYOUTS = {
+    "plain": lambda *shape: normal(*shape),
+    "transposed": lambda n, m: normal(m, n).T,
+    "sliced": lambda n, m: normal(n, 2 * m)[:, ::2],
+    "part": lambda n, m: normal(n + 2, m + 3)[1:-1, 2:-1],
+    "expanded": lambda n, m: normal(1, 1).expand(n, m),
+    "expanded rows": lambda n, m: normal(n, 1).expand(n, m),
+    "expanded columns": lambda n, m: normal(m).expand(n, m),
+}
+
+
+@EACH
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("upstream", LAYOUTS)
+def test_memory_of_any_layout(fn, layout, upstream, runs):
+    same(both(fn, LAYOUTS[layout](5, 19), LAYOUTS[upstream](5, 19)))
+    assert runs
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    shape=st.lists(st.integers(0, 70), min_size=1, max_size=3),
+    fn=st.sampled_from(FUNCTIONS[:5]),
+)
+def test_shapes_of_any_length(shape, fn):
+    if shape[-1] == 0 and fn in FUNCTIONS[3:5]:
+        return  # a row without elements is the composed form's
+    x = normal(*shape) * 3
+    same(both(fn, x, normal(*shape).flip(0)))
+
+
+@EACH
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16])
+def test_half_precision(fn, dtype, runs):
+    x, dy = normal(7, 33).to(dtype), normal(7, 33).to(dtype)
+    eps = torch.finfo(dtype).eps
+    (y, dx), _ = both(fn, x, dy)
+    assert runs
+    expected, gradient = both(fn, x.double(), dy.double())[1]
+    assert y.dtype == dx.dtype == dtype
+    for got, true in ((y, expected), (dx, gradient)):
+        # A rule that reads the result reads what was rounded
+        off = (got.double() - true).abs() / true.abs().clamp(min=0.1)
+        assert off.max() < 4 * eps
+
+
+@EACH
+def test_threads_share_the_work(fn, runs):
+    before = torch.get_num_threads()
+    x, dy = normal(301, 1009), normal(301, 1009)
+    torch.set_num_threads(1)
+    try:
+        one = both(fn, x, dy)[0]
+        torch.set_num_threads(3)
+        several = both(fn, x, dy)[0]
+    finally:
+        torch.set_num_threads(before)
+    for a, b in zip(one, several, strict=True):
+        torch.testing.assert_close(a, b, rtol=0, atol=0)
+
+
+@EACH
+def test_second_derivatives_are_those_of_the_composed_form(fn):
+    x = normal(3, 4).double().requires_grad_()
+    assert torch.autograd.gradgradcheck(fn, x)
+
+
+@EACH
+def test_transforms_use_the_composed_form(fn, runs):
+    x = normal(3, 4)
+    loss = lambda x: fn(x).sum()
+    got = torch.func.vmap(torch.func.grad(loss))(x[:, None])[:, 0]
+    xs = x.clone().requires_grad_()
+    loss(xs).backward()
+    torch.testing.assert_close(got, xs.grad)
+
+
+def test_batched_upstream_gradients():
+    x = normal(4).requires_grad_()
+    y = ops.silu(x)
+    rows = torch.autograd.grad(y, x, torch.eye(4), is_grads_batched=True)[0]
+    torch.testing.assert_close(
+        rows.sum(0), torch.autograd.grad(ops.silu(x).sum(), x)[0]
+    )
+
+
+def test_without_gradients(runs):
+    with torch.no_grad():
+        y = ops.silu(normal(5).requires_grad_())
+    assert not y.requires_grad
+    with torch.inference_mode():
+        ops.silu(normal(5))
+    assert len(runs) == 2
+
+
+def test_a_change_in_place_is_noticed():
+    x = normal(5).requires_grad_()
+    inner = x * 1
+    y = ops.silu(inner)
+    with torch.no_grad():
+        inner.mul_(2)
+    with pytest.raises(RuntimeError, match="in.?place"):
+        y.sum().backward()
+
+
+def test_a_changed_result_is_noticed_if_the_rule_reads_it():
+    x = normal(2, 5).requires_grad_()
+    y = ops.softmax(x)
+    with torch.no_grad():
+        y.mul_(2)
+    with pytest.raises(RuntimeError, match="in.?place"):
+        y.sum().backward()
+
+
+def test_the_graph_is_freed_and_kept_as_autograd_does():
+    x = normal(5).requires_grad_()
+    y = ops.silu(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        y.backward()
+
+
+def test_labels_out_of_bounds_raise():
+    from gradsmith.ops import _rows
+
+    labels = torch.tensor([1, 7])
+    with pytest.raises(IndexError, match="out of bounds"):
+        _rows.of_classes(normal(2, 5), labels, 1, 0.0, -100, 0.0)
+
+
+def test_kernels_can_be_turned_off(runs):
+    x = normal(5).requires_grad_()
+    with gs.kernels(False):
+        ops.silu(x)
+    assert not runs
+    ops.silu(x)
+    assert len(runs) == 1
+
+
+def test_small_arrays_have_a_kernel_from_the_second_call_on(runs, monkeypatch):
+    monkeypatch.setattr(fusing, "SMALL", 1 << 14)
+    x = normal(3, 41).requires_grad_()
+    for _ in range(3):
+        ops.log_sigmoid(x)
+    assert len(runs) == 2
+
+
+def test_an_operation_with_another_gradient_has_no_kernels(runs):
+    x = normal(5).requires_grad_()
+    double = ops.silu.altered(lambda rule: lambda *args: 2 * rule(*args))
+    expected = 2 * torch.autograd.grad(ops.silu(x).sum(), x)[0]
+    runs.clear()
+    torch.testing.assert_close(torch.autograd.grad(double(x).sum(), x)[0], expected)
+    assert ops.silu not in [plan.operation for plan in runs]
+
+
+def test_a_rule_that_is_given_later_is_used():
+    @gs.operation(fused=True)
+    def same_value(x):
+        return x * 1
+
+    x = normal(5).requires_grad_()
+    for factor in (2, 3):
+        same_value.vjp(lambda dy, y, x, factor=factor: factor * dy)
+        dx = torch.autograd.grad(same_value(x).sum(), x)[0]
+        torch.testing.assert_close(dx, torch.full_like(dx, factor))
+
+
+@pytest.mark.filterwarnings("ignore:.*Function.*should not be instantiated")
+def test_compiled_code_has_the_composed_form(runs):
+    x = normal(5).requires_grad_()
+    compiled = torch.compile(lambda x: ops.silu(x).sum(), backend="aot_eager")
+    dx = torch.autograd.grad(compiled(x), x)[0]
+    assert not runs
+    torch.testing.assert_close(dx, torch.autograd.grad(ops.silu(x).sum(), x)[0])
+
+
+def test_modes_that_watch_operations_see_them(runs):
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Watch(TorchDispatchMode):
+        seen = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            Watch.seen += 1
+            return func(*args, **(kwargs or {}))
+
+    with Watch():
+        ops.silu(normal(5).requires_grad_())
+    assert Watch.seen > 5
+    assert not runs
+
+
+@EACH
+def test_the_check_is_of_the_kernel(fn, runs):
+    gs.assert_gradients(fn, normal(3, 4).double())
+    assert runs
