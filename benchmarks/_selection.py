@@ -66,7 +66,7 @@ def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
     given = {name: value for name, value in given.items() if value is not None}
     if not given:
         return None
-    if arguments.name == "ops" and given.keys() <= {"framework", "operation"}:
+    if arguments.name in ("ops", "fuse") and given.keys() <= {"framework", "operation"}:
         return _of_ops(parser, given)
     if arguments.name == "gradbench" and given.keys() == {"only"}:
         return given

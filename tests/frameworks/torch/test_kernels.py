@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("llvmlite")
 
-import gradsmith as gs
-import gradsmith.numpy as gnp
-from gradsmith import ops
-from gradsmith.frameworks.torch.call import quick
-from gradsmith.operations import fusing
+import gradsmith as gs  # noqa: E402
+import gradsmith.numpy as gnp  # noqa: E402
+from gradsmith import ops  # noqa: E402
+from gradsmith.frameworks.torch.call import quick  # noqa: E402
+from gradsmith.operations import fusing  # noqa: E402
 
 
 @gs.custom_gradient(fused=True)
@@ -183,7 +183,7 @@ def test_a_change_in_place_is_noticed():
     y = ops.silu(inner)
     with torch.no_grad():
         inner.mul_(2)
-    with pytest.raises(RuntimeError, match="in.?place"):
+    with pytest.raises(RuntimeError, match=r"modified|changed"):
         y.sum().backward()
 
 
@@ -192,7 +192,7 @@ def test_a_changed_result_is_noticed_if_the_rule_reads_it():
     y = ops.softmax(x)
     with torch.no_grad():
         y.mul_(2)
-    with pytest.raises(RuntimeError, match="in.?place"):
+    with pytest.raises(RuntimeError, match=r"modified|changed"):
         y.sum().backward()
 
 
