@@ -4,7 +4,7 @@ PYTHON ?= python3
 ENVS := .venvs
 JOBS ?= 2
 
-.PHONY: demo test test-oldest lint format bench wild docs browser screenshot clean
+.PHONY: demo test test-oldest lint format bench wild adoption docs browser screenshot clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -37,6 +37,9 @@ bench: $(ENVS)/bench/made
 
 wild: $(ENVS)/wild/made
 	$(ENVS)/wild/bin/python -m benchmarks wild $(ARGS)
+
+adoption: $(ENVS)/wild/made
+	$(ENVS)/wild/bin/python -m benchmarks adoption $(ARGS)
 
 docs: $(ENVS)/docs/made
 	$(ENVS)/docs/bin/mkdocs build --strict --quiet

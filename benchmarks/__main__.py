@@ -35,8 +35,9 @@ BENCHMARKS = {
     "mutants": ("mutants.benchmark", "wrong gradients found, right ones rejected"),
     "torture": ("torture.benchmark", "random programs, aliasing, kills, leaks"),
     "wild": ("wild.benchmark", "custom gradients of public packages, right and wrong"),
+    "adoption": ("adoption", "pytest --gradsmith on the suites of public packages"),
 }
-APART = "wild"  # needs an environment of its own, and many minutes: not in `all`
+APART = ("wild", "adoption")  # need an environment of their own, and many minutes
 WITH_TABLES = ("survival", "accuracy")  # which stand in documents
 
 
@@ -45,7 +46,7 @@ def parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description="Measure Gradsmith beside the installed peers, in one run.",
-        epilog=f"benchmarks:\n{names}\n  {'all':12}all of them but {APART}",
+        epilog=f"benchmarks:\n{names}\n  {'all':12}all but {' and '.join(APART)}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("name", nargs="?", choices=[*BENCHMARKS, "all"], metavar="NAME")
@@ -98,7 +99,7 @@ def main(argv: list[str] | None = None) -> int:
         command.error(f"--markdown and --update are for {' and '.join(WITH_TABLES)}")
     names = [arguments.name]
     if arguments.name == "all":
-        names = [name for name in BENCHMARKS if name != APART]
+        names = [name for name in BENCHMARKS if name not in APART]
     options = Options(arguments.quick, arguments.peers, selection(command, arguments))
     reports = []
     for name in names:

@@ -33,7 +33,9 @@ def add_selection(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="write each outcome to it as it comes, and skip those it has",
     )
-    group = parser.add_argument_group("wild (also --framework and --results)")
+    group = parser.add_argument_group(
+        "wild (also --framework and --results), adoption (--only)"
+    )
     group.add_argument(
         "--only", metavar="TEXT", help="cases with this in their name (gradbench too)"
     )
@@ -74,6 +76,8 @@ def selection(parser: argparse.ArgumentParser, arguments: Any) -> Any:
         return _of_torture(parser, given)
     if arguments.name == "wild" and given.keys() <= set(WILD):
         return _of_wild(parser, given)
+    if arguments.name == "adoption" and given.keys() == {"only"}:
+        return given
     if arguments.name != "mutants" or not given.keys() <= set(NAMES):
         parser.error(f"--{next(iter(given))} is not for {arguments.name}")
     from benchmarks.mutants.kind import FRAMEWORKS

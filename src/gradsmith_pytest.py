@@ -40,7 +40,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type=float,
         metavar="N",
         help="how long checking may take in all (default: 0.4 of the time that the "
-        "tests took, and at least 5 s)",
+        "tests took, and at least 3 s)",
     )
     group.addoption(
         "--gradsmith-seed",

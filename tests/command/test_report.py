@@ -71,11 +71,9 @@ def softplus(x):
     return np.log1p(np.exp(x)), lambda dy: dy / (1 + np.exp(-x))
 """
 RANDOM = """
-random = np.random.default_rng()
-
 @gs.custom_gradient
 def dropout(x):
-    mask = 2.0 * (random.uniform(size=x.shape) > 0.5)
+    mask = (np.random.default_rng().uniform(size=x.shape) > 0.5).astype(x.dtype)
     return x * mask, lambda dy: dy * mask
 """
 

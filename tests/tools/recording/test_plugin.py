@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import gradsmith
+from gradsmith.tools.recording import summary
 
 from . import suites
 
@@ -168,6 +169,33 @@ def test_the_time_is_limited(suite):
     assert result.status == 0
     assert "not checked" in result.row("wrong")
     assert "the time was up" in result.text
+
+
+def test_what_was_checked_counts():
+    row: Any = {"ignored": False, "cases": []}
+    for verdict in ("surrogate", "not checked"):  # the first inputs, then no time
+        row["cases"].append({"verdict": verdict})
+    assert summary.verdict_of(row) == "surrogate"
+    assert summary.verdict_of(row | {"cases": row["cases"][1:]}) == "not checked"
+
+
+def test_a_function_that_a_compiler_made_is_found_where_it_is_written(suite):
+    result = suite(
+        "import tensorflow as tf\n\n"
+        "def outer(x):\n"
+        "    @tf.custom_gradient\n"
+        "    def inner(x):\n"
+        "        return tf.round(x), lambda dy: dy\n"
+        "    return inner(x)\n\n"
+        "def test_it():\n"
+        "    outer(tf.constant([0.3, 1.7]))\n"
+        "    tf.function(outer)(tf.constant([0.3, 1.7]))\n",
+        "--gradsmith",
+    )
+    assert "test_suite.py:4 surrogate" in result.row("inner")
+    assert "1 custom gradient: 1 surrogate" in result.text
+    assert 'gradsmith_ignore = ["inner"]' in result.text
+    assert "@gs." not in result.text
 
 
 def test_the_documented_example(suite):

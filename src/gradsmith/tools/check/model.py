@@ -267,13 +267,15 @@ class CheckReport(Result):
         """What was compared, on which inputs, in which dtype, at which magnitudes."""
         if not self.checks:
             return "none"
-        first = self.checks[0]
-        given = [c.what for c in self.checks if c.scenario == first.scenario]
+        named = [check for check in self.checks if check.scenario]
+        first = next(iter(named), self.checks[0])
+        given = [c.what for c in self.checks if c.scenario in ("", first.scenario)]
         dtype = f" in {first.dtype}" if first.dtype else ""
-        words = [f"{', '.join(dict.fromkeys(given))} on {first.where}{dtype}"]
+        where = f" on {first.where}{dtype}" if first.where else ""
+        words = [f"{', '.join(dict.fromkeys(given))}{where}"]
         elsewhere: dict[str, dict[str, None]] = {}
         for check in self.checks:
-            if check.scenario != first.scenario:
+            if check.scenario not in ("", first.scenario):
                 elsewhere.setdefault(check.what, {})[check.where] = None
         words += [f"{what} on {_listed([*each])}" for what, each in elsewhere.items()]
         return "; ".join(words)

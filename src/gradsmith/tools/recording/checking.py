@@ -24,7 +24,7 @@ from .._inputs import info_of
 from ..check import CheckReport, check
 from .recorder import MOST_CASES, Case, Recorded, Recorder
 
-MOST, LEAST = 20.0, 1.0  # seconds of a check
+MOST, LEAST = 20.0, 0.5  # seconds of a check
 SHARE = 2.0  # many take less
 
 

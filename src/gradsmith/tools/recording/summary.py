@@ -35,12 +35,10 @@ def _order(row: dict[str, Any]) -> Any:
 
 
 def verdict_of(row: dict[str, Any]) -> str:
-    """The worst of its cases; right, if at least one is, and the others had no time."""
+    """The worst of its cases, of those that were checked if any was."""
     if row["ignored"]:
         return "ignored"
-    verdicts = {case["verdict"] for case in row["cases"]}
-    if "wrong" not in verdicts and verdicts & {"right", "right, with limits"}:
-        verdicts.discard("not checked")
+    verdicts = {case["verdict"] for case in row["cases"]} - {"not checked"}
     return next((each for each in _WORST if each in verdicts), "not checked")
 
 
