@@ -76,6 +76,12 @@ def with_tape(problem: Any, size: Any, inputs: Any) -> Callable[[], Any]:
     return partial(problem.in_numpy(ours(), **size), *inputs)
 
 
+def with_compile(problem: Any, size: Any, inputs: Any) -> Callable[[], Any]:
+    import gradsmith as gs
+
+    return partial(gs.compile(problem.in_numpy(ours(), **size)), *inputs)
+
+
 def with_autograd(problem: Any, size: Any, inputs: Any) -> Callable[[], Any]:
     return partial(problem.in_numpy(autograd(), **size), *inputs)
 
@@ -96,5 +102,5 @@ def with_jax(problem: Any, size: Any, inputs: Any) -> Callable[[], Any]:
     return lambda: jax.block_until_ready(compiled(*arrays))
 
 
-OURS = {"the tape": with_tape}
+OURS = {"the tape": with_tape, "gs.compile": with_compile}
 PEERS = {"torch": with_torch, "autograd": with_autograd, "jax": with_jax}
