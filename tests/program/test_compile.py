@@ -5,10 +5,11 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import namedtuple
+from functools import partial
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gradsmith as gs
@@ -32,7 +33,7 @@ def loss(params, x, *, power=2):
     return np.sum((h - np.mean(h, axis=0)) ** power) + np.max(h[1:])
 
 
-def test_value_and_gradient_of_trees():
+def test_value_and_gradient_of_trees(kernels):
     fn = gs.value_and_grad(loss)
     compiled = gs.compile(fn)
     for scale in (1.0, 2.0, -0.5):  # buffers are used again
@@ -43,8 +44,26 @@ def test_value_and_gradient_of_trees():
     assert isinstance(value, np.float64)
 
 
+@pytest.fixture(params=[False, True], ids=["NumPy", "kernels"])
+def kernels(request):
+    """With kernels, which round differently, and without, to the last bit."""
+    with gs.kernels(request.param):
+        yield request.param
+
+
 @pytest.mark.parametrize("case", cases.ALL[::7], ids=str)
 def test_rules(case):
+    with gs.kernels(False):
+        _check_rule(case)
+
+
+@pytest.mark.parametrize("case", cases.ALL[::101], ids=str)
+def test_rules_with_kernels(case):
+    with gs.kernels(True):
+        _check_rule(case)
+
+
+def _check_rule(case):
     from tests.program.test_rules import REFUSED, REFUSED_DERIVATIVES
 
     if REFUSED.match(str(case)) or REFUSED_DERIVATIVES.match(str(case)):
@@ -70,6 +89,18 @@ _BINARY = (np.add, np.multiply, np.subtract, np.maximum)
 
 @given(st.data())
 def test_any_program_gives_what_its_function_gives(data):
+    with gs.kernels(False):
+        _check_program(data, np.testing.assert_array_equal)
+
+
+@settings(max_examples=10)
+@given(st.data())
+def test_any_program_with_kernels(data):
+    with gs.kernels(True):
+        _check_program(data, partial(np.testing.assert_allclose, rtol=1e-13))
+
+
+def _check_program(data, compare):
     """Steps at random, of earlier values at random, some of them views."""
     plan = data.draw(
         st.lists(
@@ -108,15 +139,15 @@ def test_any_program_gives_what_its_function_gives(data):
     first = compiled(x)
     second = compiled(x + 1.0)
     for y, e in zip(first, expected, strict=True):
-        np.testing.assert_array_equal(y, e)
+        compare(y, e)
     for y in (*first, *second):
         y[...] = 7.0  # nobody else's
     for y, e in zip(compiled(x), expected, strict=True):
-        np.testing.assert_array_equal(y, e)
+        compare(y, e)
     np.testing.assert_array_equal(x, given)
 
 
-def test_results_are_new_arrays():
+def test_results_are_new_arrays(kernels):
     compiled = gs.compile(lambda x: (x, x.T, np.sin(x), np.sin(x)[0], np.ones((2, 50))))
     first = compiled(X)
     kept = [y.copy() for y in first]
@@ -129,10 +160,15 @@ def test_results_are_new_arrays():
 
 
 def test_intermediate_results_share_memory():
+    with gs.kernels(False):
+        _check_sharing()
+
+
+def _check_sharing():
     compiled = gs.compile(lambda x: np.sum(np.exp(np.sin(x * 2) + 1) * 3))
     compiled(np.ones(1000))
     (code,) = compiled._codes.values()
-    assert len(code._idle[0]) == 1
+    assert len(code._specs) == 1
 
 
 def test_traced_once_for_each_signature():
@@ -180,7 +216,7 @@ def test_trees_of_all_kinds():
     np.testing.assert_array_equal(got["all"][0].a, X + 1)
 
 
-def test_threads_have_their_own_memory():
+def test_threads_have_their_own_memory(kernels):
     fn = lambda x: np.sum(np.exp(np.sin(x) * 2.0) + np.tanh(x))
     compiled, wrong = gs.compile(gs.grad(fn)), []
     compiled(np.ones(5000))
@@ -219,3 +255,28 @@ def test_captured_variables_are_read_in_each_call():
     with pytest.raises(gs.GradsmithError, match="assigns the variable 'w'"):
         gs.compile(lambda x: w.assign([0.0, 0.0]))(x)
     np.testing.assert_array_equal(w.numpy(), [10.0, 20.0])
+
+
+def test_elementwise_steps_and_reductions_are_one_kernel():
+    def softmax(x):
+        e = np.exp(x - np.max(x, axis=-1, keepdims=True))
+        return e / np.sum(e, axis=-1, keepdims=True)
+
+    fn = lambda x: np.sum(softmax(x @ x.T) * np.arange(200.0))
+    compiled, x = gs.compile(gs.grad(fn)), np.linspace(0, 0.01, 2000).reshape(200, 10)
+    with gs.kernels(True):
+        np.testing.assert_allclose(compiled(x), gs.grad(fn)(x), rtol=1e-10, atol=1e-14)
+    (code,) = compiled._codes.values()
+    assert sum(hasattr(step.fn, "kernel") for step in code.program.steps) == 1
+    assert len(code.program) < 12
+
+
+def test_what_a_kernel_reads_need_not_be_contiguous():
+    fn = lambda x, c: np.tanh(np.exp(np.sin(x * c) + 1.0) * 2.0 - x) / (1.0 + x * x)
+    x = np.linspace(-1, 1, 24).reshape(4, 6)
+    with gs.kernels(True):
+        compiled = gs.compile(fn)
+        for y in (x, x[:, ::-1], np.asfortranarray(x), np.broadcast_to(x[:1], (4, 6))):
+            np.testing.assert_allclose(compiled(y, 2.0), fn(y, 2.0), rtol=1e-13)
+    (code,) = compiled._codes.values()
+    assert len(code.program) == 1

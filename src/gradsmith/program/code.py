@@ -56,7 +56,7 @@ class Code:
         self.variables = variables  # whose values are the last inputs
         self.source, known, specs = _Emitter(program).emitted()
         self._specs = specs
-        self._idle: list[list[np.ndarray]] = []
+        self._idle: list[list[Any]] = []
         known.update(
             take=self._idle.pop, give=self._idle.append, make=self._buffers,
             errstate=partial(np.errstate, all="ignore"),
@@ -64,8 +64,10 @@ class Code:
         exec(compile(self.source, f"<compiled {program.name}>", "exec"), known)
         self.run: Callable[..., Any] = known["run"]
 
-    def _buffers(self) -> list[np.ndarray]:
-        return [np.empty(shape, dtype) for shape, dtype in self._specs]
+    def _buffers(self) -> list[Any]:
+        """New memory, and where it is."""
+        arrays = [np.empty(shape, dtype) for shape, dtype in self._specs]
+        return [*arrays, *(x.ctypes.data for x in arrays)]
 
 
 class _Buffer:
@@ -74,6 +76,7 @@ class _Buffer:
     def __init__(self, name: str, y: Value) -> None:
         self.name, self.shape, self.dtype = name, y.shape, y.dtype
         self.fresh = False
+        self.addressed = False  # whether a kernel needs to know where it is
 
 
 class _Emitter:
@@ -99,11 +102,15 @@ class _Emitter:
             self.emit(step, i)
         returned = self.returned()
         pooled = [b for b in self.buffers if not b.fresh]
-        lines = [f"{b.name} = {self.new(b)}" for b in self.buffers if b.fresh]
+        lines = []
+        for b in self.buffers:
+            if b.fresh:
+                lines.append(f"{b.name} = {self.new(b)}")
+                lines += [f"a{b.name} = {b.name}.ctypes.data"] * b.addressed
         if pooled:
-            names = ", ".join(b.name for b in pooled)
+            names = ", ".join([b.name for b in pooled] + [f"a{b.name}" for b in pooled])
             take = ["try:", "    B = take()", "except IndexError:", "    B = make()"]
-            lines += [*take, f"{names}{',' * (len(pooled) == 1)} = B"]
+            lines += [*take, f"{names} = B"]
         lines += self.lines
         lines += [*(["give(B)"] if pooled else []), f"return {returned}"]
         inputs = ", ".join(self.names[x] for x in self.program.inputs)
@@ -122,8 +129,11 @@ class _Emitter:
     # Steps
 
     def emit(self, step: Step, i: int) -> None:
-        line = self.elementwise(step, i) or self.reduced(step, i) or self.other(step)
-        self.lines.append(line)
+        if hasattr(step.fn, "kernel"):
+            self.kernel(step, i)
+        else:
+            line = self.elementwise(step, i) or self.reduced(step, i)
+            self.lines.append(line or self.other(step))
         ended = {root for x in step.inputs for root in self.roots[x]}
         for root in [*ended, *step.outputs]:
             if self.last.get(root, -1) <= i and root not in self.kept:
@@ -186,6 +196,38 @@ class _Emitter:
         if not y.shape:
             return f"{self.name(y)} = {call}, None, {keepdims})"
         return f"{call}, {self.placed(y, None, i).name}, {keepdims})"
+
+    def kernel(self, step: Step, i: int) -> None:
+        """A kernel: a function of addresses, of contiguous arrays."""
+        kernel, n = step.fn.kernel, len(self.lines)
+        given = []
+        for k, x in enumerate(step.args):
+            if x in self.at:
+                given.append(self.address(self.at[x]))
+            else:  # maybe not contiguous, or a scalar
+                self.lines.append(
+                    f"t{n}_{k} = {self.constant(_contiguous)}({self.text(x)})"
+                )
+                given.append(f"t{n}_{k}.ctypes.data")
+        given += map(str, kernel.constants)
+        for y in step.outputs:
+            given.append(self.address(self.placed(y, None, i)))
+        kept = "0"
+        if kernel.kept:
+            spec = Value((kernel.kept * kernel.nest.columns,), np.dtype(float))
+            kept = self.address(self.placed(spec, None, i))
+            self.release(spec)
+        call = f"{self.constant(step.fn.function)}({', '.join(given)}, {kept}"
+        end = f"0, {kernel.count}, {kernel.nest.columns})"
+        self.lines.append(f"if {call}, {end}: {self.constant(_raise_bounds)}()")
+        for y in step.outputs:
+            if not y.shape:
+                name = self.names.pop(y)
+                self.lines.append(f"{self.name(y)} = {name}[()]")
+
+    def address(self, buffer: _Buffer) -> str:
+        buffer.addressed = True
+        return f"a{buffer.name}"
 
     def other(self, step: Step) -> str:
         fn, y = step.fn, step.outputs[0]
@@ -258,6 +300,7 @@ class _Emitter:
         self.scalars = {
             y for s in self.program.steps for y in s.outputs
             if isinstance(s.fn, np.ufunc) or s.fn in _REDUCTIONS
+            or hasattr(s.fn, "kernel")
         }  # fmt: skip
         if isinstance(outputs, Value) or trees.kind_of(outputs) is None:
             return expression(outputs)
@@ -279,16 +322,28 @@ class _Structure:
         return trees.unflatten(self.tree, flat)
 
 
+def _contiguous(x: Any) -> Any:
+    return np.ascontiguousarray(x)
+
+
+def _raise_bounds() -> None:
+    raise IndexError("a place along an axis of a compiled function is out of bounds")
+
+
 def _roots(program: Program) -> dict[Value, set[Value]]:
     """The values in whose memory each value may lie."""
     roots = {x: {x} for x in (*program.inputs, *program.constants)}
     for step in program.steps:
         found: set[Value] = set()
-        if not (isinstance(step.fn, np.ufunc) or step.fn in _NEW):
+        if not (isinstance(step.fn, np.ufunc) or _makes_new(step.fn)):
             found = {root for x in step.inputs for root in roots[x]}
         for y in step.outputs:
             roots[y] = found | {y}
     return roots
+
+
+def _makes_new(fn: Any) -> bool:
+    return hasattr(fn, "kernel") or fn in _NEW
 
 
 def _last_uses(program: Program, roots: dict[Value, set[Value]]) -> dict[Value, int]:

@@ -20,6 +20,7 @@ from ..core.reach import reached
 from ..core.symbolic import Symbolic
 from ..core.tape import Traced, state
 from ..core.tensor import Variable
+from ..operations import fusing
 from .code import Code
 from .graph import Program
 from .passes import simplified
@@ -46,7 +47,8 @@ def compile(fn: Callable[P, R]) -> Compiled[P, R]:
     Derivatives are compiled like everything else:
     `gs.compile(gs.value_and_grad(loss))`. `f.program(x)` is the program that a call
     runs; what can't be traced is refused as in `gs.trace`. Floating point warnings are
-    not given.
+    not given. With the extra `kernels` installed, runs of elementwise steps and
+    reductions along rows become one loop nest each.
     """
     return Compiled(fn)
 
@@ -100,6 +102,10 @@ class Compiled(Generic[P, R]):
     def _new(self, signature: Any, args: Any, kwargs: Any) -> Code:
         variables = self._variables()
         program = simplified(traced(self.fn, args, kwargs, variables))
+        if fusing.is_on() and fusing.is_installed():
+            from .regions import fused  # which needs llvmlite
+
+            program = fused(program)
         code = self._codes[signature] = Code(program, variables)
         if len(self._codes) == MANY:
             warnings.warn(

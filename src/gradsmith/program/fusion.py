@@ -306,7 +306,7 @@ class _Builder:
         self, kind: str, shape: tuple[int, ...], into: tuple[int, ...], step: Step
     ) -> None:
         """Raise if broadcasting repeats a value along others than its own axes."""
-        if kind == SCALAR or shape == into:
+        if kind == SCALAR or shape == into or (kind == ROW and self.rows == 1):
             return
         k = self.k
         right = {

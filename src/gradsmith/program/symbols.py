@@ -328,7 +328,7 @@ def _equal(held: np.ndarray, copy: Any, x: np.ndarray) -> bool:
 
 def _is_uniform(x: np.ndarray) -> bool:
     """Whether all elements are the same, to the last bit."""
-    return x.tobytes() == x.reshape(-1)[:1].tobytes() * x.size
+    return not any(x.strides) or x.tobytes() == x.reshape(-1)[:1].tobytes() * x.size
 
 
 def _is_given(out: Any) -> bool:

@@ -1,0 +1,241 @@
+"""Parts of a program that are one loop nest each, as kernels among its other steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from heapq import heapify, heappop, heappush
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from .fusion import NotFusedError, nest_of
+from .graph import Program, Step, Value
+from .kernels.kernel import Kernel
+
+# Steps from which on a kernel pays: a call of one takes as long as six of NumPy's on a
+# few elements, and saves a run through memory for each but one on many.
+FEW, MANY = 6, 2
+LARGE = 10_000  # elements
+LONGEST = 300  # steps of a kernel, so that it is compiled in seconds
+_KINDS = "fiub"
+
+
+class Fused:
+    """Steps that run as one kernel: a function of arrays with several results."""
+
+    def __init__(self, program: Program) -> None:
+        self.kernel = Kernel(program)
+        self.function = self.kernel.function
+        self.__name__ = "fused"
+
+    def __call__(self, *arrays: Any) -> Any:
+        return self.kernel(*arrays)
+
+
+def fused(program: Program) -> Program:
+    """The program with kernels in the place of steps that are one loop nest."""
+    grouping = _Grouping(program)
+    for i in range(len(program.steps)):
+        grouping.place(i)
+    parts = [part for part in grouping.parts if part]
+    units = _ordered(program, [*_paying(program, parts)])
+    users = _users(program, units)
+    steps: list[Step] = []
+    for unit in units:
+        made = _fused(program, unit, users) if len(unit) > 1 else None
+        steps += [made] if made is not None else [program.steps[i] for i in unit]
+    return replace(program, steps=tuple(steps))
+
+
+class _Grouping:
+    """Puts steps together, one after the other, as long as they are one nest.
+
+    A group runs at once: nothing that it needs may depend on it.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self.program = program
+        self.parts: list[list[int]] = []
+        self.group_of: dict[Value, int] = {}
+        # The groups that each one reads, and those that it needs by way of other steps
+        self.reads: list[set[int]] = []
+        self.behind: list[set[int]] = []
+        self._behind: dict[Value, set[int]] = {}  # the same of values in no group
+
+    def place(self, i: int) -> None:
+        step = self.program.steps[i]
+        reads = {self.group_of[x] for x in step.inputs if x in self.group_of}
+        behind: set[int] = set()
+        for x in step.inputs:
+            behind |= self._behind.get(x, set())
+        if not (_may_fuse(step) and self._is_nest([i])):
+            self._behind.update(dict.fromkeys(step.outputs, behind | reads))
+            return
+        group = self._joined(i, reads, behind)
+        if group is None:
+            group = len(self.parts)
+            self.parts.append([])
+            self.reads.append(set())
+            self.behind.append(set())
+        self.reads[group] |= reads - {group}
+        self.behind[group] |= behind
+        self.parts[group].append(i)
+        self.group_of.update(dict.fromkeys(step.outputs, group))
+
+    def _joined(self, i: int, reads: set[int], behind: set[int]) -> int | None:
+        """The group that a step can be in: all that it reads as one, or one of them."""
+        alone = [{group} for group in sorted(reads, reverse=True)]
+        for groups in ([reads] if len(reads) > 1 else []) + alone:
+            part = sorted([*(k for group in groups for k in self.parts[group]), i])
+            others = behind | (reads - groups)
+            if not self._is_circular(groups, others) and self._is_nest(part):
+                return self._merged(groups)
+        return None
+
+    def _is_circular(self, groups: set[int], others: set[int]) -> bool:
+        """Whether groups, run at once, would need themselves by way of others."""
+        waiting = set(others)
+        for group in groups:
+            waiting |= self.behind[group] | (self.reads[group] - groups)
+        seen: set[int] = set()
+        while waiting:
+            group = waiting.pop()
+            if group in groups:
+                return True
+            seen.add(group)
+            waiting |= (self.reads[group] | self.behind[group]) - seen
+        return False
+
+    def _merged(self, groups: set[int]) -> int:
+        """One group of several."""
+        first, *rest = sorted(groups)
+        for other in rest:
+            for i in self.parts[other]:
+                step = self.program.steps[i]
+                self.group_of.update(dict.fromkeys(step.outputs, first))
+            self.parts[first] = sorted(self.parts[first] + self.parts[other])
+            self.parts[other] = []
+            for needs in (*self.reads, *self.behind, *self._behind.values()):
+                if other in needs:
+                    needs.discard(other)
+                    needs.add(first)
+            self.reads[first] |= self.reads[other]
+            self.behind[first] |= self.behind[other]
+        self.reads[first].discard(first)
+        return first
+
+    def _is_nest(self, part: list[int]) -> bool:
+        if len(part) > LONGEST:
+            return False
+        steps = [self.program.steps[i] for i in part]
+        outputs = tuple(y for step in steps for y in step.outputs)
+        program = _part_of(self.program, steps, outputs)
+        if _guesses(program) > 4:
+            return False
+        try:
+            nest_of(program)
+        except (NotFusedError, ValueError, KeyError, TypeError, IndexError):
+            return False
+        return True
+
+
+def _may_fuse(step: Step) -> bool:
+    values = [*step.inputs, *step.outputs]
+    if not step.inputs or len(step.outputs) > 1:
+        return False
+    return all(x.dtype.kind in _KINDS and x.size for x in values)
+
+
+def _guesses(program: Program) -> int:
+    """How many arrays could be rows or columns, all ways of which would be tried."""
+    shapes = [x.shape for x in (*program.inputs, *program.constants)]
+    lengths = {n for shape in shapes for n in shape}
+    return sum(len(shape) == 1 for shape in shapes) if len(lengths) == 1 else 0
+
+
+def _part_of(
+    program: Program, steps: Sequence[Step], outputs: tuple[Value, ...]
+) -> Program:
+    """Steps as a program of their own."""
+    made = {y for step in steps for y in step.outputs}
+    needed = dict.fromkeys(x for step in steps for x in step.inputs if x not in made)
+    constants = {x: program.constants[x] for x in needed if x in program.constants}
+    inputs = tuple(x for x in needed if x not in constants)
+    return Program(program.name, inputs, tuple(steps), outputs, constants)
+
+
+def _paying(program: Program, parts: list[list[int]]) -> list[list[int]]:
+    """The groups that are worth a kernel, and all other steps by themselves."""
+    units, taken = [], set()
+    for part in parts:
+        steps = [program.steps[i] for i in part]
+        size = max(prod(x.shape) for s in steps for x in (*s.inputs, *s.outputs))
+        working = sum(_works(step) for step in steps)
+        if working >= (MANY if size >= LARGE else FEW):
+            units.append(part)
+            taken.update(part)
+    return units + [[i] for i in range(len(program.steps)) if i not in taken]
+
+
+def _works(step: Step) -> bool:
+    """Whether a step runs through memory; views do not."""
+    return isinstance(step.fn, np.ufunc) or step.fn in _WORKING
+
+
+_WORKING = (np.where, np.sum, np.max, np.min, np.mean, np.count_nonzero, np.clip)
+
+
+def _ordered(program: Program, units: list[list[int]]) -> list[list[int]]:
+    """Units of steps, each after those that it needs."""
+    unit_of = {i: k for k, unit in enumerate(units) for i in unit}
+    maker = {y: i for i, step in enumerate(program.steps) for y in step.outputs}
+    needed: list[set[int]] = [set() for _ in units]
+    for i, step in enumerate(program.steps):
+        for x in step.inputs:
+            if x in maker:
+                needed[unit_of[i]].add(unit_of[maker[x]])
+    users: list[set[int]] = [set() for _ in units]
+    for k, others in enumerate(needed):
+        others.discard(k)
+        for other in others:
+            users[other].add(k)
+    ready = [(unit[0], k) for k, unit in enumerate(units) if not needed[k]]
+    heapify(ready)
+    ordered = []
+    while ready:
+        _, k = heappop(ready)
+        ordered.append(units[k])
+        for user in users[k]:
+            needed[user].discard(k)
+            if not needed[user]:
+                heappush(ready, (units[user][0], user))
+    assert len(ordered) == len(units), "a group that needs itself"
+    return ordered
+
+
+def _users(program: Program, units: list[list[int]]) -> dict[Value, set[int]]:
+    """The units that read each value; -1 is whoever called the program."""
+    users: dict[Value, set[int]] = {y: {-1} for y in program.results}
+    for k, unit in enumerate(units):
+        for i in unit:
+            for x in program.steps[i].inputs:
+                users.setdefault(x, set()).add(id(units[k]))
+    return users
+
+
+def _fused(
+    program: Program, unit: list[int], users: dict[Value, set[int]]
+) -> Step | None:
+    """The steps of a unit as one; None if there is no kernel of them after all."""
+    steps = [program.steps[i] for i in unit]
+    outputs = tuple(
+        y for step in steps for y in step.outputs if users.get(y, set()) - {id(unit)}
+    )
+    part = _part_of(program, steps, outputs)
+    try:
+        fn = Fused(part)
+    except (NotFusedError, ValueError, KeyError, TypeError, NotImplementedError):
+        return None
+    return Step(fn, part.inputs, {}, outputs, steps[0].place)
