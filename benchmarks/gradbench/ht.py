@@ -97,8 +97,8 @@ def hand(
 
 
 def distances(np: Any, places: Any, parameters: Any, *model: Any) -> Any:
-    *model, corners, inside, seen = model
-    vertices = hand(np, places, parameters[2:], *model)
+    *rest, corners, inside, seen = model
+    vertices = hand(np, places, parameters[2:], *rest)
     u = inside + parameters[:2]
     a, b, c = (vertices[corner] for corner in corners)
     u1, u2 = u[:, :1], u[:, 1:]

@@ -25,7 +25,14 @@ class Library(NamedTuple):
 def ours() -> Library:
     import gradsmith as gs
 
-    hvp = lambda f, x, v: gs.jvp(gs.grad(f), (x,), (v,))
+    def hvp(f: Any, x: Any, v: Any) -> tuple[Any, Any]:
+        def product(x: Any) -> tuple[Any, Any]:
+            gradient = gs.grad(f)(x)
+            return np.sum(gradient * v), gradient
+
+        curvature, gradient = gs.grad(product, has_aux=True)(x)
+        return gradient, curvature
+
     return Library(np, gs.grad, gs.value_and_grad, gs.vjp, gs.jacobian, hvp)
 
 

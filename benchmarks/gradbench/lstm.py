@@ -6,6 +6,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+from benchmarks._peers import load
 from benchmarks.gradbench.libraries import Library, torch_value_and_grad
 
 SIZES = ({"layers": 2, "length": 16}, {"layers": 2, "length": 128})
@@ -65,7 +66,7 @@ def in_torch(torch: Any, layers: int, length: int) -> Any:
 
 
 def in_jax(library: Library, layers: int, length: int) -> Any:
-    from jax import lax, nn
+    lax, nn = load("jax.lax"), load("jax.nn")
 
     def objective(main: Any, extra: Any, state: Any, text: Any) -> Any:
         follow = lambda state, xy: step(library.np, nn.sigmoid, main, extra, state, *xy)

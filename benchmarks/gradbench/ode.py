@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from benchmarks._peers import load
 from benchmarks.gradbench.libraries import Library, torch_value_and_grad
 
 SIZES = ({"n": 1_000, "steps": 10}, {"n": 10_000, "steps": 100})
@@ -42,9 +43,7 @@ def in_torch(torch: Any, n: int, steps: int) -> Any:
 
 
 def in_jax(library: Library, n: int, steps: int) -> Any:
-    from jax import lax
-
-    jnp = library.np
+    jnp, lax = library.np, load("jax.lax")
 
     def objective(x: Any) -> Any:
         slope = lambda y: x * jnp.concatenate((jnp.ones(1), y[:-1]))

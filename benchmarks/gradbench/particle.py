@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks._peers import load
 from benchmarks.gradbench.descent import argmin, argmin_in_jax
 from benchmarks.gradbench.libraries import Library
 
@@ -66,9 +67,8 @@ def in_torch(torch: Any, dt: float, limit: int) -> Any:
 
 def in_jax(library: Library, dt: float, limit: int) -> Any:
     """Forward mode outside, as a loop of unknown length has no other."""
-    import jax
-
-    jnp, lax = library.np, jax.lax
+    jax, jnp = load("jax"), library.np
+    lax = jax.lax
     force = jax.grad(lambda x, w: potential(jnp, x, w))
 
     def miss(w: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchmarks._peers import load
 from benchmarks.gradbench.descent import argmin, argmin_in_jax
 from benchmarks.gradbench.libraries import Library
 
@@ -64,9 +65,8 @@ def in_torch(torch: Any, limit: int) -> Any:
 
 
 def in_jax(library: Library, limit: int) -> Any:
-    import jax
-
-    jnp, lax = library.np, jax.lax
+    jax, jnp = load("jax"), library.np
+    lax = jax.lax
 
     def saddle(start: Any) -> Any:
         def highest(x: Any) -> Any:

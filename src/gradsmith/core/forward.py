@@ -109,6 +109,9 @@ class ForwardAccumulator(Scope):
         if now is not state():  # for many operations they are the same: 2 us less
             outside = State(self.outside(), quiet=True)
             now, outside = self._states = state(), outside
+        if not outside.recorders and len(now.recorders) > 1:
+            # Nobody can differentiate the tangent: plain arrays take 15 us less.
+            call, kept = unwrap(call), unwrap(kept)
         token = STATE.set(outside)
         try:
             if now.quiet:  # in a walk back: 1 us less

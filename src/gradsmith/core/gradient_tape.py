@@ -107,10 +107,9 @@ class GradientTape(Scope, Tape):
         self.key = Key(self)
 
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
-        for x in xs:
-            node = self.mark_of(x)
-            if node is not None:
-                self.stops.add(Stop.here(where, why, node))
+        nodes = [node for x in xs if (node := self.mark_of(x)) is not None]
+        if nodes:
+            self.stops.add(Stop.here(where, why, nodes[-1]))
 
     # Gradients
 
@@ -245,8 +244,7 @@ class GradientTape(Scope, Tape):
         if node is not None:
             dy: Any = np.ones((), target.dtype)
             dy = wrap(dy) if state().recorders else dy
-            with np.errstate(all="ignore"):
-                found = walk_back({node: dy}, nodes, keep=False, prune=False)
+            found = _walk({node: dy}, nodes, keep=False, prune=False)
         return [
             wrap(np.zeros(x.shape, x.dtype)) if dx is None else _as_tensor(dx)
             for x, dx in zip(sources, map(found.get, nodes), strict=True)
@@ -273,12 +271,18 @@ class GradientTape(Scope, Tape):
         wanted = {node for node in nodes if node is not None}
         prune = any(node not in wanted for _, node in self.leaves.values())
         silent: dict[Node, set[Node]] = {}
-        quiet = only(recorders, quiet=True) if recorders else _NOTHING
-        with np.errstate(all="ignore"), quiet:
-            found = walk_back(cotangents, wanted, keep=keep, prune=prune, silent=silent)
+        found = _walk(cotangents, wanted, keep=keep, prune=prune, silent=silent)
         if silent:
             self._silenced().update(silent)
         return [None if node is None else _as_tensor(found[node]) for node in nodes]
+
+
+def _walk(cotangents: Any, sources: Any, **options: Any) -> dict[Node, Any]:
+    """Walk back without NumPy's warnings."""
+    recorders = state().recorders
+    quiet = only(recorders, quiet=True) if recorders else _NOTHING
+    with np.errstate(all="ignore"), quiet:
+        return walk_back(cotangents, sources, **options)
 
 
 def _name_of(tree: Any, i: int, root: str = "the argument") -> str:

@@ -56,16 +56,15 @@ def user_frame(*, within: Iterable[CodeType] = ()) -> FrameType | None:
     ends = set(within)
     frame: FrameType | None = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame is not None and frame.f_code not in ends:
-        if is_users(frame.f_code.co_filename) or _is_command(frame):
+        file = frame.f_code.co_filename
+        if is_users(file) or (file == "<string>" and _is_command(frame)):
             return frame
         frame = frame.f_back
     return None
 
 
 def _is_command(frame: FrameType) -> bool:
-    """Whether it is the text of `python -c`; other code without a file is not."""
-    if frame.f_code.co_filename != "<string>":
-        return False
+    """Whether text without a file is that of `python -c`; other code is not."""
     return frame.f_globals.get("__name__") == "__main__"
 
 

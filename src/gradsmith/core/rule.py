@@ -126,6 +126,8 @@ class Elementwise(Rule):
         ]
 
     def pullback(self, tracked: Sequence[int], call: Sequence[Any], y: Any) -> Any:
+        if len(tracked) == len(call) == 2 and _are_alike(call[0], call[1], y):
+            return self.pull_two(call, y)
         pulls = [self.pull_one(i, call, y) for i in tracked]
         return lambda dy, needs: [
             pull(dy) if needs is None or needs[k] else None
@@ -136,6 +138,8 @@ class Elementwise(Rule):
         """`pullback` for two real arrays of one shape and dtype, that of y."""
         partial1, partial2 = self.partials
         wants1, wants2 = self.wants
+        if partial1 is partial2 is ONE:
+            return _both
         args1 = [y if j < 0 else call[j] for j in wants1]
         args2 = [y if j < 0 else call[j] for j in wants2]
 
@@ -190,6 +194,22 @@ def _product(dy: Any, partial: Any, args: Sequence[Any]) -> Any:
     if args:
         return dy * partial(*args)
     return dy if partial is ONE else None if partial is None else dy * partial
+
+
+def _both(dy: Any, needs: Any) -> tuple[Any, Any]:
+    return dy, dy
+
+
+def _are_alike(x1: Any, x2: Any, y: Any) -> bool:
+    """Whether these are small real arrays, or tensors, of one shape and dtype."""
+    dtype = y.dtype
+    return (
+        dtype is x1.dtype
+        and dtype is x2.dtype
+        and dtype.kind == "f"
+        and x1.shape == x2.shape
+        and not _is_large(y)
+    )
 
 
 def _same(dy: Any) -> Any:
@@ -349,7 +369,7 @@ class Function(Rule):
 
         return pull
 
-    def pull_one(self, args: Sequence[Any], kwargs: dict[str, Any], y: Any) -> Any:
+    def pull_first(self, args: Sequence[Any], kwargs: dict[str, Any], y: Any) -> Any:
         """`pullback` for the first argument, the only array, as a function of dy."""
         vjp: Any = self.vjp[0] if isinstance(self.vjp, tuple) else self.vjp
         x, options = args[0], args[1:]

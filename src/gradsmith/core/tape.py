@@ -279,10 +279,18 @@ class Tape:
             refuse_tensors_in(inputs, self)
         if not tracked:
             return
-        node = Node(rule, parents, rule.pullback(tracked, call, kept))
         if isinstance(y, Traced):
+            if len(tracked) == 1 and getattr(rule, "quick", None):  # elementwise
+                pull = rule.pull_one(tracked[0], call, kept)
+                node = _node(rule, parents[0], pull, NOTHING)
+            elif getattr(rule, "of_one", False):
+                pull = rule.pull_first(*call, kept)
+                node = _node(rule, parents[0], pull, DEFERS)
+            else:
+                node = _node(rule, parents, rule.pullback(tracked, call, kept), NOTHING)
             leave_mark(y, self.key, node)
             return
+        node = Node(rule, parents, rule.pullback(tracked, call, kept))
         for i, output in enumerate(y):
             if output.dtype.kind in "fcO":
                 leave_mark(output, self.key, Node(rule, (node,), _pull_output(i)))
@@ -318,18 +326,10 @@ class Tape:
         self, rule: Any, parents: tuple[Node, Node], call: Any, y: Traced
     ) -> None:
         """`record` for an elementwise rule of two inputs that are followed."""
-        (x1, x2), value = call, y.value
-        dtype = value.dtype
-        if (
-            dtype is x1.dtype
-            and dtype is x2.dtype
-            and dtype.kind == "f"
-            and x1.shape == x2.shape
-        ):
-            pull = rule.pull_two(call, value)
-        else:
+        value = y.value
+        if holds_objects(value):
             refuse_tensors_in(call, self)
-            pull = rule.pullback((0, 1), call, value)
+        pull = rule.pullback((0, 1), call, value)
         y.marks = {self.key: _node(rule, parents, pull, NOTHING)}
 
     def record_pull(self, rule: Any, parents: Any, pull: Any, y: Traced) -> None:

@@ -62,19 +62,21 @@ def value_and_grad(
     def both(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
         plain = _is_plain((args, kwargs) if kwargs else args)
         picked, call = _pick(fun, args, kwargs, argnums)
-        xs = _lift(picked, _name(fun))
-        flat = trees.leaves(xs)
+        leaves = trees.leaves(picked)
+        nested = len(leaves) != len(picked) or not all(map(trees.is_leaf, picked))
+        flat = [_lifted(leaf, _name(fun)) for leaf in leaves]
         with GradientTape(watch_accessed_variables=False) as tape:
             for x in flat:
                 tape.follow(x)
-            result = call(xs)
+            result = call(trees.unflatten(picked, flat) if nested else flat)
         value, aux = _split_aux(fun, result, has_aux)
         _require_real_number(fun, value)
-        dx = trees.unflatten(picked, tape.pulled(value, flat))
-        dx = dx if isinstance(argnums, Sequence) else dx[0]
+        dxs: Any = tape.pulled(value, flat)
         if plain:
-            value, dx = _lower(value), _lower_new(dx)
+            value, dxs = _lowered(value), _new_arrays(dxs)
             aux = _lower_new(aux, args) if has_aux else None
+        dx = trees.unflatten(picked, dxs) if nested else tuple(dxs)
+        dx = dx if isinstance(argnums, Sequence) else dx[0]
         return ((value, aux) if has_aux else value), dx
 
     return both
@@ -250,23 +252,24 @@ def _is_plain(tree: Any) -> bool:
 
 def _lift(tree: Any, name: str, copy: bool = False) -> Any:
     """New tensors of the leaves, followed by the recorders that followed those."""
+    return trees.map(lambda leaf: _lifted(leaf, name, copy), tree)
 
-    def lift(leaf: Any) -> Tensor:
-        if isinstance(leaf, Traced):
-            value, marks = leaf.value, marks_of(leaf)
-        else:
-            require_plain(leaf, f"an argument of {name}")
-            value, marks = _read(leaf, name, copy), None
-        if value.dtype.kind not in "fcO" or (value.dtype == object and not value.shape):
-            raise GradsmithError(
-                f"{name} can't be differentiated with respect to an argument of type "
-                f"{type(leaf).__name__} and dtype {value.dtype}: only floating and "
-                "complex arrays have gradients. Choose others by argnums=..., or "
-                "convert it: np.asarray(x, float)."
-            )
-        return wrap(value, marks)
 
-    return trees.map(lift, tree)
+def _lifted(leaf: Any, name: str, copy: bool = False) -> Tensor:
+    if isinstance(leaf, Traced):
+        value, marks = leaf.value, marks_of(leaf)
+    else:
+        require_plain(leaf, f"an argument of {name}")
+        value, marks = _read(leaf, name, copy), None
+    kind = value.dtype.kind
+    if kind not in "fcO" or (kind == "O" and not value.shape):
+        raise GradsmithError(
+            f"{name} can't be differentiated with respect to an argument of type "
+            f"{type(leaf).__name__} and dtype {value.dtype}: only floating and "
+            "complex arrays have gradients. Choose others by argnums=..., or "
+            "convert it: np.asarray(x, float)."
+        )
+    return wrap(value, marks)
 
 
 def _read(leaf: Any, name: str, copy: bool) -> Any:
@@ -282,27 +285,30 @@ def _read(leaf: Any, name: str, copy: bool) -> Any:
 
 def _lower(tree: Any) -> Any:
     """Plain arrays of the tensors; of 0-d ones scalars, as NumPy returns them."""
+    return trees.map(_lowered, tree)
 
-    def lower(leaf: Any) -> Any:
-        value = unwrap(leaf)
-        return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
-    return trees.map(lower, tree)
+def _lowered(leaf: Any) -> Any:
+    value = unwrap(leaf)
+    return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
 
 def _lower_new(tree: Any, given: Any = ()) -> Any:
     """Plain arrays that may be changed: none shares memory with another or a given."""
+    return trees.unflatten(tree, _new_arrays(trees.leaves(tree), given))
+
+
+def _new_arrays(leaves: list[Any], given: Any = ()) -> list[Any]:
     taken = {id(_root(leaf)) for leaf in trees.leaves(given)}
-
-    def own(value: Any) -> Any:
-        if not isinstance(value, np.ndarray):
-            return value
-        if id(_root(value)) in taken or not value.flags.writeable:
-            value = value.copy()
-        taken.add(id(_root(value)))
-        return value
-
-    return trees.map(own, _lower(tree))
+    found = []
+    for leaf in leaves:
+        value = _lowered(leaf)
+        if isinstance(value, np.ndarray):
+            if id(_root(value)) in taken or not value.flags.writeable:
+                value = value.copy()
+            taken.add(id(_root(value)))
+        found.append(value)
+    return found
 
 
 def _root(x: Any) -> Any:
@@ -319,7 +325,7 @@ def _pick(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: Any, argnums: Argnums
 ) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
     """The chosen arguments, and the function of these alone."""
-    if argnums.__class__ is int and not kwargs and 0 <= argnums < len(args):
+    if isinstance(argnums, int) and not kwargs and 0 <= argnums < len(args):
         before, after = args[:argnums], args[argnums + 1 :]
         return (args[argnums],), lambda xs: fun(*before, *xs, *after)
     given = argnums if isinstance(argnums, Sequence) else (argnums,)
