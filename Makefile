@@ -4,7 +4,7 @@ PYTHON ?= python3
 ENVS := .venvs
 JOBS ?= 2
 
-.PHONY: demo test test-oldest lint format bench wild adoption docs browser screenshot clean
+.PHONY: demo test test-gpu test-oldest lint format bench wild adoption docs browser screenshot clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -13,6 +13,10 @@ demo: $(ENVS)/demo/made
 
 test: $(ENVS)/test/made
 	$(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+
+# Kernels on a GPU, in the environment that this is started in: it needs PyTorch for CUDA.
+test-gpu:
+	python3 -m pytest -m gpu -p no:doctest tests/frameworks/torch/test_cuda.py $(ARGS)
 
 # The engine's own tests, all of them, on the oldest NumPy and SciPy that it supports
 # (a minute and a half on one core).

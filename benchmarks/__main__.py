@@ -31,13 +31,14 @@ BENCHMARKS = {
     "accuracy": ("accuracy.report", "right digits of values and gradients in float32"),
     "checkpoint": ("checkpoint", "1,000 steps with 20 stored states; time and memory"),
     "gradbench": ("gradbench.benchmark", "GradBench's problems, as users write them"),
+    "gpu": ("gpu", "fused kernels on a GPU, beside the time of a copy"),
     "audit": ("audit", "certified points a second; all numbers of 16 and 32 bits"),
     "mutants": ("mutants.benchmark", "wrong gradients found, right ones rejected"),
     "torture": ("torture.benchmark", "random programs, aliasing, kills, leaks"),
     "wild": ("wild.benchmark", "custom gradients of public packages, right and wrong"),
     "adoption": ("adoption", "pytest --gradsmith on the suites of public packages"),
 }
-APART = ("wild", "adoption")  # need an environment of their own, and many minutes
+APART = ("wild", "adoption", "gpu")  # need an environment or machine of their own
 WITH_TABLES = ("survival", "accuracy")  # which stand in documents
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
@@ -46,16 +47,23 @@ def kernels(on: bool = True) -> Iterator[None]:
         _on.reset(token)
 
 
-def is_installed() -> bool:
+@cache
+def runs_on_cpu() -> bool:
     """Whether LLVM is there, by the extra `kernels`."""
     return find_spec("llvmlite") is not None
 
 
+@cache
+def runs_on_gpu() -> bool:
+    """Whether Triton is there, which comes with PyTorch for CUDA."""
+    return find_spec("triton") is not None
+
+
 def fuse(operation: Any) -> Any:
-    """Return the operation, which from now on runs as fused kernels on the CPU.
+    """Return the operation, which from now on runs as fused kernels.
 
     Body and gradient become one loop each, on arrays of NumPy and eager tensors of
-    PyTorch.
+    PyTorch; on a GPU, one Triton kernel each.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -77,7 +85,7 @@ def fuse(operation: Any) -> Any:
             f"gs.fuse takes an operation (gs.custom_gradient, gs.operation), not "
             f"{operation!r}"
         )
-    if not is_installed():
+    if not (runs_on_cpu() or runs_on_gpu()):
         raise GradsmithError(
             "gs.fuse needs llvmlite, which is not installed\n"
             '  what to do: pip install "gradsmith[kernels]"'

@@ -55,10 +55,10 @@ __all__ = [
 
 def _fuse() -> None:
     """Let the operations run as kernels, if LLVM is there."""
-    from ..operations.fusing import fuse_if_possible, is_installed
+    from ..operations.fusing import fuse_if_possible, runs_on_cpu, runs_on_gpu
     from ..operations.operation import Operation
 
-    if is_installed():
+    if runs_on_cpu() or runs_on_gpu():
         modules = (
             _rows, binary, classification, corners, exponentials, logistic, normal,
             regression, shaping, spikes, straight_through,

@@ -21,6 +21,7 @@ from ..graph import Program, replaced
 from .emit import assembly
 from .listing import listing
 from .machine import compiled, function_at, this_machine
+from .triton import GpuKernel
 
 # Elements that each of several threads must have: starting one takes 30 us.
 SHARE = 1 << 16
@@ -74,6 +75,11 @@ class Kernel:
             found = function_at(address, len(self.storage) + 1)
             _functions[self.source] = found
         return found
+
+    @cached_property
+    def on_gpu(self) -> GpuKernel:
+        """The same nest for a GPU."""
+        return GpuKernel(self.nest, self.storage)
 
     def __call__(self, *arrays: np.ndarray, threads: int = 1) -> Any:
         """Run on NumPy's arrays of the program's shapes and dtypes."""

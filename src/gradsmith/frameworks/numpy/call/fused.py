@@ -11,7 +11,7 @@ import numpy as np
 
 from ....core.tape import Traced
 from ....operations.application import run_body as run_composed
-from ....operations.fusing import is_on
+from ....operations.fusing import is_on, runs_on_cpu
 from ....operations.parameters import Bound
 
 _DTYPES = {np.dtype(name) for name in ("?", "i1", "i2", "i4", "i8", "f2", "f4", "f8")}
@@ -30,7 +30,7 @@ def run_body(operation: Any, bound: Bound, originals: Sequence[Any]) -> tuple[An
 
 
 def _by_kernel(operation: Any, bound: Bound, originals: Sequence[Any]) -> Any:
-    if not is_on() or bound.places is None:
+    if not is_on() or not runs_on_cpu() or bound.places is None:
         return None
     key: list[Any] = [*bound.values]
     leaves, wanted = bound.leaves, []

@@ -1,4 +1,4 @@
-"""Operations that run as kernels on eager tensors of the CPU, without a copy.
+"""Operations that run as kernels on eager tensors, without a copy.
 
 The kernel reads and writes the tensors' own memory. The gradient goes by the node of
 the usual case (quick.py); what it can't do (higher orders, batched or traced upstream
@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from ....core.cotangent import Spec
-from ....operations.fusing import is_on
+from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
 
 _Tensor, _Parameter, _strided = torch.Tensor, torch.nn.Parameter, torch.strided
 _TENSORS = {_Tensor, _Parameter}
@@ -30,12 +30,12 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
     if not is_on():
         return None
     key: list[Any] = []
-    size = 0
+    size, device = 0, None
     for x in args:
         cls = x.__class__
         if cls in _TENSORS:
             if (
-                not x.is_cpu
+                not (runs_on_cpu() if x.is_cpu else x.is_cuda and runs_on_gpu())
                 or x.layout is not _strided
                 or x.dtype not in _NAMES
                 or x.is_neg()
@@ -45,6 +45,9 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
             wanted = with_grad and x.requires_grad
             key.append((x.dtype, x.shape, wanted))
             size = max(size, x.numel())
+            device = device or x.device
+            if x.device != device:
+                return None  # the composed form says what is wrong
         else:
             key.append((cls, x))
     try:
@@ -65,23 +68,21 @@ def _described(operation: Any, args: tuple[Any, ...], key: list[Any]) -> Any:
 
 def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, list[Any]]:
     """The value, and what is saved for the gradient."""
-    if plan.is_unary:  # 3 us less
-        x, kernel = leaves[0], plan.forward
+    x = leaves[0]
+    if plan.is_unary and x.is_cpu:  # 3 us less
+        kernel = plan.forward
         if not x.is_contiguous():
             x = x.contiguous()
         y = _empty_like(x)
         if kernel.size and kernel.function(x.data_ptr(), y.data_ptr(), *kernel.tail):
             raise kernel.out_of_bounds()
         return y, []
-    xs = [x if x.is_contiguous() else x.contiguous() for x in leaves]
-    y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype])
-    saved = [_empty(s.shape, dtype=_DTYPES[s.dtype.name]) for s in plan.saved]
-    if plan.forward.size:
-        plan.forward.run(
-            [x.data_ptr() for x in xs],
-            [y.data_ptr(), *[s.data_ptr() for s in saved]],
-            _threads(),
-        )
+    y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype], device=x.device)
+    saved = [
+        _empty(s.shape, dtype=_DTYPES[s.dtype.name], device=x.device)
+        for s in plan.saved
+    ]
+    _run(plan.forward, leaves, [y, *saved])
     return y, saved
 
 
@@ -96,43 +97,62 @@ class FusedGradient:
     def __call__(self, dy: Any) -> list[Any]:
         """A gradient for each tensor, None for those without."""
         plan, leaves = self.plan, self.leaves
-        kind, dy = _upstream(dy)
-        kernel = plan.backward(kind)
-        if plan.is_slope and kernel.is_direct and leaves[0].is_contiguous():
-            x = leaves[0]  # 4 us less
+        x, is_repeated = leaves[0], _is_repeated(dy)
+        kernel = plan.backward("scalar" if is_repeated else "full")
+        if (
+            plan.is_slope
+            and kernel.is_direct
+            and x.is_cpu
+            and x.is_contiguous()
+            and (is_repeated or dy.is_contiguous())
+        ):  # 4 us less
             dx = _empty_like(x)
             given = dy.data_ptr(), x.data_ptr(), dx.data_ptr()
             if kernel.size and kernel.function(*given, *kernel.tail):
                 raise kernel.out_of_bounds()
             return [dx]
-        given = []
-        held = [dy]
-        for name, i in plan.sources:
-            if name == "dy":
-                x = dy
-            elif name == "x":
-                x = leaves[i]
-            else:
-                x = self.y if name == "y" else self.saved[i]
-            if name != "dy" and not x.is_contiguous():
-                x = x.contiguous()
-                held.append(x)
-            given.append(x.data_ptr())
+        of = {"dy": [dy], "x": leaves, "y": [self.y], "saved": self.saved}
         found: list[Any] = [None] * len(leaves)
-        written = []
         for i in plan.wanted:
             x = leaves[i]
-            dx = found[i] = _empty(x.shape, dtype=x.dtype)
-            written.append(dx.data_ptr())
-        if kernel.size:
-            kernel.run(given, written, _threads())
+            found[i] = _empty(x.shape, dtype=x.dtype, device=x.device)
+        given = [of[name][i] for name, i in plan.sources]
+        _run(kernel, given, [found[i] for i in plan.wanted])
         return found
 
 
-def _upstream(dy: Any) -> tuple[str, Any]:
-    """An upstream gradient as it is in memory: an expanded one is not written out."""
-    if dy.is_contiguous():
-        return "full", dy
-    if not any(dy.stride()):
-        return "scalar", dy
-    return "full", dy.contiguous()
+def _is_repeated(x: Any) -> bool:
+    """Whether it is one number, expanded, which is not written out."""
+    return not x.is_contiguous() and not any(x.stride())
+
+
+def _run(kernel: Any, given: list[Any], written: list[Any]) -> None:
+    """Run a kernel where its tensors are; those that it reads lie in any order."""
+    if not kernel.size:
+        return
+    if written[0].is_cuda:
+        _start(kernel, given, written)
+        return
+    given = [
+        x if x.is_contiguous() or _is_repeated(x) else x.contiguous() for x in given
+    ]
+    addresses = [x.data_ptr() for x in given], [y.data_ptr() for y in written]
+    kernel.run(*addresses, _threads())
+
+
+def _start(kernel: Any, given: list[Any], written: list[Any]) -> None:
+    """Run on a GPU: what has rows and columns is read by its own strides."""
+    gpu, device = kernel.on_gpu, written[0].device
+    nest = gpu.nest
+    given = [*given, *(torch.as_tensor(c, device=device) for c in nest.constants)]
+    strides: list[int] = []
+    for i, (x, (kind, _)) in enumerate(zip(given, nest.inputs, strict=True)):
+        own = gpu.strides(kind)
+        if not x.is_contiguous() and not _is_repeated(x):
+            if kind == "full" and x.shape == (nest.rows, nest.columns):
+                own = x.stride()
+            else:
+                given[i] = x.contiguous()
+        strides += own
+    with torch.cuda.device(device):
+        gpu.start([*given, *written], strides)

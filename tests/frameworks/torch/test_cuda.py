@@ -1,0 +1,149 @@
+"""Fused operations on a GPU, by Triton: `make test-gpu`."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import gradsmith as gs
+import gradsmith.numpy as gnp
+from gradsmith import ops
+from gradsmith.operations import fusing
+from gradsmith.program.kernels import triton as gpu
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine"),
+]
+
+EPS = {torch.float32: 2.0**-23, torch.float16: 2.0**-10, torch.bfloat16: 2.0**-7}
+DTYPES = [*EPS]
+OPS = {
+    name: getattr(ops, name)
+    for name in ("silu", "sigmoid", "softplus", "log_sigmoid", "gelu", "softmax",
+                 "log_softmax")
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def at_once(monkeypatch):
+    """Kernels at the first call, also of small arrays; and none composed instead."""
+    monkeypatch.setattr(fusing, "SMALL", 0)
+    started = gpu.GpuKernel.start
+    count = []
+    monkeypatch.setattr(
+        gpu.GpuKernel, "start", lambda *args: (count.append(1), started(*args))[1]
+    )
+    return count
+
+
+def value_and_gradient(fn, x, dy):
+    x = x.detach().requires_grad_()
+    y = fn(x)
+    (dx,) = torch.autograd.grad(y, x, dy)
+    return y.detach(), dx
+
+
+def compare(fn, x, dy, count, ulp=8.0):
+    """The kernel beside the composed form in float64 on the CPU."""
+    y, dx = value_and_gradient(fn, x, dy)
+    assert len(count) == 2, "one kernel forward, one back"
+    with gs.kernels(False):
+        expected = value_and_gradient(fn, x.cpu().double(), dy.cpu().double())
+    for got, e in zip((y, dx), expected, strict=True):
+        error = (got.cpu().double() - e).abs()
+        assert got.dtype == x.dtype
+        assert bool((error <= ulp * EPS[x.dtype] * (e.abs() + 0.1)).all()), error.max()
+
+
+def arrays(shape, dtype):
+    torch.manual_seed(0)
+    x = 3 * torch.randn(shape, device="cuda")
+    return x.to(dtype), torch.randn(shape, device="cuda").to(dtype)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", OPS)
+def test_value_and_gradient(name, dtype, at_once):
+    x, dy = arrays((33, 1000), dtype)
+    compare(OPS[name], x, dy, at_once)
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (5, 3), (7, 1025), (3, 50257)], ids=str)
+@pytest.mark.parametrize("name", ["silu", "softmax"])
+def test_sizes_that_are_no_power_of_two(name, shape, at_once):
+    x, dy = arrays(shape, torch.float32)
+    compare(OPS[name], x, dy, at_once)
+
+
+@pytest.mark.parametrize("name", ["silu", "softmax"])
+def test_upstream_gradients_of_every_layout(name, at_once):
+    x, dy = arrays((12, 40), torch.float32)
+    wide, _ = arrays((24, 80), torch.float32)
+    for upstream in (
+        torch.ones((), device="cuda").expand(12, 40),
+        dy[:, :1].expand(12, 40),
+        dy[0].expand(12, 40),
+        wide[::2, ::2],
+        wide[:40, :12].T,
+    ):
+        at_once.clear()
+        compare(OPS[name], x, upstream, at_once)
+
+
+def test_arguments_of_every_layout(at_once):
+    wide, dy = arrays((80, 24), torch.float32)
+    compare(ops.softmax, wide.T[:, ::2], dy.T[:, ::2], at_once)
+
+
+def test_more_than_two_to_the_31_elements(at_once):
+    n = 2**31 + 5
+    x = torch.zeros(n, dtype=torch.bfloat16, device="cuda", requires_grad=True)
+    with torch.no_grad():
+        x[-3:] = 2.0
+    ops.silu(x)[-4:].sum().backward()
+    expected = torch.tensor([0.5, 1.0908, 1.0908, 1.0908])
+    torch.testing.assert_close(x.grad[-4:].float().cpu(), expected, rtol=0.01, atol=0)
+    assert bool((x.grad[:1000] == 0).all())
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("columns", [10, 1000, 40000])
+def test_cross_entropy(columns, dtype, at_once):
+    x, _ = arrays((17, columns), dtype)
+    labels = torch.randint(0, columns, (17,), device="cuda")
+    labels[3] = -100
+    x[5, 2], x[6] = float("inf"), -1e4
+    x[6, 1] = 3
+    labels[5], labels[6] = 2, 1
+    x.requires_grad_()
+    ops.cross_entropy(x, labels).backward()
+    assert at_once
+    exact = x.detach().cpu().double().requires_grad_()
+    with gs.kernels(False):
+        ops.cross_entropy(exact, labels.cpu()).backward()
+    error = (x.grad.cpu().double() - exact.grad).abs()
+    assert bool((error <= 8 * EPS[dtype] * (exact.grad.abs() + 1e-4)).all())
+
+
+def test_a_user_s_operation():
+    @gs.custom_gradient
+    def mish(x):
+        t = gnp.tanh(gnp.log1p(gnp.exp(x)))
+        s = 1 / (1 + gnp.exp(-x))
+        return x * t, lambda dy: dy * (t + x * s * (1 - t * t))
+
+    x, dy = arrays((64, 64), torch.float32)
+    _, dx = value_and_gradient(gs.fuse(mish), x, dy)
+    _, theirs = value_and_gradient(torch.nn.functional.mish, x, dy)
+    torch.testing.assert_close(dx, theirs, rtol=1e-5, atol=1e-6)
+
+
+def test_the_second_order_is_composed():
+    x = torch.randn(10, device="cuda", dtype=torch.float64).requires_grad_()
+    assert torch.autograd.gradgradcheck(ops.silu, x)
+
+
+def test_the_checker_takes_tensors_of_a_gpu():
+    x, _ = arrays((4, 6), torch.float32)
+    assert gs.check(ops.softmax, x).ok

@@ -1,0 +1,146 @@
+"""Kernels for GPUs: their source, run by a stand-in for Triton.
+
+On a GPU, by Triton itself: tests/frameworks/torch/test_cuda.py.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+import gradsmith.numpy as gnp
+from gradsmith import ops
+from gradsmith.ops._rows import of_classes
+from gradsmith.program.kernels import triton as gpu
+from gradsmith.program.kernels.kernel import Kernel
+from gradsmith.program.kernels.mode import for_kernel
+from gradsmith.program.trace import trace
+
+from .stand_in import triton
+
+
+def classes(x, labels):
+    return of_classes(x, labels, 1, 0.0, -100, 0.0)
+
+
+def gradient(fn):
+    def pulled(dy, *args):
+        y, pull = gs.vjp(lambda x: fn(x, *args[1:]), args[0])
+        return y, pull(dy)
+
+    return pulled
+
+
+def run(program, arrays, monkeypatch, strides=None):
+    """What the kernel of a program writes."""
+    kernel = Kernel(program)
+    with triton(monkeypatch):
+        started = gpu.GpuKernel(kernel.nest, kernel.storage)
+        written = [np.empty(v.shape, v.dtype) for v in program.results]
+        given = [np.ascontiguousarray(x) for x in (*arrays, *kernel.nest.constants)]
+        own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
+        started.start([*given, *written], strides or own)
+    return written
+
+
+def arrays_of(shape, dtype="float32", seed=0):
+    rng = np.random.default_rng(seed)
+    x = (3 * rng.normal(size=shape)).astype(dtype)
+    return x, rng.normal(size=shape).astype(dtype), rng.integers(0, shape[1], shape[0])
+
+
+SHAPES = [(1, 5), (4, 8), (3, 100), (300, 3), (2, 2500)]
+ELEMENTWISE = ["silu", "sigmoid", "softplus", "gelu", "softmax", "log_softmax"]
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_value_and_gradient(name, shape, monkeypatch):
+    x, dy, _ = arrays_of(shape)
+    _compare(gradient(lambda x: getattr(ops, name)(x)), (dy, x), monkeypatch)
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("chunked", [False, True])
+def test_rows_with_labels(shape, chunked, monkeypatch):
+    x, dy, labels = arrays_of(shape)
+    if chunked:
+        _in_chunks(monkeypatch)
+    _compare(gradient(classes), (dy[:, 0].copy(), x, labels), monkeypatch)
+
+
+def test_rows_in_chunks_with_infinities_and_nans(monkeypatch):
+    x, _, labels = arrays_of((6, 11))
+    x[0, 1], x[1], x[2, 3], x[3, 2:4] = np.inf, -np.inf, np.nan, np.inf
+    x[4, :-1] = -100  # one takes nearly all
+    for cut in (False, True):
+        if cut:
+            _in_chunks(monkeypatch)
+        for fn, args in (
+            (classes, (x, labels)),
+            (lambda x: ops.softmax(x), (x,)),
+            (lambda x: ops.logsumexp(x, axis=-1), (x,)),
+        ):
+            _compare(fn, args, monkeypatch)
+
+
+def test_half_precision_is_read_and_written_as_such(monkeypatch):
+    x, _, _ = arrays_of((4, 40))
+    program = _traced(lambda x: ops.softmax(x), x)
+    kernel = Kernel(program, ("float16", "float16"))
+    half = x.astype("float16")
+    with triton(monkeypatch):
+        y = np.empty(x.shape, "float16")
+        started = gpu.GpuKernel(kernel.nest, kernel.storage)
+        started.start([half, y], [40, 1])
+    assert "reread" in started.source
+    np.testing.assert_allclose(y, ops.softmax(half), rtol=2e-3, atol=1e-7)
+
+
+def test_a_user_s_function_with_a_column_and_integers(monkeypatch):
+    def norm(x, weight, count):
+        size = gnp.sqrt(gnp.mean(x * x, axis=-1, keepdims=True) + 1e-6)
+        return x / size * weight + gnp.astype(count, x.dtype)
+
+    x, _, _ = arrays_of((5, 12))
+    weight = np.linspace(1, 2, 12, dtype="float32")
+    count = np.arange(60).reshape(5, 12)[:, ::-1].copy()
+    _compare(norm, (x, weight, count), monkeypatch)
+
+
+def test_strides_are_those_given(monkeypatch):
+    x, _, _ = arrays_of((4, 6))
+    program = _traced(lambda x: ops.softmax(x), x)
+    turned = np.ascontiguousarray(x.T)
+    (y,) = run(program, [turned], monkeypatch, strides=[1, 4])
+    np.testing.assert_allclose(y, ops.softmax(x), rtol=1e-6)
+
+
+def test_a_label_beyond_the_row_gives_nan(monkeypatch):
+    x, _, labels = arrays_of((3, 5))
+    labels[1] = 5
+    (y,) = run(_traced(classes, x, labels), [x, labels], monkeypatch)
+    assert np.isnan(y).tolist() == [False, True, False]
+
+
+def _in_chunks(monkeypatch):
+    monkeypatch.setattr(gpu, "LONGEST", 4)
+    monkeypatch.setattr(gpu, "_CHUNK", 4)
+
+
+def _traced(fn, *args):
+    with for_kernel(), gs.kernels(False):
+        return trace(fn, *args)
+
+
+def _compare(fn, args, monkeypatch):
+    """The kernel computes what the program does, in float32."""
+    program = _traced(fn, *args)
+    found = run(program, args, monkeypatch)
+    with np.errstate(all="ignore"):
+        expected = program(*args)
+    expected = expected if isinstance(expected, tuple) else (expected,)
+    for y, e in zip(found, expected, strict=True):
+        e = e[0] if isinstance(e, tuple) else e
+        np.testing.assert_allclose(y, e, rtol=3e-6, atol=1e-6)
