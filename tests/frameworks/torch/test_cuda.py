@@ -29,6 +29,7 @@ OPS = {
 def at_once(monkeypatch):
     """Kernels at the first call, also of small arrays; and none composed instead."""
     monkeypatch.setattr(fusing, "SMALL", 0)
+    ops.silu(torch.ones(1))  # the very first call finds out what PyTorch's tensors are
     started = gpu.GpuKernel.start
     count = []
     monkeypatch.setattr(
@@ -45,7 +46,10 @@ def value_and_gradient(fn, x, dy):
 
 
 def compare(fn, x, dy, count, ulp=8.0):
-    """The kernel beside the composed form in float64 on the CPU."""
+    """The kernel beside the composed form in float64 on the CPU.
+
+    Errors are told by the greatest number of a row: a gradient is less than its terms.
+    """
     y, dx = value_and_gradient(fn, x, dy)
     assert len(count) == 2, "one kernel forward, one back"
     with gs.kernels(False):
@@ -53,7 +57,8 @@ def compare(fn, x, dy, count, ulp=8.0):
     for got, e in zip((y, dx), expected, strict=True):
         error = (got.cpu().double() - e).abs()
         assert got.dtype == x.dtype
-        assert bool((error <= ulp * EPS[x.dtype] * (e.abs() + 0.1)).all()), error.max()
+        bound = ulp * EPS[x.dtype] * e.abs().amax(-1, keepdim=True)
+        assert bool((error <= bound).all()), float((error / bound).max())
 
 
 def arrays(shape, dtype):
@@ -80,12 +85,13 @@ def test_sizes_that_are_no_power_of_two(name, shape, at_once):
 def test_upstream_gradients_of_every_layout(name, at_once):
     x, dy = arrays((12, 40), torch.float32)
     wide, _ = arrays((24, 80), torch.float32)
+    turned, _ = arrays((40, 12), torch.float32)
     for upstream in (
         torch.ones((), device="cuda").expand(12, 40),
         dy[:, :1].expand(12, 40),
         dy[0].expand(12, 40),
         wide[::2, ::2],
-        wide[:40, :12].T,
+        turned.T,
     ):
         at_once.clear()
         compare(OPS[name], x, upstream, at_once)

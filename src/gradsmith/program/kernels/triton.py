@@ -260,6 +260,7 @@ class _Emitter:
         split = max([c.level for c in rare], default=0)
         for i in range(split):
             self._pass(i)
+        self._store_rows(0, split)
         if split == 0:
             self._rest(0)
         else:
@@ -275,11 +276,15 @@ class _Emitter:
         return f"@triton.jit\ndef {name}({', '.join(given)}, {tile}):\n{body}\n"
 
     def _rest(self, first: int) -> None:
-        """The passes from one on, and the results that rows have."""
+        """The passes from one on, and what they know of rows."""
         for i in range(first, len(self.nest.passes)):
             self._pass(i)
+        self._store_rows(first + 1, len(self.nest.passes))
+
+    def _store_rows(self, first: int, last: int) -> None:
+        """Write what is known after some passes."""
         for i, y in enumerate(self.nest.outputs):
-            if y.kind in (ROW, SCALAR):
+            if y.kind in (ROW, SCALAR) and first <= y.level <= last:
                 self.write(
                     f"tl.store(out{i} + row, tl.broadcast_to({self._one(y)}, row.shape)"
                     f"{self._stored(i)}, mask=there)"
