@@ -324,7 +324,9 @@ class _Emitter:
                 text = f"tl.load({place}, mask=there, other=0)"
             else:
                 text = f"tl.load({place})"
-            self.one[id(node)] = self.let(_read(text, node, self.storage[node.data]))
+            self.one[id(node)] = self.let(
+                _read(text, node, self.storage[int(node.data)])
+            )
             return
         if node.op == "gather":
             self.one[id(node)] = self._gathered(node)
@@ -359,7 +361,7 @@ class _Emitter:
             return column
         if node.op != "input":
             return self._formula(node, lambda a: self._tile(a, column, mask, known))
-        i = node.data
+        i = int(node.data)
         stored = self.storage[i]
         raw = self.raw.get(i) if known is self.full else None
         if raw is None:

@@ -134,7 +134,8 @@ def _run(kernel: Any, given: list[Any], written: list[Any]) -> None:
         _start(kernel, given, written)
         return
     given = [
-        x if x.is_contiguous() or _is_repeated(x) else x.contiguous() for x in given
+        x if x.is_contiguous() or kind == "scalar" else x.contiguous()
+        for x, (kind, _) in zip(given, kernel.nest.inputs, strict=False)
     ]
     addresses = [x.data_ptr() for x in given], [y.data_ptr() for y in written]
     kernel.run(*addresses, _threads())
@@ -148,7 +149,7 @@ def _start(kernel: Any, given: list[Any], written: list[Any]) -> None:
     strides: list[int] = []
     for i, (x, (kind, _)) in enumerate(zip(given, nest.inputs, strict=True)):
         own = gpu.strides(kind)
-        if not x.is_contiguous() and not _is_repeated(x):
+        if not x.is_contiguous() and kind != "scalar":
             if kind == "full" and x.shape == (nest.rows, nest.columns):
                 own = x.stride()
             else:
