@@ -6,6 +6,23 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
+class Traits:
+    """What a function is made of.
+
+    One that `iterates` goes on until something has converged, or calls a program that
+    may: its results are as exact as that. One that `rejects` draws random numbers until
+    one is accepted, and the derivative of what was drawn is another than that of its
+    distribution.
+    """
+
+    iterates: bool = False
+    rejects: bool = False
+
+
+PLAIN = Traits()
+
+
+@dataclass(frozen=True)
 class Script:
     """The lines of a script that differentiates a function `loss` of an array.
 

@@ -29,6 +29,7 @@ import numpy as np
 from ..core.cotangent import Spec
 from ..core.errors import GradsmithError, UnsupportedOperationError
 from ..core.places import Place
+from ._calculus import PLAIN, Traits
 
 if TYPE_CHECKING:
     from ..operations.info import OperationInfo
@@ -172,6 +173,11 @@ class Calculus(Protocol):
         False, with nothing run, where a framework can't, or has no use for it.
         """
         return False
+
+    @staticmethod
+    def traits(fn: Any, xs: Sequence[Any]) -> Traits:
+        """What fn is made of, as far as the framework can tell without running it."""
+        return PLAIN
 
     @staticmethod
     def in_bounds(fn: Any, xs: Sequence[Any]) -> bool:

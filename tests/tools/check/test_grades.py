@@ -291,21 +291,18 @@ def test_too_little_time_gives_no_verdict():
 
 ENDLESS = """
 import time
-import jax, jax.numpy as jnp, numpy as np
+import torch
 import gradsmith as gs
 
-@jax.jit
-def until(x):  # halved until it is small, which negative numbers never are
-    go_on = lambda s: jnp.any(jnp.abs(s) > 1e-3)
-    return jax.lax.while_loop(go_on, lambda s: jnp.where(s > 0, s / 2, s), x)
-
-def op(x):
-    return jnp.sin(x) + 0 * until(jax.lax.stop_gradient(x))
+def op(x):  # it never ends for negative numbers
+    while bool((x < 0).any()):
+        time.sleep(0.1)
+    return torch.sin(x)
 
 start = time.perf_counter()
-report = gs.check.options(seconds=6)(op, jnp.asarray(np.linspace(0.5, 2, 6)))
+report = gs.check.options(seconds=6)(op, torch.linspace(0.5, 2, 6))
 print(report)
-assert time.perf_counter() - start < 6 * 1.2 + 2
+assert time.perf_counter() - start < 6 * 1.2 + 5
 assert report.ok
 assert any("not reached in 6 s: other inputs" in note for note in report.notes)
 """

@@ -6,6 +6,7 @@ one in 0.1 s; its single operations, which eager calls compile one by one, in 0.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import lru_cache, partial
 from typing import Any
 
@@ -14,8 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.experimental import checkify
+from jax.extend.core import jaxprs_in_params
 
-from .._calculus import Script
+from .._calculus import Script, Traits
 from .arrays import array
 from .call.specs import conjugate
 
@@ -162,6 +164,26 @@ def _second(fn: Any, xs: list[Any], dys: list[Any], vs: list[Any]) -> Any:
 def abstract(fn: Any, xs: Any) -> bool:
     jax.eval_shape(fn, xs)
     return True
+
+
+def traits(fn: Any, xs: Any) -> Traits:
+    every = [*_equations(jax.make_jaxpr(fn)(list(xs)).jaxpr)]
+    names = {name for name, _ in every}
+    drawn = {name for name, is_repeated in every if is_repeated}
+    return Traits(
+        iterates=bool(names & {"while", "pure_callback", "io_callback"}),
+        rejects="random_gamma" in names
+        or bool(drawn & {"random_bits", "threefry2x32"}),
+    )
+
+
+def _equations(code: Any, is_repeated: bool = False) -> Iterator[tuple[str, bool]]:
+    """The names of all equations, and whether they are in a loop without an end."""
+    for eqn in code.eqns:
+        name = eqn.primitive.name
+        yield name, is_repeated
+        for inner in jaxprs_in_params(eqn.params):
+            yield from _equations(inner, is_repeated or name == "while")
 
 
 def in_bounds(fn: Any, xs: Any) -> bool:

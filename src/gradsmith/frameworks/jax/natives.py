@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
+from functools import partial
 from typing import Any
 
 import jax
 
 from ...operations.info import Around, OperationInfo, name_of, signature_of
 from .._natives import Arguments, by_tree, miscounted, named_arguments
+from ..keras import natives as keras
 
 defaults = {"gelu": {"approximate": True}}
 functions = ("fun", "fwd", "bwd", "jvp")
 
 
 def info_of(op: Any) -> OperationInfo | None:
-    """What is known of `jax.custom_vjp`, `custom_jvp` and `custom_gradient`."""
+    """What is known of `jax.custom_vjp`, `custom_jvp`, `custom_gradient`, modules."""
     if isinstance(op, jax.custom_vjp):
         altered = _altered_vjp
     elif isinstance(op, jax.custom_jvp):
         altered = _altered_jvp
     else:
-        return None
+        return keras.info_of(op, "jax") or _of_module(op)
     function = function_of(op)
     return OperationInfo(
         name_of(function),
@@ -35,6 +37,55 @@ def info_of(op: Any) -> OperationInfo | None:
         body=op.fun,
         rule=op.bwd if isinstance(op, jax.custom_vjp) else op.jvp,
     )
+
+
+def _of_module(module: Any) -> OperationInfo | None:
+    """A callable tree, as the modules of equinox and flax are, or one that is bound."""
+    if not callable(module) or inspect.isclass(module) or inspect.isroutine(module):
+        return None
+    if getattr(module, "scope", None) is not None and hasattr(module, "unbind"):
+        unbound, variables = module.unbind()
+        call = WithLeaves(variables, lambda tree: partial(unbound.apply, tree))
+    elif not jax.tree_util.all_leaves([module]):
+        call = WithLeaves(module, lambda tree: tree)
+    else:
+        return None
+    return OperationInfo(
+        type(module).__name__,
+        call,
+        signature_of(module),
+        None,
+        "its rules are those of the operations inside of it, which can't be silenced",
+        module=type(module).__module__,
+        captured=call.leaves,
+    )
+
+
+class WithLeaves:
+    """A module as a function of its arguments and, by path, of the arrays in a tree.
+
+    Each call has a tree of its own, so that the state in it is the same each time.
+    """
+
+    def __init__(self, tree: Any, module_of: Callable[[Any], Any]) -> None:
+        self._module_of = module_of
+        leaves, self._structure = jax.tree_util.tree_flatten_with_path(tree)
+        self._paths = [jax.tree_util.keystr(path).lstrip(".") for path, _ in leaves]
+        self._all = [leaf for _, leaf in leaves]
+        pairs = zip(self._paths, self._all, strict=True)
+        self.leaves = {
+            n: x for n, x in pairs if isinstance(x, jax.Array) and _floats(x)
+        }
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        pairs = zip(self._paths, self._all, strict=True)
+        leaves = [kwargs.pop(path, leaf) for path, leaf in pairs]
+        tree = jax.tree.unflatten(self._structure, leaves)
+        return self._module_of(tree)(*args, **kwargs)
+
+
+def _floats(x: Any) -> bool:
+    return jax.numpy.issubdtype(x.dtype, jax.numpy.inexact)
 
 
 def function_of(op: Any) -> Any:

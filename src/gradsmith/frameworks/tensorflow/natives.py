@@ -17,12 +17,16 @@ from ...operations.info import (
     without_rule,
 )
 from .._natives import leaf_names, miscounted, named_arguments
+from ..keras import natives as keras
 
 defaults = {"leaky_relu": {"alpha": 0.2}}
 
 
 def info_of(op: Any) -> OperationInfo | None:
-    """What is known of a function decorated with `tf.custom_gradient`."""
+    """What is known of a function decorated with `tf.custom_gradient`, or a module."""
+    known = keras.info_of(op, "tensorflow")
+    if known is not None or isinstance(op, tf.Module):
+        return known or _of_module(op)
     body = getattr(op, "__wrapped__", None)
     if type(op).__module__ != tf.custom_gradient.__module__ or body is None:
         return None
@@ -40,6 +44,58 @@ def info_of(op: Any) -> OperationInfo | None:
         body=without_rule(body),
         rule=body,
     )
+
+
+def _of_module(module: Any) -> OperationInfo | None:
+    call = WithVariables(module)
+    if not callable(module) or not call.variables:
+        return None
+    return OperationInfo(
+        type(module).__name__,
+        call,
+        signature_of(getattr(module, "call", module)),
+        None,
+        "its rules are those of the operations inside of it, which can't be silenced",
+        module=type(module).__module__,
+        captured=call.variables,
+    )
+
+
+class WithVariables:
+    """A module as a function of its arguments and, by name, of its variables.
+
+    Those that are attributes; others (in lists) are constants.
+    """
+
+    def __init__(self, module: Any) -> None:
+        self.module = module
+        trainable = {id(v) for v in module.trainable_variables}
+        self._places = {
+            f"{each.name}.{name}": (vars(each), name)
+            for each in (module, *module.submodules)
+            for name, v in vars(each).items()
+            if isinstance(v, tf.Variable) and id(v) in trainable
+        }
+        self.variables = {
+            path: tf.convert_to_tensor(scope[name])
+            for path, (scope, name) in self._places.items()
+        }
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        given = {path: kwargs.pop(path) for path in self.variables if path in kwargs}
+        before = [(*self._places[path], self._variable(path)) for path in given]
+        try:
+            for path, value in given.items():
+                scope, name = self._places[path]
+                scope[name] = value
+            return self.module(*args, **kwargs)
+        finally:
+            for scope, name, variable in before:
+                scope[name] = variable
+
+    def _variable(self, path: str) -> Any:
+        scope, name = self._places[path]
+        return scope[name]
 
 
 def _altered(body: Any, around: Around) -> Any:

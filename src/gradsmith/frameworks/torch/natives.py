@@ -15,6 +15,7 @@ from torch.func import functional_call
 from ...core.patching import patched
 from ...operations.info import Around, OperationInfo, signature_of
 from .._natives import by_tree, miscounted, named_arguments
+from ..keras import natives as keras
 from .private import (
     CUSTOM_OP_FUNCTIONS,
     CustomOpDef,
@@ -43,7 +44,9 @@ def info_of(op: Any) -> OperationInfo | None:
         op = custom_op_of(op)
     if isinstance(op, CustomOpDef):
         return _of_custom_op(op)
-    return _of_module(op) if isinstance(op, torch.nn.Module) else None
+    if not isinstance(op, torch.nn.Module):
+        return None
+    return keras.info_of(op, "torch") or _of_module(op)
 
 
 # --- autograd.Function ---------------------------------------------------------------

@@ -7,18 +7,22 @@ can't be interrupted: such inputs are tried in a thread, which is left behind.
 
 from __future__ import annotations
 
+import atexit
 import threading
 import time
 from collections.abc import Callable
 from contextvars import copy_context
 from queue import SimpleQueue
+from typing import TypeVar
 
 import numpy as np
 
 from ...core.hooks import unrecorded
 
+T = TypeVar("T")
 GRACE = 1.0  # an evaluation that began in time may end
 SHORT = 6.0  # seconds, in which the most telling check comes first
+AT_EXIT = 10.0  # compiled code that ends after the interpreter aborts the process
 
 
 class OutOfTimeError(BaseException):
@@ -44,27 +48,29 @@ class Budget:
         if self._end is not None and time.perf_counter() > self._end:
             raise OutOfTimeError
 
-    def run_aside(self, work: Callable[[], None]) -> None:
+    def run_aside(self, work: Callable[[], T]) -> T:
         """Run something that may never return, at most until the time is up."""
         if self._end is None:
             return work()
+        found: list[T] = []
         raised: list[BaseException] = []
 
         def run() -> None:
             try:
                 # As it is for the caller, in its own thread
                 with unrecorded(), np.errstate(all="ignore"):
-                    work()
+                    found.append(work())
             except BaseException as error:
                 raised.append(error)
 
         context = copy_context()
         done = _thread().start(lambda: context.run(run))
         if not done.wait(max(self.left or 0.0, 0.0) + GRACE):
+            atexit.register(done.wait, AT_EXIT)
             raise OutOfTimeError
         if raised:
             raise raised[0]
-        return None
+        return found[0]
 
 
 UNLIMITED = Budget(None)

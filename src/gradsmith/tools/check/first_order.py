@@ -7,9 +7,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from .budget import OutOfTimeError
 from .comparison import Comparison
 from .confirm import confirmed
-from .diagnosis import explain
+from .diagnosis import Explanation, explain
 from .flat import Part, flatten
 from .grade import digits, is_minor, is_surrogate
 from .model import Finding, Verdict
@@ -27,7 +28,7 @@ ASIDE = 2.0**-7
 
 def check_first_order(session: Session, scenario: Scenario) -> None:
     """Compare the rule with differences on the inputs of one scenario."""
-    session.at = scenario.problem
+    session.at = problem = scenario.problem
     point = _point(scenario, session.random(scenario.name))
     if point is None:
         return
@@ -42,21 +43,20 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
     for comparison in point.comparisons(
         even=scenario.even, jointly=not scenario.is_given, done=done
     ):
+        name = comparison.part.name
         telling = comparison.is_wrong and comparison.says_something
         slopes = comparison.slope.size
         most = max(most, np.max(slopes[np.isfinite(slopes)], initial=0.0))
         minor = _minor(session, scenario, comparison, most) if telling else None
         if minor is not None:
             session.limit(minor)
-            seen[comparison.part.name] = minor.error or 0.0
+            seen[name] = minor.error or 0.0
             continue
-        wrong = telling and confirmed(point, comparison)
-        if wrong and scenario.is_inside:
+        if telling and confirmed(point, comparison) and scenario.is_inside:
             error = _report_wrong(session, scenario, point, comparison)
             if error is not None:
-                seen[comparison.part.name] = error
+                seen[name] = error
         elif comparison.says_something:
-            name = comparison.part.name
             seen[name] = min(comparison.resolution, seen.get(name, np.inf))
     for finding, is_isolated in not_finite(point, scenario.name):
         if not session.is_wrong(finding.argument):
@@ -65,6 +65,8 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
     if seen:
         least = max(seen.values())
         session.record(FIRST_ORDER, scenario.name, Verdict.RIGHT, least)
+    elif scenario.is_given and not session.findings and problem.traits.rejects:
+        session.found(_sample(Finding(FIRST_ORDER, "", scenario=scenario.name)))
     elif scenario.is_given and not session.findings:
         session.give_up("the differences do not settle at the given inputs: try others")
 
@@ -120,7 +122,7 @@ def _report_wrong(
 
     Of a small error it is the size that is returned.
     """
-    found = explain(point, comparison, session)
+    found = _explained(session, scenario, point, comparison)
     finding = Finding(
         FIRST_ORDER,
         found.message,
@@ -159,6 +161,8 @@ def _report_wrong(
 def _on_purpose(session: Session, point: Point, finding: Finding) -> Finding:
     """The finding, with what speaks for a gradient that is meant to be another one."""
     problem, names = point.flat.problem, (finding.argument or "").split(" and ")
+    if problem.traits.rejects:
+        return _sample(finding)
     random = session.random(f"draws {finding.scenario}")
     if is_right_on_average(problem, names, random):
         words = (
@@ -173,6 +177,31 @@ def _on_purpose(session: Session, point: Point, finding: Finding) -> Finding:
         return finding
     words = f"{finding.message}\nits code calls it {said!r}: not the derivative"
     return replace(finding, message=words, diagnosis="stated", repair=DECLARE)
+
+
+def _sample(finding: Finding) -> Finding:
+    return replace(
+        finding,
+        message="random numbers are drawn by rejection, and the gradient is not the "
+        "derivative of those drawn: usual where it is that of their distribution",
+        diagnosis="sample",
+    )
+
+
+def _explained(
+    session: Session, scenario: Scenario, point: Point, comparison: Comparison
+) -> Explanation:
+    """Why it is wrong, by other inputs that we make up; they may take for ever."""
+    try:
+        return point.flat.problem.budget.run_aside(
+            lambda: explain(point, comparison, session)
+        )
+    except OutOfTimeError:
+        session.give_up(
+            f"the gradient of {comparison.part.name} disagrees with differences, with "
+            f"{scenario.name}; there was no time left to find out how"
+        )
+        raise
 
 
 # --- NaN and infinity

@@ -43,6 +43,10 @@ def check_forward_mode(session: Session, problem: Problem, scenario: str) -> Non
                 words = "there is none, and the tangents are silently dropped"
                 session.limit(Finding(FORWARD_MODE, words, refused=True))
                 return
+            if wrong and not np.isfinite(error) and not problem.info.own_forward:
+                words = "the tangents are not finite, and the gradient is"
+                session.limit(Finding(FORWARD_MODE, words, argument=part.name))
+                return
             if wrong:
                 session.found(_finding(part.name, error, noise, scenario))
                 return

@@ -15,7 +15,8 @@ from .model import Finding
 # Diagnoses of rules that nobody writes by accident
 CLIPPED = "clipped upstream"
 SURROGATES = (
-    "piecewise constant", "identity", "clamp", CLIPPED, "right on average", "stated",
+    "piecewise constant", "jumps", "identity", "clamp", "passed on", CLIPPED,
+    "masked upstream", "right on average", "sample", "stated",
 )  # fmt: skip
 ROUNDINGS = 8.0
 SOLVED = 1e-5

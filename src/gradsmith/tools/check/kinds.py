@@ -58,7 +58,12 @@ def _kind(problem: Problem, i: int, random: np.random.Generator) -> Kind:
 def _is_outside(
     problem: Problem, i: int, x: np.ndarray, random: np.random.Generator
 ) -> bool:
-    """Whether the operation fails, or is not finite, near these values."""
+    """Whether the operation fails, or is not finite, near these values.
+
+    One that iterates may never end there: it is not tried.
+    """
+    if problem.traits.iterates:
+        return True
     xs = [x if k == i else other for k, other in enumerate(problem.xs)]
     near = [each * random.uniform(0.8, 1.2, each.shape) for each in xs]
     try:

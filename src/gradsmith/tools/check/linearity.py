@@ -106,6 +106,10 @@ class RuleAtPoint:
         size = max(largest(a), largest(b), largest(self.g))
         return largest(a - b) <= ROUNDINGS * max(self.noise, self.flat.eps * size)
 
+    def near(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Which elements of two gradients are the same but for rounding."""
+        return np.abs(a - b) <= ROUNDINGS * self.flat.eps * np.abs(b)
+
     def broken(self) -> Broken | None:
         """The first law that doesn't hold, where the gradient is finite."""
         g, size = self.g, largest(self.g)
@@ -171,7 +175,7 @@ def _finding(broken: Broken, cause: Diagnosis | None, scenario: str) -> Finding:
 
 def _recognized(rule: RuleAtPoint) -> Diagnosis | None:
     """What the rule does to the upstream gradient, if it is a usual mistake."""
-    mistakes = (_ignored, _absolute, _clipped, _clipped_by_norm)
+    mistakes = (_ignored, _absolute, _clipped, _clipped_by_norm, _masked)
     return next(filter(None, (mistake(rule) for mistake in mistakes)), None)
 
 
@@ -249,6 +253,21 @@ def _clipped_by_norm(rule: RuleAtPoint) -> Diagnosis | None:
     return Diagnosis(
         "clipped upstream",
         f"the upstream gradient is scaled to a norm of at most {_digits(bound)}",
+        _DECLARE,
+    )
+
+
+def _masked(rule: RuleAtPoint) -> Diagnosis | None:
+    """Each element is the upstream gradient's or zero, which depends on its sign."""
+    if rule.y.size != rule.g.size:
+        return None
+    for u in (rule.u, -rule.u, rule.upstream(), LARGE * rule.upstream()):
+        g = rule.pull(u)
+        if not np.all((g == 0) | rule.near(g, u)):
+            return None
+    return Diagnosis(
+        "masked upstream",
+        "the upstream gradient is passed through, or zero, by its sign",
         _DECLARE,
     )
 

@@ -17,25 +17,38 @@ from ...core.errors import GradientContractError, NotDifferentiableError, annota
 from .._inputs import RANDOM
 from .contract import check_contract
 from .declared import declared_calls
-from .flat import half_read
+from .flat import EPS, half_read
 from .model import Finding
 from .problem import Arrays, Gradients, Problem
 from .session import GIVEN, Session
 
 SLOW = 0.02  # seconds
 LOOP = 8  # times
+NEXT, FURTHER = 1 + 2.0**-36, 1 + 2.0**-12  # in the digits of float64 and float32
+FEW = 0.05  # by chance
+HURRIED = 0.5  # with compiling
 
 
-def prepare(session: Session) -> Problem | None:
+def evaluate_first(session: Session) -> tuple[Arrays, str]:
+    """The outputs, in the given dtypes, and the lowest precision among them."""
+    start = time.perf_counter()
+    with annotate(_RAISED.format(session.problem.info.name)):
+        found = session.problem.computed()
+    session.is_hurried = time.perf_counter() - start > HURRIED
+    return found
+
+
+_RAISED = "raised by {} itself, called with the given inputs"
+
+
+def prepare(session: Session, outputs: tuple[Arrays, str]) -> Problem | None:
     """The problem in double precision, with non-differentiable arguments frozen.
 
     None if there is nothing to check: then a note or a finding says why. What the
     operation or its rule raises on the inputs given passes through.
     """
-    given = session.problem
-    name = given.info.name
-    with annotate(f"raised by {name} itself, called with the given inputs"):
-        ys, computed = given.computed()
+    given, (ys, computed) = session.problem, outputs
+    with annotate(_RAISED.format(given.info.name)):
         start = time.process_time()  # whatever else runs on the machine
         is_random = not _same(ys, given.value(given.xs))
         is_slow = time.process_time() - start > SLOW
@@ -60,7 +73,10 @@ def prepare(session: Session) -> Problem | None:
         problem = _differentiable(
             session, _in_double_precision(session, given, computed)
         )
-        return None if problem is None else _with_symmetry(session, problem)
+        if problem is not None:
+            problem = problem.with_traits()
+            session.solves |= problem.traits.iterates
+            return _with_symmetry(session, problem)
     return None
 
 
@@ -142,6 +158,8 @@ def _in_double_precision(session: Session, given: Problem, computed: str) -> Pro
     try:
         if double.dtypes != given.dtypes:
             _, computed = double.computed()
+            if computed == "float64" and _is_coarse(double, session):
+                computed = max(given.dtypes, key=EPS.__getitem__)
             _pull(double)
     except NotDifferentiableError:
         pass
@@ -155,6 +173,20 @@ def _in_double_precision(session: Session, given: Problem, computed: str) -> Pro
         return double
     session.note(f"it always computes in {computed}: so differences are taken in that")
     return replace(given.in_dtype(computed), fixed_dtypes=True)
+
+
+def _is_coarse(double: Problem, session: Session) -> bool:
+    """Whether fewer digits than those of float64 make a difference.
+
+    A layer may cast to its own dtype inside, and back.
+    """
+    random = session.random("digits")
+    xs = [x * random.uniform(0.99, 1.01, x.shape) for x in double.xs]
+    y, little, more = (double.value([x * k for x in xs]) for k in (1, NEXT, FURTHER))
+    pairs = list(zip(y, little, more, strict=True))
+    moved = [b[a != c] != a[a != c] for a, b, c in pairs]
+    every = np.concatenate([np.ravel(each) for each in moved] or [[]])
+    return every.size > 0 and bool(np.mean(every) < FEW)
 
 
 def _differentiable(session: Session, problem: Problem) -> Problem | None:

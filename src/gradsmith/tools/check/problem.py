@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
 
 from ...core import trees
 from ...core.arrays import FRAMEWORKS, is_array
+from ...frameworks._calculus import PLAIN, Traits
 from ...frameworks._protocol import Framework
 from ...operations.info import OperationInfo, is_floating, positional
 from .._inputs import framework_for, info_of, prepared
@@ -59,6 +61,7 @@ class Problem:
     spoils_residuals: bool = False  # a second backward would be another one
     declares: bool = False  # surrogates inside: differences leave them out
     is_random: bool = False  # generators are rewound before each call
+    traits: Traits = PLAIN
 
     @property
     def arrays(self) -> Any:
@@ -82,6 +85,13 @@ class Problem:
         with self.precision():
             return self.calculus.in_bounds(self.native, self.to_native(self.xs))
 
+    def with_traits(self) -> Problem:
+        """With what the operation is made of, as far as the framework can tell."""
+        with suppress(Exception), self.precision():
+            traits = self.calculus.traits(self.native, self.to_native(self.xs))
+            return replace(self, traits=traits)
+        return self
+
     def computed(self) -> tuple[Arrays, str]:
         """The outputs, and the lowest precision among them."""
         with self.precision():
@@ -98,11 +108,18 @@ class Problem:
             dtypes = [self.arrays.dtype_name(y) for y in ys]
             values = [as_double(self.arrays.numpy(y)) for y in ys]
 
+        calls = count()
+
         def pull_numpy(dys: Sequence[np.ndarray]) -> Gradients:
             with self.precision():
                 given = list(map(self.arrays.array, dys, dtypes))
+                is_first = next(calls) == 0
                 if not self.spoils_residuals:
-                    return [self.to_numpy(dx) for dx in pull(given)]
+                    try:
+                        return [self.to_numpy(dx) for dx in pull(given)]
+                    except Exception:  # a rule may run once only
+                        if is_first:
+                            raise
                 fresh = self.calculus.vjp(self.native, self.to_native(xs))[1]
                 return [self.to_numpy(dx) for dx in fresh(given)]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._inputs import RANDOM
 from .model import Finding, Verdict
-from .native import NativeEvaluation, evaluate, native_inputs
+from .native import NativeEvaluation, evaluate, native_inputs, reason
 from .numerics import random_signed
 from .problem import Arrays, Problem
 from .session import Session
@@ -95,7 +95,14 @@ def _check_determinism(
     again = second.numpy(second.ys)
     if not all(map(_same, again, ys)):
         raise RandomOperationError(RANDOM)
-    again, fresh = (each.gradient(each.upstream(dys)) for each in (first, second))
+    fresh = second.gradient(second.upstream(dys))
+    try:
+        again = first.gradient(first.upstream(dys))
+    except Exception as error:
+        words = "the rule raises when it is called again for the same outputs: "
+        words += reason(error)
+        session.limit(Finding(SECOND_BACKWARD, words, scenario=scenario, refused=True))
+        return
     if _same(again, g) and _same(fresh, g):
         session.record("determinism", scenario, Verdict.RIGHT)
         return

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 
@@ -18,7 +19,7 @@ from .model import Verdict
 from .native import reason
 from .noise import MANY
 from .precision import check_precision
-from .preparation import prepare
+from .preparation import evaluate_first, prepare
 from .problem import Problem
 from .purity import SECOND_BACKWARD, RandomOperationError, check_purity
 from .scenarios import Scenario, constants_of, scenarios
@@ -46,18 +47,30 @@ THOROUGH = {"compiled, vectorized, other frameworks": check_thoroughly}
 def run(session: Session, *, thorough: bool) -> None:
     """Run all checks, on the inputs given and on others like them."""
     progress = Progress("check", session.problem.info.name)
+    budget = session.problem.budget
+
+    def work() -> None:
+        with _threads(session.problem):
+            problem = prepare(session, outputs)
+        if problem is not None:
+            _run_checks(session, problem, progress, thorough)
+
     try:
         with without_warnings(), np.errstate(all="ignore"):
             with _threads(session.problem):
-                problem = prepare(session)
-            if problem is not None:
-                _run_checks(session, problem, progress, thorough)
+                outputs = evaluate_first(session)
+            # What takes so long can't be interrupted.
+            (budget.run_aside if session.is_hurried else _call)(work)
     except OutOfTimeError:
         _note_time(session)
     except RandomOperationError as error:  # which prepare did not see
         session.give_up(str(error))
     finally:
         progress.close()
+
+
+def _call(work: Callable[[], None]) -> None:
+    work()
 
 
 def _note_time(session: Session) -> None:
@@ -105,7 +118,7 @@ def _run_checks(
             replace(each.freezing(missing), spoils_residuals=spoils)
             for each in (given, problem)
         )
-        hurries = session.solves or problem.budget.is_short
+        hurries = session.solves or session.is_hurried or problem.budget.is_short
         if hurries and compares and not session.findings:
             _check_given(session, given, progress)
     if problem.info.surrogate is not None:

@@ -3,7 +3,8 @@
 Each scenario has the structure of the given inputs, other values or other sizes. One on
 which the operation itself fails, or is not finite, is omitted: it is outside of its
 domain. If the arguments have bounds, values stay inside. Values of another kind than
-the given ones (another sign, a much larger scale) make the scenario a far one.
+the given ones (another sign, a much larger scale) make the scenario a far one. With
+those an operation that iterates may go on for ever: it is not tried.
 
 An elementwise operation takes all kinds of values at once, in one long vector.
 """
@@ -18,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ...core.reach import captured
-from .kinds import kinds_of
+from .kinds import Kind, kinds_of
 from .problem import Arrays, Problem
 from .sizes import resized
 from .structure import Structure, structure_of
@@ -50,7 +51,7 @@ def scenarios(
     structures = [structure_of(x) for x in xs]
     pool = None
     if _is_elementwise(problem, xs):
-        pool = _pooled(problem, structures, constants, random)
+        pool = _pooled(problem, structures, kinds, constants, random)
     if pool is not None:
         pairs = zip(kinds, pool, strict=True)
         near = np.logical_and.reduce([kind.holds(x) for kind, x in pairs])
@@ -75,6 +76,8 @@ def scenarios(
         pairs = zip(kinds, other.xs, strict=True)
         far = not all(np.all(kind.holds(x)) for kind, x in pairs)
         far |= name in DEGENERATE and not _is_degenerate(xs)
+        if far and problem.traits.iterates:
+            continue
         yield Scenario(name, other, even=name in EVEN, is_far=far)
     for name, other in resized(problem, random):
         yield Scenario(name, other)
@@ -173,6 +176,7 @@ def _is_elementwise(problem: Problem, xs: Arrays) -> bool:
 def _pooled(
     problem: Problem,
     structures: Sequence[Structure | None],
+    kinds: Sequence[Kind],
     constants: Sequence[float],
     random: np.random.Generator,
 ) -> Arrays | None:
@@ -186,6 +190,10 @@ def _pooled(
         pools = [_shuffled(pool, random) for pool in pools]
     pairs = zip(structures, pools, strict=True)
     pools = [s.element(x) if s is not None and s.element else x for s, x in pairs]
+    if problem.traits.iterates:
+        pairs = zip(kinds, pools, strict=True)
+        near = np.logical_and.reduce([kind.holds(x) for kind, x in pairs])
+        pools = [x[near] for x in pools]
     try:
         (y, *_) = problem.value(pools)
     except Exception:

@@ -26,6 +26,7 @@ from .session import Session
 
 SECOND_ORDER = "second order"
 ROUNDINGS = 64.0
+SOLVED = 1e-3  # the derivative of what stops at some accuracy
 STEPS = (0.125, 0.09375, 0.0625)  # another step each time it is tried again
 
 # What is wrong in first order is wrong in second, and says nothing new.
@@ -52,12 +53,14 @@ def check_second_order(session: Session, problem: Problem, scenario: str) -> Non
         words = f"there is none: {reason(error)}"
         session.limit(Finding(SECOND_ORDER, words, refused=True))
         return
-    wrong = _wrong_arguments(point, compared)
+    least = SOLVED if session.solves else 0.0
+    wrong = _wrong_arguments(point, compared, least)
     for finding, _ in not_finite(point, scenario, "the derivative of the rule"):
         session.limit(replace(finding, what=SECOND_ORDER))
     for comparison in wrong:
         session.limit(_wrong_by_argument(comparison, scenario))
-    if gap is not None and _gap_by_upstream(rule, random) is not None:
+    again = None if gap is None else _gap_by_upstream(rule, random)
+    if gap is not None and again is not None and min(gap, again) > least:
         session.limit(_wrong_by_upstream(gap, scenario))
     elif not wrong:
         seen = [each.resolution for each in compared if each.says_something]
@@ -133,12 +136,19 @@ def _random_like(random: np.random.Generator, y: np.ndarray) -> np.ndarray:
 # --- by the arguments
 
 
-def _wrong_arguments(point: Point, compared: list[Comparison]) -> list[Comparison]:
-    """One comparison for each argument whose derivative is wrong for sure."""
+def _wrong_arguments(
+    point: Point, compared: list[Comparison], least: float
+) -> list[Comparison]:
+    """One comparison for each argument whose derivative is wrong for sure.
+
+    A relative error of less than `least` is nothing.
+    """
     wrong: dict[str, Comparison] = {}
     for comparison in compared:
         name = comparison.part.name
-        if name not in wrong and comparison.is_wrong and _again(point, comparison):
+        if comparison.gap < least * comparison.scale or name in wrong:
+            continue
+        if comparison.is_wrong and _again(point, comparison):
             wrong[name] = comparison
     return list(wrong.values())
 

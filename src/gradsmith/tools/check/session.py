@@ -34,6 +34,7 @@ class Session:
     pending: list[str] = field(default_factory=list)  # checks that were not run yet
     declared: bool = False  # surrogates inside
     solves: bool = False  # something by iteration, to some accuracy
+    is_hurried: bool = False  # the first evaluation took long, perhaps to be compiled
     at: Problem | None = None  # what is looked at now
 
     def random(self, name: str) -> np.random.Generator:

@@ -40,7 +40,7 @@ def _links(s: JacobianBlock) -> tuple[Links, Links, JacobianBlock]:
 
 
 def _links_of(s: JacobianBlock, which: str) -> Links:
-    places = np.nonzero(s.present(which))
+    places = np.nonzero(np.atleast_1d(s.present(which)))
     n = len(s.out)
     return frozenset(
         (j, i)
@@ -128,7 +128,7 @@ def _coupled(
 def _differing(
     where: np.ndarray, axes: tuple[int, ...], place: tuple[int, ...]
 ) -> frozenset[int]:
-    indices = np.nonzero(where.reshape(axes))
+    indices = np.nonzero(where.reshape(axes)) if axes else ()
     return frozenset(k for k, at in enumerate(indices) if np.any(at != place[k]))
 
 

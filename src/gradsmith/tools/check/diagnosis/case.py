@@ -73,7 +73,12 @@ class Case:
         )
 
     def point_at(self, x: np.ndarray) -> Point | None:
-        """Another point, if the operation is finite there."""
+        """Another point, if the operation is finite there.
+
+        What iterates may never end far from here.
+        """
+        if self.stays_near and np.any(np.abs(x - self.point.x) > self.point.scale / 2):
+            return None
         try:
             with np.errstate(all="ignore"):
                 if not np.all(np.isfinite(self.point.flat.value(x))):
@@ -135,13 +140,21 @@ class Case:
             x[here][bad] = other[here][bad]
         return x
 
+    @property
+    def stays_near(self) -> bool:
+        return self.point.flat.problem.traits.iterates
+
     def mixed(self, x: np.ndarray) -> np.ndarray:
+        if self.stays_near:
+            return self.near(x)
         sign = self.random.choice([-1.0, 1.0], x.size)
         return sign * self.scaled(x)
 
     def scaled(self, x: np.ndarray) -> np.ndarray:
         """Some about 1, at least one of the argument; others equal, smaller, larger."""
         x = self.near(x)
+        if self.stays_near:
+            return x
         kind = self.random.permutation(x.size) % 4
         kind[self.part.slice] = self.random.permutation(self.part.size) % 4
         small = 10 ** -self.random.uniform(0.5, 3.5, x.size)

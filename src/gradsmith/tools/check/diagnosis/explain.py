@@ -22,6 +22,7 @@ from .simple import (
     clamp,
     factor,
     identity,
+    jumps,
     lower_precision,
     not_deterministic,
     not_finite,
@@ -57,10 +58,10 @@ def explain(point: Point, comparison: Comparison, session: Session) -> Explanati
     try:
         elements, found = _diagnosed(case)
         output = _output(case)
+        worst = _worst_error(case, comparison)
     except Exception as problem:  # most likely the operation's, at another point
         why = f"{_facts(comparison, error)}; no diagnosis, because of {problem!r}"
-        return Explanation(None, None, why, None, np.inf)
-    worst = _worst_error(case, comparison)
+        return Explanation(None, None, why, None, error)
     if found is None:
         facts = _facts(comparison, error)
         return Explanation(elements, None, facts, None, worst, output)
@@ -106,13 +107,13 @@ THEN: tuple[Diagnose, ...] = (
     conjugated,
     wrong_axis,
 )
-LAST: tuple[Diagnose, ...] = (missing_term, wrong_axis_inside)
+LAST: tuple[Diagnose, ...] = (missing_term, wrong_axis_inside, jumps)
 
 
 def diagnose(case: Case) -> Diagnosis | None:
     """The mistake with the simplest explanation that was verified."""
     if not len(case.evidence.rows):
-        return None
+        return jumps(case)
     with np.errstate(all="ignore"):
         special = wrong_at_kink(case)
         if special is not None:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
+from ..numerics import largest
 from .arrangement import swapped
 from .case import Case
 from .evidence import Evidence
@@ -69,6 +72,13 @@ def not_zero(case: Case) -> Diagnosis | None:
             "rule gives something else",
             f"if that is not on purpose, return zero; else {DECLARE}",
         )
+    if _passes_on(case):
+        return Diagnosis(
+            "passed on",
+            "the output is another argument, and the rule passes the upstream gradient "
+            "on to this one too",
+            f"if that is not on purpose, return zero; else {DECLARE}",
+        )
     return Diagnosis(
         "not zero",
         "the derivative is zero, since the outputs don't change with this argument, "
@@ -80,13 +90,68 @@ def not_zero(case: Case) -> Diagnosis | None:
 def _jumps(case: Case) -> bool:
     """Whether the outputs change if the argument changes much."""
     here = case.part.slice
-    for change in (case.mixed, case.scaled, lambda x: x + 3 * case.point.scale):
+    far = case.near if case.stays_near else lambda x: x + 3 * case.point.scale
+    for change in (case.mixed, case.scaled, far):
         x = case.point.x.copy()
         x[here] = change(x)[here]
         y = case.point.value(x)
         if np.any(np.isfinite(y) & (y != case.point.y)):
             return True
     return False
+
+
+def _passes_on(case: Case) -> bool:
+    """Whether the output is another argument, and the gradient is dy itself."""
+    point = case.point
+    outputs = point.linearization.outputs.parts
+    if len(outputs) != 1 or outputs[0].shape != case.part.shape:
+        return False
+    others = [p for p in point.flat.arguments.parts if p != case.part]
+    if not any(np.array_equal(point.x[p.slice], point.y) for p in others):
+        return False
+    u = case.random.uniform(-1, 1, point.y.size)
+    return np.array_equal(point.linearization.pull(u)[case.part.slice], u)
+
+
+def jumps(case: Case) -> Diagnosis | None:
+    """The outputs change in jumps, but not only: those of a quantized product."""
+    v = case.point.scale * case.random.uniform(1, 2, case.point.x.size)
+    v[: case.part.start] = v[case.part.start + case.part.size :] = 0.0
+    at = lambda t: case.point.value(case.point.x + t * v)
+    ts = np.linspace(0.0, NEARBY, INTERVALS + 1).tolist()
+    ys = [at(t) for t in ts]
+    moved = np.array([largest(b - a) for a, b in pairwise(ys)])
+    places = np.argsort(-moved)[:JUMPS]
+    if not all(_is_jump(at, ts[i], ts[i + 1], ys[i], ys[i + 1]) for i in places):
+        return None
+    return Diagnosis(
+        "jumps",
+        "the outputs change in jumps, and the rule is not the derivative between them",
+        f"if that is not on purpose, return the derivative; else {DECLARE}",
+    )
+
+
+NEARBY = 2.0**-4  # of the argument, in which a staircase has several steps
+INTERVALS, JUMPS, HALVES = 64, 3, 20
+
+
+def _is_jump(
+    at: Callable[[float], np.ndarray],
+    low: float,
+    high: float,
+    a: np.ndarray,
+    b: np.ndarray,
+) -> bool:
+    """Whether what changes between two points does at one point between them."""
+    whole = largest(b - a)
+    for _ in range(HALVES):
+        middle = (low + high) / 2
+        y = at(middle)
+        if largest(y - a) > largest(b - y):
+            high, b = middle, y
+        else:
+            low, a = middle, y
+    return largest(b - a) > whole / 4 > 0
 
 
 def clamp(case: Case) -> Diagnosis | None:

@@ -1,0 +1,68 @@
+"""What is slow and called often is compiled, unless that is not the same."""
+
+import time
+
+import numpy as np
+import pytest
+import tensorflow as tf
+
+from gradsmith.frameworks.tensorflow import calculus
+
+X, VS = ([tf.constant([0.5, 1.0, 2.0], tf.float64)] for _ in range(2))
+
+
+class Slow:
+    """A function that takes long when its operations run one by one."""
+
+    def __init__(self, body):
+        self.body, self.calls = body, 0
+
+    def __call__(self, xs):
+        self.calls += 1
+        start = time.process_time()
+        while tf.executing_eagerly() and time.process_time() < start + 0.003:
+            pass
+        return [self.body(x) for x in xs]
+
+
+def branching(x):
+    return tf.sin(x) if float(x[0]) > 0 else x
+
+
+class Counting:
+    """Another value when it is traced."""
+
+    def __call__(self, x):
+        return tf.sin(x) if tf.executing_eagerly() else tf.cos(x)
+
+
+@pytest.mark.parametrize("body", [tf.sin, branching, Counting()])
+@pytest.mark.parametrize("way", ["value", "vjp", "second"])
+def test_compiled_only_if_it_is_the_same(body, way):
+    fn, dys = Slow(body), [tf.constant([1.0, 2.0, -1.0], tf.float64)]
+
+    def result():
+        if way == "value":
+            return calculus.value(fn, X)[0]
+        if way == "vjp":
+            return calculus.vjp(fn, X)[1](dys)[0]
+        return calculus.second(fn, X, dys, VS)[0][0]
+
+    values = [result().numpy() for _ in range(40)]
+    assert all(np.allclose(values[0], each, rtol=1e-12) for each in values)
+    if body is tf.sin:
+        assert fn.calls < 30
+    else:
+        assert fn.calls >= 40
+
+
+def test_what_is_quick_is_not_compiled():
+    calls = []
+
+    def fn(xs):
+        calls.append(1)
+        return [tf.sin(x) for x in xs]
+
+    for _ in range(50):
+        calculus.value(fn, X)
+    assert len(calls) == 50
