@@ -13,15 +13,28 @@ from .elementwise import exp
 Axes = tuple[int, ...]
 
 
+def _of_nothing(x: Any, axes: Axes, keepdims: bool, value: float) -> Any:
+    """A reduction of an empty array; MLX's own may never end."""
+    kept = [1 if i in axes else n for i, n in enumerate(x.shape)]
+    shape = kept if keepdims else [n for i, n in enumerate(kept) if i not in axes]
+    return mx.full(shape, value, x.dtype)
+
+
 def sum(x: Any, axes: Axes, keepdims: bool) -> Any:
+    if not x.size:
+        return _of_nothing(x, axes, keepdims, 0)
     return mx.sum(x, axes, keepdims).astype(x.dtype)  # of small integers in 32 bits
 
 
 def prod(x: Any, axes: Axes, keepdims: bool) -> Any:
+    if not x.size:
+        return _of_nothing(x, axes, keepdims, 1)
     return mx.prod(x, axes, keepdims).astype(x.dtype)
 
 
 def mean(x: Any, axes: Axes, keepdims: bool) -> Any:
+    if not x.size:
+        return _of_nothing(x, axes, keepdims, np.nan)
     return mx.mean(x, axes, keepdims)
 
 
@@ -34,10 +47,14 @@ def min(x: Any, axes: Axes, keepdims: bool) -> Any:
 
 
 def any(x: Any, axes: Axes, keepdims: bool) -> Any:
+    if not x.size:
+        return _of_nothing(x.astype(mx.bool_), axes, keepdims, False)
     return mx.any(x, axes, keepdims)
 
 
 def all(x: Any, axes: Axes, keepdims: bool) -> Any:
+    if not x.size:
+        return _of_nothing(x.astype(mx.bool_), axes, keepdims, True)
     return mx.all(x, axes, keepdims)
 
 
