@@ -280,3 +280,22 @@ def test_what_a_kernel_reads_need_not_be_contiguous():
             np.testing.assert_allclose(compiled(y, 2.0), fn(y, 2.0), rtol=1e-13)
     (code,) = compiled._codes.values()
     assert len(code.program) == 1
+
+
+@pytest.mark.parametrize("n", [None, 0, 1, 5])
+@pytest.mark.parametrize("increasing", [False, True])
+def test_vander(n, increasing):
+    fn = lambda x: np.vander(x, n, increasing=increasing) * 2.0
+    np.testing.assert_array_equal(gs.compile(fn)(X[0]), fn(X[0]))
+
+
+def test_long_programs():
+    def fn(x):
+        for _ in range(400):
+            x = np.exp(-x) + 0.1
+        return np.sum(x)
+
+    x = np.linspace(0.0, 1.0, 50)
+    with gs.kernels(True):
+        got = gs.compile(gs.grad(fn))(x)
+    np.testing.assert_allclose(got, gs.grad(fn)(x), rtol=1e-10)

@@ -193,14 +193,18 @@ def _computed(step: Step, known: dict[Value, Any]) -> list[np.ndarray]:
 
 
 def _compact(y: np.ndarray) -> np.ndarray:
-    if y.size > LARGEST and y.tobytes() == y.reshape(-1)[:1].tobytes() * y.size:
+    if y.size > LARGEST and _is_uniform(y):
         return np.broadcast_to(y.reshape(-1)[0], y.shape)
     return y
 
 
+def _is_uniform(x: np.ndarray) -> bool:
+    return x.tobytes() == x.reshape(-1)[:1].tobytes() * x.size
+
+
 def _number(x: Any) -> Any:
     """The number that an array is many times, if it is."""
-    if x is None or not x.size or any(x.strides):
+    if x is None or not x.size or (any(x.strides) and not _is_uniform(x)):
         return None
     return x.reshape(-1)[0]
 

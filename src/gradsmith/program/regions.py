@@ -18,7 +18,7 @@ from .kernels.kernel import Kernel
 # few elements, and saves a run through memory for each but one on many.
 FEW, MANY = 6, 2
 LARGE = 10_000  # elements
-LONGEST = 300  # steps of a kernel, so that it is compiled in seconds
+LONGEST = 100  # steps of a kernel: it is compiled in seconds, by functions that recur
 _KINDS = "fiub"
 
 
@@ -236,6 +236,6 @@ def _fused(
     part = _part_of(program, steps, outputs)
     try:
         fn = Fused(part)
-    except (NotFusedError, ValueError, KeyError, TypeError, NotImplementedError):
+    except (NotFusedError, ValueError, KeyError, TypeError, RecursionError):
         return None
     return Step(fn, part.inputs, {}, outputs, steps[0].place)
