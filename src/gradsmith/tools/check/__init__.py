@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache
+from itertools import count, islice
 from typing import Any
 
 import numpy as np
@@ -18,11 +19,11 @@ from ...core.arrays import FRAMEWORKS, NUMPY
 from ...core.errors import GradientError, annotate
 from ...core.hooks import unrecorded
 from ...core.progress import without_warnings
-from ...operations.info import of_operation
+from ...operations.info import of_operation, positional
 from .budget import Budget
 from .inputs import CheckInputs, inputs_for
 from .model import CheckReport, CheckRun, Finding, RuleSource, Verdict, merged
-from .options import CheckOptions, refuse_options
+from .options import CheckOptions, constants_among, refuse_options
 from .problem import problem_for
 from .reproducer import reproducer
 from .run import run
@@ -75,7 +76,10 @@ class Check:
         operation pass through.
         """
         refuse_options(op, keywords)
-        chosen = inputs_for(op, inputs, keywords, seed=self._options.seed)
+        if not inputs and not keywords and self._options.inputs is not None:
+            chosen = [*_more_inputs(op, self._options)][:1]
+        else:
+            chosen = inputs_for(op, inputs, keywords, seed=self._options.seed)
         tell, names = _TELL.get(), [each.name for each in chosen]
         reports: list[CheckReport] = []
 
@@ -103,6 +107,8 @@ class AssertGradients(Check):
             raise GradientError(report)
         return report
 
+
+MORE = 8  # inputs that `inputs=` gives
 
 check = Check()
 assert_gradients = AssertGradients()
@@ -132,10 +138,15 @@ def _check_one(
     start = time.perf_counter()
     problem = problem_for(op, given, options.framework)
     problem = replace(problem, budget=Budget(options.seconds))
+    names = positional(problem.info, given.args)[: len(given.args)]
+    problem = problem.freezing(constants_among(options, problem.names, names))
     if options.surrogate is not None:
         info = replace(problem.info, surrogate=options.surrogate)
         problem = replace(problem, info=info)
     session = Session(problem, options.seed)
+    session.more = lambda: (
+        problem_for(op, each, options.framework) for each in _more_inputs(op, options)
+    )
     if tell is not None:
         session.recorded = lambda: tell(_report(session, options, start))
     with ExitStack() as stack:
@@ -160,6 +171,20 @@ def _prove(session: Session) -> None:
             session.problem, first.argument, misfit=first.what in ("contract", "shape")
         )
     session.findings[0] = replace(first, reproducer=script)
+
+
+def _more_inputs(op: Any, options: CheckOptions) -> Iterator[CheckInputs]:
+    """Those that the caller's function or iterable gives, a few of them."""
+    source: Any = options.inputs
+    if callable(source):
+        random = np.random.default_rng([options.seed, 1])
+        source = (options.inputs(random) for _ in count())  # type: ignore[operator]
+    for made in islice(source or (), MORE):
+        if isinstance(made, dict):
+            args, keywords = (), made
+        else:
+            args, keywords = made if type(made) is tuple else (made,), {}
+        yield from inputs_for(op, args, keywords, seed=options.seed)
 
 
 def _report(session: Session, options: CheckOptions, start: float) -> CheckReport:

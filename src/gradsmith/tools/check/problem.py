@@ -285,9 +285,10 @@ class NativeFunction:
         def leaf(x: Any) -> Any:
             if not isinstance(x, np.ndarray):
                 return x if type(x) in (int, float, str, bool, type(None)) else id(x)
-            if is_floating(x) and next(names)[0] in perturbed:
+            name, dtype = next(names) if is_floating(x) else ("", str(x.dtype))
+            if name in perturbed:
                 return "perturbed"
-            return (x.shape, str(x.dtype), x.tobytes())
+            return (x.shape, dtype, x.tobytes())
 
         named = trees.leaves_with_names(self.inputs)
         return (id(self.call), tuple((name, leaf(x)) for name, x in named))

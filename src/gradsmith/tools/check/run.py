@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
+from itertools import chain
 
 import numpy as np
 
+from ...core.errors import GradsmithError
 from ...core.progress import Progress, without_warnings
 from .budget import OutOfTimeError
 from .contract import NO_GRADIENT, check_contract
@@ -165,12 +167,24 @@ def _check_given(session: Session, given: Problem, progress: Progress) -> None:
 def _check_others(session: Session, problem: Problem, progress: Progress) -> None:
     """First order on others like them."""
     random = session.random("scenarios")
-    for scenario in scenarios(problem, _constants(problem), random):
+    others = scenarios(problem, _constants(problem), random)
+    for scenario in chain(_given_by_caller(session, problem), others):
         progress(scenario.name)
         with _threads(scenario.problem):
             check_first_order(session, scenario)
     _check_empty_arrays(session, problem)
     session.pending.remove(OTHERS)
+
+
+def _given_by_caller(session: Session, problem: Problem) -> Iterator[Scenario]:
+    for i, other in enumerate(session.more(), start=1):
+        if other.names != problem.names:
+            raise GradsmithError(
+                f"inputs= gave {', '.join(other.names) or 'no arrays'} at number {i}, "
+                f"and the operation is checked by {', '.join(problem.names)}"
+            )
+        more = replace(problem, inputs=other.inputs)
+        yield Scenario(f"number {i} of inputs=", more, is_given=True)
 
 
 def _check_empty_arrays(session: Session, problem: Problem) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from textwrap import shorten
 from typing import Any
@@ -32,6 +32,7 @@ class Session:
     undecided: bool = False  # and a note says why
     recorded: Callable[[], None] | None = None  # called when a check is done
     pending: list[str] = field(default_factory=list)  # checks that were not run yet
+    more: Callable[[], Iterable[Problem]] = tuple  # inputs that the caller gives
     declared: bool = False  # surrogates inside
     solves: bool = False  # something by iteration, to some accuracy
     is_hurried: bool = False  # the first evaluation took long, perhaps to be compiled

@@ -142,10 +142,12 @@ def _with_lengths(
 ) -> Problem:
     shorter = [new for old, new in lengths.items() if new < old]
     shortest = max(min(shorter, default=2**31) - 1, 0)
+    names = iter(problem.names)
 
     def leaf(x: Any) -> Any:
         if not isinstance(x, np.ndarray):
             return x
+        is_data = x.dtype.kind in "fc" and next(names) in problem.frozen
         shape: Any = tuple(lengths.get(n, n) for n in x.shape)
         if shape == x.shape and x.dtype.kind not in "iu":
             return x
@@ -157,7 +159,7 @@ def _with_lengths(
             if x.dtype.kind not in "iu":
                 return new
             return np.minimum(new, min(shortest, np.iinfo(x.dtype).max))
-        if structure_of(x) is not None:
+        if is_data or structure_of(x) is not None:
             return new
         return (new * (1 + 0.1 * random.standard_normal(shape))).astype(x.dtype)
 
