@@ -409,3 +409,14 @@ def test_the_rule_is_shown_with_its_line():
     assert report.rule.file == __file__
     assert "3 * x * b * dy" in report.rule.text
     assert f"{__file__}:{report.rule.line}" in str(report).replace("\n    ", "")
+
+
+def test_the_rule_of_a_closure_is_its_authors_not_the_frameworks():
+    def body(x):
+        return x * x, lambda dy: (3 * x * dy,)
+
+    report = gs.check(jax.custom_gradient(body), jnp.asarray(X))
+    assert report.verdict == "wrong"
+    assert report.rule is not None
+    assert report.rule.file == __file__
+    assert "3 * x * dy" in report.rule.text

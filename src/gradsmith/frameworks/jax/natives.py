@@ -35,7 +35,7 @@ def info_of(op: Any) -> OperationInfo | None:
         module=getattr(function, "__module__", None),
         reverse=isinstance(op, jax.custom_vjp),
         body=op.fun,
-        rule=op.bwd if isinstance(op, jax.custom_vjp) else op.jvp,
+        rule=_rule_of(op),
     )
 
 
@@ -86,6 +86,14 @@ class WithLeaves:
 
 def _floats(x: Any) -> bool:
     return jax.numpy.issubdtype(x.dtype, jax.numpy.inexact)
+
+
+def _rule_of(op: Any) -> Any:
+    """As its author wrote it: `custom_gradient` has it inside of the function."""
+    if isinstance(op, jax.custom_jvp):
+        return op.jvp
+    function = function_of(op)
+    return op.bwd if function is op.fun else function
 
 
 def function_of(op: Any) -> Any:
