@@ -42,6 +42,15 @@ def rounded(x: float) -> str:
     return f"{digits}·10{str(int(power)).translate(_RAISED)}"
 
 
+def short(x: float) -> str:
+    """A number with two digits, and no exponent where it needs none.
+
+    >>> short(123.4), short(0.018), short(6.1e-05), short(float("inf"))
+    ('120', '0.018', '6.1e-05', 'inf')
+    """
+    return f"{float(f'{x:.2g}'):g}"
+
+
 def percent(share: float) -> str:
     """A share with two digits; a large one as a factor.
 
@@ -54,7 +63,7 @@ def percent(share: float) -> str:
         return f"{rounded(share)} times"
     if 0 < share < 1e-5:
         return "under 0.001 %"
-    return f"{float(f'{100 * share:.2g}'):g} %"
+    return f"{short(100 * share)} %"
 
 
 def seconds(x: Any) -> str:

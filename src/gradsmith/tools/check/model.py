@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, TypeVar
 
+from ...report.figures import short
 from ...report.result import (
     BAD,
     GOOD,
@@ -117,7 +118,7 @@ class Finding:
             lines.append(Fact("where", self.elements))
         if self.error is not None and self.noise is not None:
             lines.append(
-                f"off by {self.error:.2g} of its size along random directions; "
+                f"off by {short(self.error)} of its size along random directions; "
                 f"rounding would explain {self.noise:.1g}"
             )
         if self.inputs:
@@ -148,7 +149,7 @@ class CheckRun:
         """The inputs, and their magnitudes."""
         if self.scale is None:
             return self.scenario
-        low, high = (f"{x:.2g}" for x in self.scale)
+        low, high = map(short, self.scale)
         return f"{self.scenario} ({low if low == high else f'{low} to {high}'})"
 
 
