@@ -22,6 +22,7 @@ from ...frameworks._recording import Decorated, Seen
 from ...operations.info import is_floating
 from .._inputs import info_of
 from ..check import CheckReport, check
+from ..check.first_order import FIRST_ORDER
 from .recorder import MOST_CASES, Case, Recorded, Recorder
 
 MOST, LEAST = 20.0, 0.5  # seconds of a check
@@ -123,8 +124,13 @@ def _checked(entry: Recorded, case: Case, seed: int, seconds: float) -> dict[str
     op = case.op.operation() if isinstance(case.op, Decorated) else case.op
     args, kwargs = given(op, case, entry, seed)
     checked = check.options(framework=entry.framework, seed=seed, seconds=seconds)
+    start = time.monotonic()
     report = checked(op, *args, **kwargs)
     verdict, text = str(report.verdict), str(report)
+    if not (report.findings or any(c.what == FIRST_ORDER for c in report.checks)) and (
+        time.monotonic() - start > seconds
+    ):
+        verdict = "not checked"  # in the time that it had
     unused = _not_differentiated(entry, case, info_of(op, entry.framework).signature)
     if report.findings and all(f.argument in unused for f in report.findings):
         names = ", ".join(sorted({str(f.argument) for f in report.findings}))
