@@ -64,7 +64,7 @@ def growth(call: Callable[[], Any], calls: int, allowed: float) -> float:
     count, found = _count(call, calls), np.inf
     tracemalloc.start()
     try:
-        for factor in (1, 4, 16):
+        for factor in (1, 4, 8):
             found = min(found, _measured(call, factor * count))
             if found <= allowed:
                 break
