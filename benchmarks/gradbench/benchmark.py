@@ -11,9 +11,9 @@ import subprocess
 import sys
 from typing import Any
 
-from benchmarks._measure import Progress
 from benchmarks._peers import PEERS
 from benchmarks._report import Options, Report, Row
+from benchmarks.gradbench import SEED
 
 PROBLEMS = (
     "hello",
@@ -44,18 +44,21 @@ ENVIRONMENT = {  # one thread, and JAX in float64 as the others
 
 
 def run(options: Options) -> Report:
-    report, progress = Report("gradbench", options), Progress("gradbench")
+    report = Report("gradbench", options)
     peers = report.available("torch", "autograd", "jax")
     chosen = (options.selection or {}).get("only", "")
-    for problem in PROBLEMS:
-        if chosen in problem:
-            progress(problem)
-            _add(report, problem, _in_a_process(problem, options.quick, peers))
+    problems = [problem for problem in PROBLEMS if chosen in problem]
+    for found in _in_a_process(problems, options.quick, peers):
+        _add(report, found)
+    report.notes.append(f"seed of the inputs: {SEED}")
     return report
 
 
-def _in_a_process(problem: str, quick: bool, peers: list[str]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.gradbench.measure", problem]
+def _in_a_process(
+    problems: list[str], quick: bool, peers: list[str]
+) -> list[dict[str, Any]]:
+    module = "benchmarks.gradbench.measure"
+    command = [sys.executable, "-m", module, ",".join(problems)]
     done = subprocess.run(
         [*command, "quick" if quick else "whole", *peers],
         stdout=subprocess.PIPE,
@@ -63,24 +66,24 @@ def _in_a_process(problem: str, quick: bool, peers: list[str]) -> dict[str, Any]
         check=True,
         env={**os.environ, **ENVIRONMENT},
     )
-    return json.loads(done.stdout.splitlines()[-1])
+    return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def _add(report: Report, problem: str, found: dict[str, Any]) -> None:
+def _add(report: Report, found: dict[str, Any]) -> None:
     report.refused += found["refused"]
-    report.notes.append(f"seed of {problem}: {found['seed']}")
     for row in found["rows"]:
         seconds = row["seconds"]
-        for ours, targets in TARGETS.items():
-            for peer, target in targets.items():
-                if ours in seconds and peer in seconds:
-                    report.rows.append(
-                        Row(
-                            case=", ".join(filter(None, (problem, row["size"], ours))),
-                            ours=seconds[ours] * 1e6,
-                            peer=seconds[peer] * 1e6,
-                            peer_name=PEERS[peer].title,
-                            target=target,
-                            unit="us",
-                        )
-                    )
+        where = ", ".join(filter(None, (found["problem"], row["size"])))
+        report.rows += [
+            Row(
+                case=f"{where}, {ours}",
+                ours=seconds[ours] * 1e6,
+                peer=seconds[peer] * 1e6,
+                peer_name=PEERS[peer].title,
+                target=target,
+                unit="us",
+            )
+            for ours, targets in TARGETS.items()
+            for peer, target in targets.items()
+            if ours in seconds and peer in seconds
+        ]

@@ -88,7 +88,7 @@ def test_it_has_a_row_for_each_size_and_the_seed(capsys):
     command.main(["gradbench", "--only", "hello", "--quick", "--json", "--peers", ""])
     report = json.loads(capsys.readouterr().out)
     assert report["refused"] == []
-    assert report["notes"] == [f"seed of hello: {measure.SEED}"]
+    assert report["notes"] == [f"seed of the inputs: {measure.SEED}"]
 
 
 def test_a_wrong_result_is_refused_and_not_timed(monkeypatch):
