@@ -30,8 +30,8 @@ def run_body(operation: Any, bound: Bound, originals: Sequence[Any]) -> tuple[An
 
 
 def _by_kernel(operation: Any, bound: Bound, originals: Sequence[Any]) -> Any:
-    if not is_on() or not runs_on_cpu() or bound.places is None:
-        return None
+    if not is_on() or not runs_on_cpu() or not bound.places:
+        return None  # not if there is no array, or one in a tree
     key: list[Any] = [*bound.values]
     leaves, wanted = bound.leaves, []
     for k, i in enumerate(bound.places):

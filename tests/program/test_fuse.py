@@ -1,0 +1,216 @@
+"""Operations as kernels on NumPy's arrays: plans, refusals, and turning them off."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("llvmlite")
+
+import gradsmith as gs
+import gradsmith.numpy as gnp
+from gradsmith import ops
+from gradsmith.operations import fusing
+
+X = np.random.default_rng(0).normal(size=(5, 37))
+
+
+def run(script):
+    """What a new process prints."""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+# What is saved, and what is computed again
+
+
+def sources(op, *args):
+    return [name for name, _ in op.kernels(*args).sources]
+
+
+def test_what_there_is_one_of_for_each_row_is_saved():
+    plan = ops.log_softmax.kernels(X)
+    assert {spec.shape for spec in plan.saved} == {(5, 1)}
+    assert "exp" not in [n.op for n in plan.backward().nest.passes[0].keeps]
+
+
+def test_the_result_is_read_if_the_rule_does():
+    assert sources(ops.softmax, X) == ["dy", "y"]
+
+
+def test_elementwise_gradients_keep_the_argument_alone():
+    plan = ops.silu.kernels(X)
+    assert plan.saved == []
+    assert sources(ops.silu, X) == ["dy", "x"]
+
+
+# Refusals
+
+
+def test_what_is_no_kernel_is_refused_with_its_line():
+    @gs.custom_gradient(fused=True)
+    def running(x):
+        y = gnp.cumsum(x)
+        return y, lambda dy: dy
+
+    line = running.fn.__code__.co_firstlineno + 2
+    with pytest.raises(gs.UnsupportedOperationError, match="cumsum") as caught:
+        running(X)
+    assert f"test_fuse.py:{line}" in str(caught.value)
+    assert "'running'" in caught.value.__notes__[0]
+
+
+def test_a_gradient_that_is_no_kernel_is_refused_at_the_call():
+    @gs.custom_gradient(fused=True)
+    def turned(x):
+        return 2 * x, lambda dy: 2 * gnp.transpose(gnp.transpose(dy))
+
+    np.testing.assert_array_equal(turned(X), 2 * X)  # nobody asks for its gradient
+    with pytest.raises(gs.UnsupportedOperationError, match="transpose"):
+        gs.grad(lambda x: np.sum(turned(x)))(X)
+
+
+def test_captured_arrays_are_refused():
+    weights = np.arange(37.0) + 1
+
+    @gs.custom_gradient(fused=True)
+    def weighted(x):
+        return x * weights, lambda dy: dy * weights
+
+    with pytest.raises(gs.UnsupportedOperationError, match="make it an argument"):
+        weighted(X)
+
+
+def test_only_operations_are_fused():
+    with pytest.raises(gs.GradsmithError, match="takes an operation"):
+        gs.fuse(np.exp)
+    with pytest.raises(gs.GradsmithError, match="has no kernels"):
+        gs.custom_gradient(lambda x: (x, lambda dy: dy)).kernels(X)
+
+
+def test_operations_of_ours_that_are_no_kernel_are_composed():
+    y = ops.softmax(np.ones((200, 100)), axis=0)
+    np.testing.assert_allclose(y, 1 / 200)
+
+
+# Values
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
+def test_strides_and_empty_arrays(dtype, monkeypatch):
+    monkeypatch.setattr(fusing, "SMALL", 0)
+    x = X.astype(dtype)
+    for each in (x.T, x[:, ::2], x[1:-1, 3:-2], x[:0], np.broadcast_to(x[:1], (5, 37))):
+        for fn in (ops.silu, ops.softmax):
+            value = gs.value_and_grad(lambda x, fn=fn: np.sum(fn(x) ** 2))
+            got = value(each)
+            with gs.kernels(False):
+                expected = value(each)
+            rtol = 4 * np.finfo(dtype).eps
+            np.testing.assert_allclose(got[0], expected[0], rtol=8 * rtol)
+            np.testing.assert_allclose(got[1], expected[1], rtol=8 * rtol, atol=rtol)
+
+
+def test_sums_of_float64_carry_what_rounding_takes():
+    @gs.custom_gradient(fused=True)
+    def total(x):
+        return gnp.sum(x, axis=-1), lambda dy: gnp.zeros_like(x) + dy[:, None]
+
+    x = np.full((1, 10**6), 0.1)
+    x[0, 0] = 1e9
+    exact = 1e9 + 0.1 * (10**6 - 1)
+    assert abs(total(x)[0] - exact) <= 2 * np.spacing(exact)
+
+
+def test_sums_with_infinities():
+    @gs.custom_gradient(fused=True)
+    def total(x):
+        return gnp.sum(x, axis=-1), lambda dy: gnp.zeros_like(x) + dy[:, None]
+
+    x = np.array([[1.0, np.inf], [-np.inf, np.inf], [1e308, 1e308], [np.nan, 1.0]])
+    with np.errstate(all="ignore"):
+        np.testing.assert_array_equal(total(x), np.sum(x, -1))
+
+
+HALF = {"silu": ops.silu, "sigmoid": ops.sigmoid, "softplus": ops.softplus}
+
+
+@pytest.mark.parametrize("name", HALF)
+def test_all_of_float16(name):
+    """Value and gradient of every number are those of float64, rounded."""
+    fn = HALF[name]
+    x = np.arange(2**16, dtype=np.uint16).view(np.float16)
+    x = x[np.isfinite(x)]
+    results = []
+    with np.errstate(all="ignore"):
+        for each in (x, x.astype(np.float64)):
+            y, pull = gs.vjp(fn, each)
+            results.append((y, *pull(np.ones_like(each))))
+    for got, true in zip(*results, strict=True):
+        with np.errstate(over="ignore"):
+            ulp = np.spacing(np.abs(true).astype(np.float16)).astype(np.float64)
+        assert np.max(np.abs(np.asarray(got, np.float64) - true) / ulp) < 0.51
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "silu", "softplus", "log_sigmoid", "gelu"])
+def test_an_audit_is_of_the_kernel(name, monkeypatch):
+    pytest.importorskip("flint")
+    monkeypatch.setattr(fusing, "SMALL", 0)
+    found = gs.audit(getattr(ops, name), (-110, 110), points=2000)
+    assert found.value.max_ulp <= 4
+    assert found.gradient.max_ulp <= 4
+
+
+# Off, and not there
+
+
+def test_the_environment_turns_kernels_off():
+    script = (
+        "import os; os.environ['GRADSMITH_KERNELS'] = 'off'\n"
+        "import sys, numpy as np, gradsmith as gs\n"
+        "gs.ops.silu(np.ones(10**5)); print('llvmlite' in sys.modules)"
+    )
+    assert run(script) == ["False"]
+
+
+def test_importing_us_does_not_import_llvm():
+    script = (
+        "import sys, gradsmith as gs; gs.ops.silu; print('llvmlite' in sys.modules)"
+    )
+    assert run(script) == ["False"]
+
+
+def test_without_llvm_all_is_composed():
+    script = (
+        "import sys, importlib.util as u\n"
+        "find = u.find_spec\n"
+        "u.find_spec = lambda name: None if name == 'llvmlite' else find(name)\n"
+        "import numpy as np, gradsmith as gs\n"
+        "print(gs.ops.silu.fused, gs.ops.silu(np.zeros(10**5)).sum())\n"
+        "try:\n    gs.fuse(gs.ops.silu)\n"
+        "except gs.GradsmithError as e:\n    print('gradsmith[kernels]' in str(e))"
+    )
+    assert run(script) == ["None", "0.0", "True"]
+
+
+def test_plans_are_bounded(monkeypatch):
+    monkeypatch.setattr(fusing, "MOST_PLANS", 4)
+    for n in range(10):
+        ops.sigmoid(np.ones(n + 1))
+    assert len(ops.sigmoid.fused._plans) <= 4
+
+
+def test_the_loops_are_shown():
+    text = str(ops.softmax.kernels(np.ones((4, 5), "float32")))
+    assert text.startswith("def softmax(x0: float32, y0: float32):")
+    assert "for r in range(4):" in text
+    assert "max of" in text
+    assert "def softmax_gradient" in text
+
+
+def test_a_kernel_is_vectorised():
+    source = ops.silu.kernels(np.ones(4, "float32")).forward.source
+    assert "x float>" in source
+    assert "@expf" not in source
