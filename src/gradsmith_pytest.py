@@ -39,7 +39,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--gradsmith-max-seconds",
         type=float,
         metavar="N",
-        help="how long checking may take in all (default: 0.4 of the time that the "
+        help="how long checking may take in all (default: 0.3 of the time that the "
         "tests took, and at least 3 s)",
     )
     group.addoption(

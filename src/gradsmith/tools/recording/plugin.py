@@ -13,7 +13,7 @@ import pytest
 from .recorder import Recorder
 from .summary import counts, details, is_failure, merged, table
 
-SHARE = 0.4  # of the time of the tests, for all checks
+SHARE = 0.3  # of the time of the tests, for all checks
 LEAST = 3.0  # seconds
 _KEY = "gradsmith"  # in what a worker of pytest-xdist hands over
 
