@@ -102,7 +102,7 @@ class Compiled(Generic[P, R]):
     def _new(self, signature: Any, args: Any, kwargs: Any) -> Code:
         variables = self._variables()
         program = simplified(traced(self.fn, args, kwargs, variables))
-        if fusing.is_on() and fusing.is_installed():
+        if fusing.is_on() and fusing.runs_on_cpu():
             from .regions import fused  # which needs llvmlite
 
             program = fused(program)
