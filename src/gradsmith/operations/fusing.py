@@ -116,25 +116,30 @@ class Fused:
     def plan(
         self,
         key: Any,
-        describe: Callable[[], tuple[Bound, Sequence[int]]],
+        describe: Callable[[], tuple[Any, ...]],
         size: int,
     ) -> Any:
         """The plan for a key, None if there is none.
 
-        `describe` gives the call with specs for arrays, and the arrays that have
-        gradients. Making a plan takes as long as composing small arrays a hundred
-        times: for these it is only done for a call that was seen before.
+        `describe` gives what `planned` is given: the call with specs for arrays, and
+        the arrays that have gradients. Making a plan takes as long as composing small
+        arrays a hundred times: for these it is only done for a call that was seen
+        before.
         """
         found = self._plans.get(key, _NEW)
         if found is _NEW:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
             is_first = size < SMALL and not self.strict
-            found = _SEEN if is_first else self.planned(*describe())
+            found = _SEEN if is_first else self._described(describe)
             self._plans[key] = found
         elif found is _SEEN:
-            found = self._plans[key] = self.planned(*describe())
+            found = self._plans[key] = self._described(describe)
         return None if found is _SEEN else found
+
+    def _described(self, describe: Callable[[], tuple[Any, ...]]) -> Any:
+        bound, wanted, *as_numpy = describe()
+        return self.planned(bound, wanted, as_numpy=bool(as_numpy))
 
     def kernels(self, bound: Bound) -> Any:
         """The plan for a call, with gradients for all that can have one."""
@@ -149,9 +154,12 @@ class Fused:
         """Another rule was given."""
         self._plans.clear()
 
-    def planned(self, bound: Bound, wanted: Sequence[int]) -> Any:
+    def planned(
+        self, bound: Bound, wanted: Sequence[int], *, as_numpy: bool = False
+    ) -> Any:
+        """A new plan; `as_numpy` is computed in the precision of NumPy's form."""
         try:
-            return PLANNERS[0]()(self.operation, bound, wanted)
+            return PLANNERS[0]()(self.operation, bound, wanted, as_numpy=as_numpy)
         except UnsupportedOperationError as error:
             if self.strict:
                 error.add_note(f"raised by fusing operation {self.operation.name!r}")

@@ -9,6 +9,7 @@ bytes than one that is read again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -87,9 +88,17 @@ class Plan:
 
 
 def plan_of(
-    operation: Operation[..., Any], bound: Bound, wanted: Sequence[int]
+    operation: Operation[..., Any],
+    bound: Bound,
+    wanted: Sequence[int],
+    *,
+    as_numpy: bool = False,
 ) -> Plan:
-    """Trace a call whose arrays are specs, and its gradient for those wanted."""
+    """Trace a call whose arrays are specs, and its gradient for those wanted.
+
+    `as_numpy` keeps the precision that NumPy's arrays are computed in: operations take
+    some of float32 in float64 there, for the last digit.
+    """
     specs = [_computed_in(x) for x in bound.leaves]
     names = [
         x.dtype if isinstance(x.dtype, str) else x.dtype.name for x in bound.leaves
@@ -102,7 +111,7 @@ def plan_of(
         args, kwargs = bound.with_leaves(xs).given_arguments()
         return operation(*args, **kwargs)
 
-    with for_kernel(), fusing.kernels(False):
+    with nullcontext() if as_numpy else for_kernel(), fusing.kernels(False):
         first = replace(trace(run, *specs), name=operation.name)
         y = _single(operation, first)
         joint, dxs = first, ()

@@ -47,7 +47,7 @@ def _by_kernel(operation: Any, bound: Bound, originals: Sequence[Any]) -> Any:
     types = tuple(map(type, key))  # 1 is True, and 1.0
     try:
         size = max(x.size for x in leaves)
-        plan = operation.fused.plan((types, *key), lambda: (bound, wanted), size)
+        plan = operation.fused.plan((types, *key), lambda: (bound, wanted, True), size)
     except TypeError:  # what is no key
         return None
     if plan is None:
