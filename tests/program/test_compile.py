@@ -286,7 +286,8 @@ def test_what_a_kernel_reads_need_not_be_contiguous():
 @pytest.mark.parametrize("increasing", [False, True])
 def test_vander(n, increasing):
     fn = lambda x: np.vander(x, n, increasing=increasing) * 2.0
-    np.testing.assert_array_equal(gs.compile(fn)(X[0]), fn(X[0]))
+    for x in (X[0], np.linspace(-1.0, 1.0, 600)):
+        np.testing.assert_array_equal(gs.compile(fn)(x), fn(x))
 
 
 def test_long_programs():
@@ -299,3 +300,19 @@ def test_long_programs():
     with gs.kernels(True):
         got = gs.compile(gs.grad(fn))(x)
     np.testing.assert_allclose(got, gs.grad(fn)(x), rtol=1e-10)
+
+
+def test_numbers_from_one_kernel_are_told_apart():
+    def minors(x):
+        a, b, c, d = x
+        p, q = a * d - b * c, a * c + b * d
+        r, s = np.exp(p) * q + a, np.sin(q) * p - b
+        return np.stack([p, q, r, s, r * s + p, r - s * q])
+
+    fn = lambda x: np.sum(minors(x) * minors(x[::-1]))
+    x = np.array([0.3, -0.7, 1.1, 0.4])
+    with gs.kernels(True):
+        compiled = gs.compile(gs.value_and_grad(fn))
+        same(compiled(x), gs.value_and_grad(fn)(x), rtol=1e-12)
+    (code,) = compiled._codes.values()
+    assert any(hasattr(step.fn, "kernel") for step in code.program.steps)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from itertools import count
 from math import prod
 from typing import Any
 
@@ -89,6 +90,7 @@ class _Emitter:
         self.at: dict[Value, _Buffer] = {}  # what lies in which buffer
         self.lines: list[str] = []
         self._by_id: dict[int, tuple[str, Any]] = {}
+        self._numbers = count()
         for i, x in enumerate(program.inputs):
             self.names[x] = f"x{i}"
         for x, array in program.constants.items():
@@ -253,7 +255,9 @@ class _Emitter:
     # Expressions
 
     def name(self, y: Value) -> str:
-        return self.names.setdefault(y, f"v{len(self.names)}")
+        if y not in self.names:
+            self.names[y] = f"v{next(self._numbers)}"
+        return self.names[y]
 
     def text(self, x: Any) -> str:
         if isinstance(x, Value):
@@ -326,6 +330,8 @@ class _Structure:
 def powers(x: Any, N: Any = None, increasing: bool = False) -> Any:
     """`np.vander`, power by power: a quarter of its time for 4096 x 128."""
     n = len(x) if N is None else N
+    if len(x) < 500:
+        return np.vander(x, n, increasing)
     y = np.empty((n, len(x)), x.dtype)
     rows = y if increasing else y[::-1]
     if n:
