@@ -16,6 +16,14 @@ class Symbolic:
 
     __slots__ = ()
 
+    @property
+    def shape(self) -> tuple[int, ...]:
+        raise NotImplementedError
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        raise NotImplementedError
+
     def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
         raise NotImplementedError
 

@@ -367,14 +367,13 @@ def _require_tuples(name: str, primals: Any, tangents: Any) -> None:
 
 
 def _require_real_number(fun: Any, value: Any) -> None:
-    is_array = isinstance(value, (Traced, *PLAIN))
-    if is_array and not value.shape and value.dtype.kind in "fO":
-        return
-    if isinstance(value, (float, int)) and not isinstance(value, bool):  # a constant
-        return
     got = type_of(value)
-    if is_array:
+    if isinstance(value, (Traced, *PLAIN)):
+        if not value.shape and value.dtype.kind in "fO":
+            return
         got = f"an array of shape {value.shape} and dtype {value.dtype}"
+    elif isinstance(value, (float, int)) and not isinstance(value, bool):  # a constant
+        return
     raise GradsmithError(
         f"the gradient is that of one real number, and {_name(fun)} returned {got}. "
         "Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with a cotangent); if "

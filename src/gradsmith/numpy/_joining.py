@@ -167,7 +167,8 @@ def _take(x: Any, indices: Any, axis: Any = None) -> Any:
         return type(indices).__array_function__(
             indices, np.take, (), (x, indices, axis), {}
         )
-    return np.take(x, indices, axis)
+    plain: Any = indices
+    return np.take(x, plain, axis)
 
 
 @portable(_take)

@@ -188,10 +188,11 @@ class _Emitter:
         options = {**dict(zip(("axis",), step.args[1:], strict=False)), **step.kwargs}
         if ufunc is None or not options.keys() <= {"axis", "keepdims"}:
             return ""
-        if len(step.args) > 2 or not isinstance(step.args[0], Value):
+        args: Any = step.args
+        if len(args) > 2 or not isinstance(args[0], Value):
             return ""
         axis, keepdims = options.get("axis"), bool(options.get("keepdims", False))
-        x, y = self.text(step.args[0]), step.outputs[0]
+        x, y = self.text(args[0]), step.outputs[0]
         if ufunc in (np.logical_or, np.logical_and):
             return ""
         call = f"{self.constant(ufunc.reduce)}({x}, {self.text(axis)}, None"

@@ -21,8 +21,8 @@ from ..core.transforms import vjp
 from ..operations import fusing
 from ..operations.operation import Operation
 from ..operations.parameters import Bound
-from .fusion import FULL, is_counted, is_uniform, refuse
-from .graph import Program, Step, Value
+from .fusion import FULL, is_counted, refuse
+from .graph import Program, Step, Value, is_uniform
 from .kernels.kernel import Kernel
 from .kernels.mode import for_kernel
 from .passes import without_dead

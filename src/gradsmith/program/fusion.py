@@ -20,7 +20,7 @@ import numpy as np
 from ..core.errors import UnsupportedOperationError
 from ..core.places import Place
 from ..core.rule import convert, index
-from .graph import Program, Step, Value
+from .graph import Program, Step, Value, is_uniform
 
 SCALAR, ROW, COLUMN, FULL = "scalar", "row", "column", "full"
 
@@ -463,11 +463,6 @@ class _Builder:
         if value.size == self.rows:
             return ROW
         raise refuse(f"a result of shape {value.shape} from {self.shape}")
-
-
-def is_uniform(array: np.ndarray) -> bool:
-    """Whether all elements are the same."""
-    return np.array_equal(array, np.full_like(array, array.flat[0]), equal_nan=True)
 
 
 def is_counted(array: np.ndarray) -> bool:

@@ -175,3 +175,8 @@ def comparable(x: Any) -> Any:
     if isinstance(x, (bool, int, float, complex, np.generic)):
         return type(x).__name__, repr(x)
     return x
+
+
+def is_uniform(x: np.ndarray) -> bool:
+    """Whether all elements are the same, to the last bit."""
+    return not any(x.strides) or x.tobytes() == x.flat[:1].tobytes() * x.size

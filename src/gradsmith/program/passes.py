@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..core.rule import convert
-from .graph import Program, Step, Value, comparable, replaced
+from .graph import Program, Step, Value, comparable, is_uniform, replaced
 
 LARGEST = 64  # elements of what is computed ahead, unless all are equal
 
@@ -193,20 +193,16 @@ def _computed(step: Step, known: dict[Value, Any]) -> list[np.ndarray]:
 
 
 def _compact(y: np.ndarray) -> np.ndarray:
-    if y.size > LARGEST and _is_uniform(y):
-        return np.broadcast_to(y.reshape(-1)[0], y.shape)
+    if y.size > LARGEST and is_uniform(y):
+        return np.broadcast_to(y.flat[0], y.shape)
     return y
-
-
-def _is_uniform(x: np.ndarray) -> bool:
-    return x.tobytes() == x.reshape(-1)[:1].tobytes() * x.size
 
 
 def _number(x: Any) -> Any:
     """The number that an array is many times, if it is."""
-    if x is None or not x.size or (any(x.strides) and not _is_uniform(x)):
+    if x is None or not x.size or not is_uniform(x):
         return None
-    return x.reshape(-1)[0]
+    return x.flat[0]
 
 
 def _without_one(step: Step, known: dict[Value, Any]) -> tuple[Any, ...] | None:

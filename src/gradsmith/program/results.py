@@ -139,7 +139,7 @@ def _one(x: Any) -> Any:
 
 def _of_cores(ufunc: np.ufunc, args: Any) -> Any:
     """A generalized ufunc, as matmul: by the axes in its signature."""
-    inputs, _, outputs = ufunc.signature.partition("->")
+    inputs, _, outputs = str(ufunc.signature).partition("->")
     sizes: dict[str, int] = {}
     loops, ones = [], []
     shapes = [np.shape(x) for x in args]

@@ -222,11 +222,7 @@ def _is_basic(key: Any) -> bool:
 def _number(x: Any) -> str:
     if isinstance(x, (float, np.floating)) and not np.isfinite(x):
         word = f'float("{float(x)}")'
-        return (
-            word
-            if isinstance(x, float) and type(x) is float
-            else (f"np.{x.dtype.name}({word})")
-        )
+        return word if type(x) is float else f"np.{np.dtype(type(x)).name}({word})"
     return repr(x)
 
 

@@ -24,7 +24,7 @@ from ..core.rule import convert, index, name_of
 from ..core.symbolic import Symbolic
 from ..rules.axes import NoValue
 from ..rules.indexing import scatter
-from .graph import Step, Value
+from .graph import Step, Value, is_uniform
 from .refusals import OpenShapeError, refuse
 from .results import STRUCTURAL, result_of, tried
 
@@ -35,7 +35,7 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
     """An array of a function that is being traced."""
 
     __slots__ = ("spec", "trace")
-    __hash__ = object.__hash__
+    __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self, trace: Trace, spec: Value) -> None:
         self.trace = trace
@@ -305,7 +305,7 @@ class Trace:
         if known is not None and _equal(known[0], self.constants.get(known[1]), x):
             return known[1]
         value = Value(x.shape, x.dtype)
-        if x.size > LARGEST_LITERAL and _is_uniform(x):
+        if x.size > LARGEST_LITERAL and is_uniform(x):
             self.add(np.full, (x.shape, x.flat[0]), {}, [value])
             return value
         self.constants[value] = x.copy()
@@ -324,11 +324,6 @@ _WHOLE = (index, convert, scatter)  # steps by themselves
 
 def _equal(held: np.ndarray, copy: Any, x: np.ndarray) -> bool:
     return held is x and copy is not None and copy.tobytes() == x.tobytes()
-
-
-def _is_uniform(x: np.ndarray) -> bool:
-    """Whether all elements are the same, to the last bit."""
-    return not any(x.strides) or x.tobytes() == x.reshape(-1)[:1].tobytes() * x.size
 
 
 def _is_given(out: Any) -> bool:

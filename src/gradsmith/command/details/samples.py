@@ -18,7 +18,7 @@ from ...report.result import Document, Figure, Line, Result
 from ...tools.check.differences import Slope
 from ...tools.check.flat import flatten, symmetrized
 from ...tools.check.point import MANY, Point
-from ...tools.check.preparation import prepare
+from ...tools.check.preparation import evaluate_first, prepare
 from ...tools.check.problem import Problem
 from ...tools.check.session import Session
 from ...tools.check.sizes import truncated
@@ -93,7 +93,7 @@ def samples(given: Problem, seed: int) -> Samples:
     """The gradient beside differences, at points that a plot can show."""
     session = Session(given, seed)
     with without_warnings(), np.errstate(all="ignore"):
-        problem = prepare(session)
+        problem = prepare(session, evaluate_first(session))
         if problem is None:
             raise GradsmithError("; ".join(session.notes) or "there is no gradient")
         if sum(x.size for x in problem.xs) >= MANY:

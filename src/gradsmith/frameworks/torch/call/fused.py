@@ -61,7 +61,9 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
 def _described(operation: Any, args: tuple[Any, ...], key: list[Any]) -> Any:
     """The call with specs in place of its tensors, and which of them have gradients."""
     bound = operation.signature.bind(args, {})
-    specs: list[Any] = [Spec(tuple(x.shape), _NAMES[x.dtype]) for x in bound.leaves]
+    names: list[Any] = [_NAMES[x.dtype] for x in bound.leaves]
+    pairs = zip(bound.leaves, names, strict=True)
+    specs = [Spec(tuple(x.shape), name) for x, name in pairs]
     tensors = [each for each in key if len(each) == 3]
     return bound.with_leaves(specs), [i for i, each in enumerate(tensors) if each[2]]
 
