@@ -9,7 +9,7 @@ from ...core import trees
 from ...core.gradient_tape import GradientTape
 from ...core.places import place_here
 from ...core.rule import Elementwise
-from ...core.tape import INSIDE, Node, Traced
+from ...core.tape import INSIDE, NOTHING, Node, Traced
 from ...core.tensor import Tensor
 from ...operations.info import is_floating
 from .._observe import (
@@ -106,10 +106,12 @@ class ObservedTape(GradientTape):
     ) -> Callable[..., Any]:
         """The pullback of a node; the key of a cotangent is the node it goes to."""
         pull, observer = node.pull, self.observer
+        is_single = isinstance(node.parents, Node)
+        node.parents, node.saved = node.inputs(), NOTHING
 
         def reporting(dy: Any, needs: Any) -> Any:
             observer.enter()
-            dxs = pull(dy, needs)
+            dxs = (pull(dy),) if is_single else pull(dy, needs)
             dys = dy.values() if isinstance(dy, dict) else [dy]
             pairs = zip(node.parents, dxs, strict=True)
             outs = [Operand("dx", dx, parent) for parent, dx in pairs if dx is not None]

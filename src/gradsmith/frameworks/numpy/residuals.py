@@ -23,6 +23,7 @@ class _Tape(GradientTape):
 
     def __init__(self) -> None:
         super().__init__()
+        self.records_one = False  # so that `record` sees everything
         self.made: list[tuple[str, Place | None, ref[Node]]] = []
 
     def record(
@@ -31,12 +32,6 @@ class _Tape(GradientTape):
         super().record(rule, inputs, call, kept, y)
         for output in (y,) if isinstance(y, Traced) else y:
             self._note(rule, output)
-
-    def record_one(
-        self, rule: Any, i: int, parent: Node, call: Any, y: Traced, same: bool
-    ) -> None:
-        super().record_one(rule, i, parent, call, y, same)
-        self._note(rule, y)
 
     def _note(self, rule: Any, y: Traced) -> None:
         node = y.marks.get(self.key) if y.marks else None
