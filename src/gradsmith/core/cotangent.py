@@ -114,7 +114,9 @@ def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
     """
     if dy.shape == shape:
         return dy
-    if dy.__class__ is np.ndarray:  # np.sum and np.reshape take 3 us more
+    if (
+        dy.__class__ is np.ndarray and dy.dtype.kind != "O"
+    ):  # np.sum and np.reshape take 3 us more
         return np.add.reduce(dy, broadcast_axes(dy.shape, shape)).reshape(shape)
     return np.reshape(np.sum(dy, axis=broadcast_axes(dy.shape, shape)), shape)
 

@@ -107,8 +107,14 @@ def watch_saved() -> None:
 
     By itself it watches what is given to `save_for_backward` alone.
     """
-    output = _dynamo_output()
-    node = next(n for n in reversed(output.graph.nodes) if n.target is function_apply)
+    try:
+        output = _dynamo_output()
+    except AttributeError:
+        return  # nothing is traced: a graph broke before this
+    nodes = [n for n in output.graph.nodes if n.target is function_apply]
+    if not nodes:
+        return  # or after the Function, which ran by itself
+    node = nodes[-1]
     if "saved_for_backward_idx" in node.kwargs:  # older PyTorch watches everything
         backward = output.nn_modules[node.args[1].target].graph
         saved = range(len(backward.find_nodes(op="placeholder")))  # or fewer

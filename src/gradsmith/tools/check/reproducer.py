@@ -22,6 +22,7 @@ from .sizes import cropped, lengths_of
 
 FEW = 24  # elements of all arrays together
 MANY = 64  # elements that are tried
+LARGE = 10**4
 SHORT = 3
 CLEAR = 1e-3  # a relative error that one plain difference shows
 TAKEN = ("loss", "weights", "step", "move", "rule", "difference", "up", "down", "v")
@@ -167,7 +168,9 @@ def _worst(
     if np.iscomplexobj(x):
         return None
     g = np.zeros_like(x) if g is None else np.asarray(g)
-    tried = [*np.ndindex(x.shape)][:: -(-x.size // MANY)]
+    count = MANY if x.size < LARGE else 2  # each takes two passes over all elements
+    flat = range(0, x.size, -(-x.size // count))
+    tried = [np.unravel_index(i, x.shape) for i in flat]
     slopes = np.array([_difference(problem, us, k, i, step) for i in tried])
     rule = np.array([g[i] for i in tried])
     gap = np.abs(slopes - rule)
