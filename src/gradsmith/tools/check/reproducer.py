@@ -168,7 +168,7 @@ def _worst(
     if np.iscomplexobj(x):
         return None
     g = np.zeros_like(x) if g is None else np.asarray(g)
-    count = MANY if x.size < LARGE else 2  # each takes two passes over all elements
+    count = MANY if x.size < LARGE else 1  # each takes two passes over all elements
     flat = range(0, x.size, -(-x.size // count))
     tried = [np.unravel_index(i, x.shape) for i in flat]
     slopes = np.array([_difference(problem, us, k, i, step) for i in tried])
