@@ -123,19 +123,17 @@ class Fused:
 
         `describe` gives what `planned` is given: the call with specs for arrays, and
         the arrays that have gradients. Making a plan takes as long as composing small
-        arrays a hundred times: for these it is only done for a call that was seen
-        before.
+        arrays a hundred times: these have one only where it was asked for. Not after
+        some calls: the last digit would change from one call to the next.
         """
+        if size < SMALL and not self.strict:
+            return None
         found = self._plans.get(key, _NEW)
         if found is _NEW:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
-            is_first = size < SMALL and not self.strict
-            found = _SEEN if is_first else self._described(describe)
-            self._plans[key] = found
-        elif found is _SEEN:
             found = self._plans[key] = self._described(describe)
-        return None if found is _SEEN else found
+        return found
 
     def _described(self, describe: Callable[[], tuple[Any, ...]]) -> Any:
         bound, wanted, *as_numpy = describe()
@@ -172,4 +170,3 @@ class Fused:
 
 
 _NEW: Any = object()
-_SEEN: Any = object()  # in place of a plan: there was one such call
