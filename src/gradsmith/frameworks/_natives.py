@@ -1,16 +1,31 @@
-"""What a framework's own rule returned: which gradient is for which argument."""
+"""Frameworks' own operations: modules, and which gradient is for which argument."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core import trees
 from ..core.arrays import is_array
 from ..operations.contract.causes import describe
-from ..operations.info import OperationInfo, positional
+from ..operations.info import OperationInfo, positional, signature_of
 
 Arguments = list[tuple[str, Any]]
+
+
+def info_of_module(
+    module: Any, call: Callable[..., Any], forward: Any, captured: dict[str, Any]
+) -> OperationInfo:
+    """A module, called as a function of its arguments and of what it has captured."""
+    return OperationInfo(
+        type(module).__name__,
+        call,
+        signature_of(forward),
+        None,
+        "its rules are those of the operations inside of it, which can't be silenced",
+        module=type(module).__module__,
+        captured=captured,
+    )
 
 
 class StructureError(Exception):

@@ -94,7 +94,8 @@ from gradsmith.tools.workers import lifetime, map_unordered
 if "watched" in sys.argv:
     lifetime.IS_LINUX = False  # as where the system does not see to it
 def work(item):
-    print(os.getpid(), flush=True)
+    sys.stdout.write(f"{os.getpid()}\\n")  # at once: print writes twice
+    sys.stdout.flush()
     time.sleep(600)
 if __name__ == "__main__":
     next(map_unordered(work, range(2), jobs=2))

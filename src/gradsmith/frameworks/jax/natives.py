@@ -11,7 +11,7 @@ from typing import Any
 import jax
 
 from ...operations.info import Around, OperationInfo, name_of, signature_of
-from .._natives import Arguments, by_tree, miscounted, named_arguments
+from .._natives import Arguments, by_tree, info_of_module, miscounted, named_arguments
 from ..keras import natives as keras
 
 defaults = {"gelu": {"approximate": True}}
@@ -50,15 +50,7 @@ def _of_module(module: Any) -> OperationInfo | None:
         call = WithLeaves(module, lambda tree: tree)
     else:
         return None
-    return OperationInfo(
-        type(module).__name__,
-        call,
-        signature_of(module),
-        None,
-        "its rules are those of the operations inside of it, which can't be silenced",
-        module=type(module).__module__,
-        captured=call.leaves,
-    )
+    return info_of_module(module, call, module, call.leaves)
 
 
 class WithLeaves:

@@ -7,7 +7,8 @@ from typing import Any
 
 from ...core import trees
 from ...core.arrays import FRAMEWORKS
-from ...operations.info import OperationInfo, is_floating, signature_of
+from ...operations.info import OperationInfo, is_floating
+from .._natives import info_of_module
 
 
 def info_of(op: Any, framework: str) -> OperationInfo | None:
@@ -20,15 +21,7 @@ def info_of(op: Any, framework: str) -> OperationInfo | None:
         return None
     with FRAMEWORKS[framework].arrays.precision("float64"):
         call = WithVariables(op)
-    return OperationInfo(
-        type(op).__name__,
-        call,
-        signature_of(op.call),
-        None,
-        "its rules are those of the operations inside of it, which can't be silenced",
-        module=type(op).__module__,
-        captured=call.variables,
-    )
+    return info_of_module(op, call, op.call, call.variables)
 
 
 class WithVariables:

@@ -9,8 +9,8 @@ import mlx.core as mx
 import mlx.nn as nn
 from mlx.utils import tree_flatten, tree_unflatten
 
-from ...operations.info import OperationInfo, signature_of
-from .._natives import Arguments, by_tree, miscounted, named_arguments
+from ...operations.info import OperationInfo
+from .._natives import Arguments, by_tree, info_of_module, miscounted, named_arguments
 
 
 def info_of(op: Any) -> OperationInfo | None:
@@ -32,14 +32,8 @@ def info_of(op: Any) -> OperationInfo | None:
 
 def _of_module(module: nn.Module) -> OperationInfo:
     call = WithParameters(module)
-    return OperationInfo(
-        type(module).__name__,
-        call,
-        signature_of(type(module).__call__.__get__(module)),
-        None,
-        "its rules are those of the operations inside of it, which can't be silenced",
-        module=type(module).__module__,
-        captured=call.parameters,
+    return info_of_module(
+        module, call, type(module).__call__.__get__(module), call.parameters
     )
 
 

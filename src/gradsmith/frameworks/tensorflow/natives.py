@@ -16,7 +16,7 @@ from ...operations.info import (
     signature_of,
     without_rule,
 )
-from .._natives import leaf_names, miscounted, named_arguments
+from .._natives import info_of_module, leaf_names, miscounted, named_arguments
 from ..keras import natives as keras
 
 defaults = {"leaky_relu": {"alpha": 0.2}}
@@ -50,15 +50,7 @@ def _of_module(module: Any) -> OperationInfo | None:
     call = WithVariables(module)
     if not callable(module) or not call.variables:
         return None
-    return OperationInfo(
-        type(module).__name__,
-        call,
-        signature_of(getattr(module, "call", module)),
-        None,
-        "its rules are those of the operations inside of it, which can't be silenced",
-        module=type(module).__module__,
-        captured=call.variables,
-    )
+    return info_of_module(module, call, getattr(module, "call", module), call.variables)
 
 
 class WithVariables:

@@ -14,7 +14,7 @@ from torch.func import functional_call
 
 from ...core.patching import patched
 from ...operations.info import Around, OperationInfo, signature_of
-from .._natives import by_tree, miscounted, named_arguments
+from .._natives import by_tree, info_of_module, miscounted, named_arguments
 from ..keras import natives as keras
 from .private import (
     CUSTOM_OP_FUNCTIONS,
@@ -131,15 +131,7 @@ def _of_custom_op(op: Any) -> OperationInfo:
 
 def _of_module(module: torch.nn.Module) -> OperationInfo:
     call = WithParameters(module)
-    return OperationInfo(
-        type(module).__name__,
-        call,
-        signature_of(module.forward),
-        None,
-        "its rules are those of the operations inside of it, which can't be silenced",
-        module=type(module).__module__,
-        captured=call.parameters,
-    )
+    return info_of_module(module, call, module.forward, call.parameters)
 
 
 class WithParameters:

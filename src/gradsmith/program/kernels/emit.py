@@ -139,7 +139,6 @@ class _Emitter:
         self.one: dict[int, Lane] = {}  # values of one number: scalars and this row's
         self.base: Lane | None = None  # where the row starts
         self.start = self.stop = self.columns = self._argument("columns")
-        self.bad = False
 
     def _argument(self, name: str) -> Lane:
         return Lane(self.code, f"%{name}", "i64", 1)
