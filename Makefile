@@ -75,10 +75,11 @@ $(ENVS)/wild/made: benchmarks/wild/requirements.txt
 	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-# Each environment has an extra of its name.
+# Each environment has a dependency group of its name, which pip knows from 25.1 on.
 $(ENVS)/%/made: pyproject.toml
 	@echo "Making the environment $(@D) (once; about a minute at most)"
 	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f'Gradsmith needs Python 3.11 or later, and this is {v[0]}.{v[1]}. Try make PYTHON=python3.12')"
 	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e ".[$*]"
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e . --group $*
 	@touch $@

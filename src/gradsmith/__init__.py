@@ -96,7 +96,7 @@ PLANNERS[:] = [_planner]
 
 
 def __dir__() -> list[str]:
-    return [*__all__, *(name for name in globals() if name.startswith("__"))]
+    return [*__all__, "__version__"]
 
 
 __all__ = [
