@@ -1,1 +1,1 @@
-"""The cases a newcomer meets first; `python -m examples` runs them all."""
+"""The cases a newcomer meets first; `python -m examples` runs them."""

@@ -1,4 +1,7 @@
-"""A cubic operation inside a gs.Module, used in a loss."""
+"""A cubic layer, trained.
+
+The operation is part of a gs.Module, whose weight is trained through it.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +20,11 @@ def cube(x):
 @cube.vjp
 def _(dy, y, x):
     return 3 * x**2 * dy
+
+
+@cube.example
+def _():
+    return gs.spec("n")
 
 
 class CubicLayer(gs.Module):

@@ -1,4 +1,4 @@
-"""A gradient replaced for one term of a loss only.
+"""Another gradient in one term of a loss.
 
 The weights are to serve twice: as they are, and rounded to eighths. Rounding has the
 gradient 0, so its term teaches nothing; with a straight-through gradient in this term,
@@ -12,17 +12,19 @@ from collections.abc import Iterator
 import numpy as np
 
 import gradsmith as gs
+import gradsmith.numpy as gnp
 
 X = np.random.default_rng(0).normal(size=(64, 3))
 Y = X @ np.array([0.30, -0.70, 1.45])
 
 
 def misfit(w):
-    return np.mean((X @ w - Y) ** 2)
+    x, y = (gnp.asarray(a, dtype=w.dtype, like=w) for a in (X, Y))
+    return gnp.mean((gnp.matmul(x, w) - y) ** 2)
 
 
 def rounded_misfit(w):
-    return misfit(np.round(8 * w) / 8)
+    return misfit(gnp.round(8 * w) / 8)
 
 
 def straight_through(dy, y, x):
@@ -37,14 +39,14 @@ def trained(rounded):
 
 
 def report() -> Iterator[str]:
-    through = gs.override(rounded_misfit, {np.round: straight_through})
+    through = gs.override(rounded_misfit, {gnp.round: straight_through})
     for name, rounded in (("plain", rounded_misfit), ("straight-through", through)):
         w = trained(rounded)
         yield (
-            f"{name:17} rounded weights {np.round(8 * w) / 8}: "
+            f"{name:16}  rounded weights {np.round(8 * w) / 8}, "
             f"misfit {rounded_misfit(w):.4f}"
         )
-    yield f"{through.record.count('np.round')} calls of np.round were changed"
+    yield f"{through.record.count()} calls of gnp.round were changed"
 
 
 if __name__ == "__main__":

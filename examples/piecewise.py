@@ -1,6 +1,7 @@
-"""A condition per element: 2x above 0, x otherwise, with the gradient chosen at 0.
+"""A condition per element, and a chosen slope.
 
-At the kink every slope between 1 and 2 is a subgradient; this one takes 1.5.
+The value is 2x above 0 and x otherwise. At 0 every slope between 1 and 2 is a
+subgradient; this one takes 1.5.
 """
 
 from __future__ import annotations
@@ -10,21 +11,28 @@ from collections.abc import Iterator
 import numpy as np
 
 import gradsmith as gs
+import gradsmith.numpy as gnp
 
 
 @gs.custom_gradient
 def bent(x):
     def grad(dy):
-        return np.select([x > 0, x < 0], [2 * dy, dy], default=1.5 * dy)
+        at_kink_or_below = gnp.where(x < 0, dy, 1.5 * dy)
+        return gnp.where(x > 0, 2 * dy, at_kink_or_below)
 
-    return np.where(x > 0, 2 * x, x), grad
+    return gnp.where(x > 0, 2 * x, x), grad
+
+
+@bent.example
+def _():
+    return gs.spec("n")
 
 
 def report() -> Iterator[str]:
     x = np.array([-1.0, 0.0, 1.0])
     yield f"x         {x}"
     yield f"bent(x)   {bent(x)}"
-    yield f"gradient  {gs.grad(lambda x: np.sum(bent(x)))(x)}"
+    yield f"gradient  {gs.grad(lambda x: gnp.sum(bent(x)))(x)}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""SciPy's sparse solver in TensorFlow, JAX, PyTorch and MLX, with its adjoint solve.
+"""SciPy's sparse solver in all five.
 
 A rod with fixed ends carries heat: K(c) u = f, where the sparse matrix K holds the
 conductivity c of each piece. No framework can see into `scipy.sparse.linalg.spsolve`,
@@ -126,11 +126,11 @@ def by_mlx(loss, c, *data):
 
 
 FRAMEWORKS = {
-    "numpy": by_numpy,
-    "tensorflow": by_tensorflow,
-    "jax": by_jax,
-    "torch": by_torch,
-    "mlx": by_mlx,
+    "numpy": ("NumPy", by_numpy),
+    "tensorflow": ("TensorFlow", by_tensorflow),
+    "jax": ("JAX", by_jax),
+    "torch": ("PyTorch", by_torch),
+    "mlx": ("MLX", by_mlx),
 }
 
 
@@ -155,14 +155,14 @@ def report() -> Iterator[str]:
         yield 'needs SciPy: pip install "gradsmith[special]"'
         return
     args = problem()
-    yield f"matrix of {PIECES - 1} x {PIECES - 1}, {len(args[2])} entries, by spsolve"
     truth = differences(*args)
-    for name, gradient in FRAMEWORKS.items():
-        if find_spec(name) is None:
-            yield f"{name:11} is not installed"
-        else:
-            error = np.max(np.abs(gradient(*args) - truth)) / np.max(np.abs(truth))
-            yield f"{name:11} gradient against differences: {error:.0e}"
+    yield f"{'':12}gradient by conductivity        off from differences by"
+    for package, (name, run) in FRAMEWORKS.items():
+        if find_spec(package):
+            gradient = run(*args)
+            error = np.max(np.abs(gradient - truth)) / np.max(np.abs(truth))
+            first = " ".join(f"{d:8.2f}" for d in gradient[:3])
+            yield f"{name:11} {first} ...  {error:.0e}"
 
 
 if __name__ == "__main__":

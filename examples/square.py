@@ -1,4 +1,4 @@
-"""Element-wise square, with its gradient written by hand."""
+"""The square of each element."""
 
 from __future__ import annotations
 
@@ -17,6 +17,11 @@ def square(x):
     return x**2, grad
 
 
+@square.example
+def _():
+    return gs.spec("n")
+
+
 def report() -> Iterator[str]:
     x = gs.Tensor([1.0, 2.0, 3.0])
     with gs.GradientTape() as tape:
@@ -24,7 +29,8 @@ def report() -> Iterator[str]:
         y = square(x)
     yield f"x²        {y}"
     yield f"gradient  {tape.gradient(y, x)}"
-    yield f"second derivative  {gs.hessian(lambda x: np.sum(square(x)))(np.ones(2))}"
+    hessian = gs.hessian(lambda x: np.sum(square(x)))(np.ones(2))
+    yield f"Hessian   {hessian.tolist()}"
 
 
 if __name__ == "__main__":

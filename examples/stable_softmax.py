@@ -1,6 +1,7 @@
-"""Softmax with the stable gradient y (dy - sum(dy y)).
+"""Softmax without overflow.
 
-Written out naively, exp(1000) overflows and autodiff returns NaN.
+Its gradient is y (dy - sum(dy y)). Written out naively, exp(1000) overflows and the
+probabilities are NaN.
 """
 
 from __future__ import annotations
@@ -10,22 +11,28 @@ from collections.abc import Iterator
 import numpy as np
 
 import gradsmith as gs
+import gradsmith.numpy as gnp
 
 
 @gs.custom_gradient
 def softmax(x, axis=-1):
-    e = np.exp(x - np.max(x, axis=axis, keepdims=True))
-    y = e / np.sum(e, axis=axis, keepdims=True)
+    e = gnp.exp(x - gnp.max(x, axis=axis, keepdims=True))
+    y = e / gnp.sum(e, axis=axis, keepdims=True)
 
     def grad(dy):
-        return y * (dy - np.sum(dy * y, axis=axis, keepdims=True))
+        return y * (dy - gnp.sum(dy * y, axis=axis, keepdims=True))
 
     return y, grad
 
 
+@softmax.example
+def _():
+    return gs.spec("rows classes")
+
+
 def naive_softmax(x):
-    e = np.exp(x)
-    return e / np.sum(e, axis=-1, keepdims=True)
+    e = gnp.exp(x)
+    return e / gnp.sum(e, axis=-1, keepdims=True)
 
 
 def first_probability(softmax):
@@ -35,11 +42,11 @@ def first_probability(softmax):
 def report() -> Iterator[str]:
     x = np.array([1000.0, 999.0, 0.0])
     with np.errstate(all="ignore"):
-        naive = gs.grad(first_probability(naive_softmax))(x)
-        yield f"naive   {naive_softmax(x)}  {naive}"
-    yield f"stable  {softmax(x)}  {gs.grad(first_probability(softmax))(x)}"
+        yield f"naive     {naive_softmax(x)}"
+    yield f"stable    {softmax(x)}"
+    yield f"gradient  {gs.grad(first_probability(softmax))(x)}"
     _, tangent = gs.jvp(softmax, (x,), (np.array([1.0, 0.0, 0.0]),))
-    yield f"forward mode from the same rule  {tangent}"
+    yield f"tangent   {tangent}  (forward mode, same rule)"
 
 
 if __name__ == "__main__":
