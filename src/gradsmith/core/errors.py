@@ -13,27 +13,94 @@ from typing import Any
 
 
 class GradsmithError(Exception):
-    """Base class of every error that Gradsmith raises on purpose."""
+    """Base class of every error that Gradsmith raises on purpose.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> try:
+    ...     gs.grad(lambda x: x)(np.ones(2))
+    ... except gs.GradsmithError as error:
+    ...     print(str(error).split(".")[0])
+    the gradient is that of one real number, and <lambda> returned an array of
+    shape (2,) and dtype float64
+    """
 
 
 class GradientContractError(GradsmithError):
-    """A custom rule returned something that cannot be the gradient it stands for."""
+    """A custom rule returned something that cannot be the gradient it stands for.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> @gs.custom_gradient
+    ... def double(x):
+    ...     return 2 * x, lambda dy: np.ones(3)
+    >>> try:
+    ...     gs.grad(lambda x: np.sum(double(x)))(np.ones(2))
+    ... except gs.GradientContractError as error:
+    ...     print(str(error).splitlines()[0])
+    the gradient of operation 'double' for 'x' has the wrong shape
+    """
 
 
 class NotDifferentiableError(GradsmithError):
-    """A gradient was asked for where a rule declares that there is none."""
+    """A gradient was asked for where a rule declares that there is none.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> @gs.custom_gradient
+    ... def scaled(x, by):
+    ...     return x * by, lambda dy: (dy * by, gs.not_differentiable("by is data"))
+    >>> try:
+    ...     gs.grad(scaled, argnums=1)(2.0, np.array(3.0))
+    ... except gs.NotDifferentiableError as error:
+    ...     print(str(error).split(".")[0])
+    operation 'scaled' has no gradient for argument 'by': by is data
+    """
 
 
 class UnsupportedOperationError(GradsmithError, NotImplementedError):
-    """The engine has no rule for this call; it never guesses a constant."""
+    """The engine has no rule for this call; it never guesses a constant.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> try:
+    ...     gs.grad(lambda x: np.sum(np.asarray(x) ** 2))(np.ones(2))
+    ... except gs.UnsupportedOperationError as error:
+    ...     print(str(error).split(":")[0])
+    np.array, np.asarray or an assignment to an array would make a constant of a
+    value that is being differentiated
+    """
 
 
 class TapeError(GradsmithError, RuntimeError):
-    """A tape or an accumulator was used in a way that it cannot serve."""
+    """A tape or an accumulator was used in a way that it cannot serve.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> tape = gs.GradientTape()
+    >>> try:
+    ...     tape.watch(np.ones(2))
+    ... except gs.TapeError as error:
+    ...     print(error)
+    tape.watch takes tensors, and the argument is an ndarray. Make it one first:
+    x = gs.Tensor(x).
+    """
 
 
 class GradientError(GradsmithError, AssertionError):
-    """A gradient that `gs.assert_gradients` found not to be right; see `report`."""
+    """A gradient that `gs.assert_gradients` found not to be right; see `report`.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> @gs.custom_gradient
+    ... def square(x):
+    ...     return x * x, lambda dy: -2 * x * dy
+    >>> try:
+    ...     gs.assert_gradients(square, np.array([1.0, 2.0]))
+    ... except gs.GradientError as error:
+    ...     error.report.findings[0].diagnosis
+    'sign'
+    """
 
     def __init__(self, report: Any) -> None:
         super().__init__(str(report))

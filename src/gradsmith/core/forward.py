@@ -36,11 +36,20 @@ from .unconnected import wants_zero
 class ForwardAccumulator(Scope):
     """Carry tangents along with the operations: Jacobian times vector.
 
-    >>> x = Tensor([1.0, 2.0])
-    >>> with ForwardAccumulator(x, Tensor([1.0, 0.0])) as acc:
+    >>> import gradsmith as gs
+    >>> x = gs.Tensor([1.0, 2.0])
+    >>> with gs.ForwardAccumulator(x, gs.Tensor([1.0, 0.0])) as acc:
     ...     y = x * x
     >>> acc.jvp(y)
     Tensor([2., 0.])
+
+    Raises
+    ------
+    TapeError
+        If a primal is not a tensor.
+    GradsmithError
+        If a primal has no tangents (whole numbers), is given twice, or its tangent
+        has another shape or dtype.
     """
 
     lifts = False

@@ -27,8 +27,9 @@ _NOTHING = nullcontext()
 class GradientTape(Scope, Tape):
     """Record operations, then differentiate them backwards.
 
-    >>> x = Tensor(3.0)
-    >>> with GradientTape() as tape:
+    >>> import gradsmith as gs
+    >>> x = gs.Tensor(3.0)
+    >>> with gs.GradientTape() as tape:
     ...     tape.watch(x)
     ...     y = x * x
     >>> tape.gradient(y, x)
@@ -47,6 +48,12 @@ class GradientTape(Scope, Tape):
     A tape is that of its thread or asyncio task, and of the tasks started within the
     block. A generator has no context of its own: a block in which it is suspended stays
     open, as one of `np.errstate` does, and whoever runs meanwhile is recorded too.
+
+    Raises
+    ------
+    TapeError
+        If something that is not a tensor is watched or differentiated by, or a tape
+        that is not persistent is asked for gradients twice.
     """
 
     noun = "tape"

@@ -16,20 +16,28 @@ class Module:
 
     Those in lists, tuples and dicts count too, at any depth.
 
-    >>> class Linear(Module):
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> class Linear(gs.Module):
     ...     def __init__(self, inputs, outputs):
-    ...         self.kernel = Variable(np.zeros((inputs, outputs)))
-    ...         self.bias = Variable(np.zeros(outputs))
+    ...         self.kernel = gs.Variable(np.zeros((inputs, outputs)))
+    ...         self.bias = gs.Variable(np.zeros(outputs))
     ...
     ...     def call(self, x):
     ...         return x @ self.kernel + self.bias
-    >>> class Net(Module):
+    >>> class Net(gs.Module):
     ...     def __init__(self):
     ...         self.layers = [Linear(3, 5), Linear(5, 1)]
     >>> [path for path, _ in Net().named_variables()]
     ['layers[0].kernel', 'layers[0].bias', 'layers[1].kernel', 'layers[1].bias']
     >>> Linear(3, 5)(np.ones((2, 3))).shape
     (2, 5)
+
+    Raises
+    ------
+    GradsmithError
+        When it is called, if the class has no method `call`; from
+        `load_state_dict`, if the state does not fit.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

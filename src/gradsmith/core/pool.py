@@ -27,7 +27,11 @@ _idle: deque[np.ndarray] = deque(maxlen=MOST)  # the one used last is at the end
 
 
 def release_memory() -> None:
-    """Give back the memory that is kept for reuse (four arrays at most)."""
+    """Give back the memory that is kept for reuse (four arrays at most).
+
+    >>> import gradsmith as gs
+    >>> gs.release_memory()
+    """
     _idle.clear()
 
 

@@ -21,9 +21,19 @@ _ASSIGNED = "a variable holds a plain value, wherever it comes from"
 class Tensor(Traced):
     """An immutable array that NumPy functions record on the active tapes.
 
-    >>> x = Tensor([1.0, 2.0])
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = gs.Tensor([1.0, 2.0])
     >>> np.exp(x) * 2
     Tensor([ 5.43656366, 14.7781122 ])
+
+    Raises
+    ------
+    GradsmithError
+        On assignment to its elements.
+    UnsupportedOperationError
+        Where a followed tensor would become a constant (`np.asarray(x)`; `x.numpy()`
+        says it on purpose), and from functions that the engine has no rule for.
     """
 
     __slots__ = ("__weakref__",)
@@ -141,9 +151,15 @@ class Tensor(Traced):
 class Variable(Tensor):
     """A named tensor that can be assigned anew; tapes watch it when it is first read.
 
-    >>> w = Variable([1.0, 2.0], name="w")
+    >>> import gradsmith as gs
+    >>> w = gs.Variable([1.0, 2.0], name="w")
     >>> w.assign_add([1.0, 1.0])
     Variable([2., 3.])
+
+    Raises
+    ------
+    GradsmithError
+        If a value is assigned whose shape or kind of dtype is another.
     """
 
     __slots__ = ("name", "trainable")
@@ -218,7 +234,15 @@ class Kept(Tensor):
 
 
 def constant(value: Any, dtype: Any = None) -> Tensor:
-    """Return a tensor that no tape follows until it is watched."""
+    """Return a tensor that no tape follows until it is watched.
+
+    >>> import gradsmith as gs
+    >>> x = gs.constant([1.0, 2.0])
+    >>> with gs.GradientTape() as tape:
+    ...     y = x * x
+    >>> print(tape.gradient(y, x))
+    None
+    """
     tell_lost([*traced_in(value)], "gs.constant", "it makes its argument a constant")
     return Tensor(unwrap(value), dtype)
 

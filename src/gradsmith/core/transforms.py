@@ -33,11 +33,21 @@ def grad(
 ) -> Callable[P, Any]:
     """Return a function that computes the gradient of a scalar function.
 
-    >>> grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> gs.grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
     array([1., 1.])
 
     `argnums` says with respect to which argument, or arguments. With `has_aux` the
     function returns `(value, aux)`, and so does the result: `(gradient, aux)`.
+
+    Raises
+    ------
+    GradsmithError
+        When it is called, if the value is not one real number, or an argument to
+        differentiate by is not a floating or complex array.
+    UnsupportedOperationError
+        If the function calls what the engine has no rule for.
     """
     both = value_and_grad(fun, argnums, has_aux)
 
@@ -54,8 +64,17 @@ def value_and_grad(
 ) -> Callable[P, tuple[Any, Any]]:
     """Return a function that computes the value and the gradient.
 
-    >>> value_and_grad(lambda x: x * x)(3.0)
+    >>> import gradsmith as gs
+    >>> gs.value_and_grad(lambda x: x * x)(3.0)
     (np.float64(9.0), np.float64(6.0))
+
+    Raises
+    ------
+    GradsmithError
+        When it is called, if the value is not one real number, or an argument to
+        differentiate by is not a floating or complex array.
+    UnsupportedOperationError
+        If the function calls what the engine has no rule for.
     """
 
     @wraps(fun)
@@ -87,9 +106,18 @@ def vjp(
 ) -> tuple[Any, ...]:
     """Return the value and a function from its cotangent to those of the primals.
 
-    >>> y, pull = vjp(lambda a, b: a * b, 2.0, 5.0)
+    >>> import gradsmith as gs
+    >>> y, pull = gs.vjp(lambda a, b: a * b, 2.0, 5.0)
     >>> pull(1.0)
     (np.float64(5.0), np.float64(2.0))
+
+    Raises
+    ------
+    GradsmithError
+        If an argument to differentiate by is not a floating or complex array; from
+        the function returned, if the cotangent does not fit the value.
+    UnsupportedOperationError
+        If the function calls what the engine has no rule for.
     """
     plain = _is_plain(primals)
     xs = _lift(primals, _name(fun), copy=True)  # `pull` may need them, much later
@@ -120,8 +148,18 @@ def jvp(
 ) -> tuple[Any, ...]:
     """Return the value and its tangent: the derivative in one direction.
 
-    >>> jvp(lambda x: x**3, (2.0,), (1.0,))
+    >>> import gradsmith as gs
+    >>> gs.jvp(lambda x: x**3, (2.0,), (1.0,))
     (np.float64(8.0), np.float64(12.0))
+
+    Raises
+    ------
+    GradsmithError
+        If primals and tangents are not tuples of the same length, shapes and
+        dtypes, or an argument to differentiate by is not a floating or complex
+        array.
+    UnsupportedOperationError
+        If the function calls what has no rule in forward mode.
     """
     _require_tuples("jvp", primals, tangents)
     plain = _is_plain((primals, tangents))
@@ -147,14 +185,22 @@ def jacobian(
 ) -> Callable[P, Any]:
     """Return a function that computes the Jacobian, shape output.shape + input.shape.
 
-    >>> jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> gs.jacobian(lambda x: x**2)(np.array([1.0, 2.0]))
     array([[2., 0.],
            [0., 4.]])
 
     The mode is "reverse" (a walk back per output element), "forward" (a run per input
     element), or "auto": whichever costs less, which is forward from three outputs per
-    input on. `holomorphic` promises that a complex
-    function of complex values has a complex derivative, which the result then is.
+    input on. `holomorphic` promises that a complex function of complex values has a
+    complex derivative, which the result then is.
+
+    Raises
+    ------
+    GradsmithError
+        If the mode is not known; when it is called, if an argument to differentiate
+        by is not a floating or complex array.
     """
     if mode not in ("auto", "forward", "reverse"):
         raise GradsmithError(f"mode must be auto, forward or reverse, not {mode!r}")
@@ -183,8 +229,16 @@ def jacrev(
 ) -> Callable[P, Any]:
     """`jacobian` in reverse mode: a walk back per output element, for tall inputs.
 
-    >>> jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> gs.jacrev(lambda x: np.sum(x**2))(np.array([1.0, 2.0]))
     array([2., 4.])
+
+    Raises
+    ------
+    GradsmithError
+        When it is called, if an argument to differentiate by is not a floating or
+        complex array.
     """
     return jacobian(fun, argnums, "reverse", holomorphic)
 
@@ -194,8 +248,16 @@ def jacfwd(
 ) -> Callable[P, Any]:
     """`jacobian` in forward mode: a run per input element, for tall outputs.
 
-    >>> jacfwd(lambda t: t ** np.arange(1.0, 4.0))(2.0)
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> gs.jacfwd(lambda t: t ** np.arange(1.0, 4.0))(2.0)
     array([ 1.,  4., 12.])
+
+    Raises
+    ------
+    GradsmithError
+        When it is called, if an argument to differentiate by is not a floating or
+        complex array.
     """
     return jacobian(fun, argnums, "forward", holomorphic)
 
@@ -203,9 +265,17 @@ def jacfwd(
 def hessian(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     """Return a function that computes the matrix of second derivatives.
 
-    >>> hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> gs.hessian(lambda x: np.sum(x**3))(np.array([1.0, 2.0]))
     array([[ 6.,  0.],
            [ 0., 12.]])
+
+    Raises
+    ------
+    GradsmithError
+        When it is called, if the value is not one real number, or an argument to
+        differentiate by is not a floating or complex array.
     """
     return jacobian(grad(fun, argnums), argnums, mode="forward")
 
@@ -215,8 +285,16 @@ def hvp(
 ) -> Any:
     """Return the Hessian of a scalar function times a vector, forward over reverse.
 
-    >>> hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.ones(2),))
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> gs.hvp(lambda x: np.sum(x**3), (np.array([1.0, 2.0]),), (np.ones(2),))
     array([ 6., 12.])
+
+    Raises
+    ------
+    GradsmithError
+        If primals and tangents are not tuples of the same length, shapes and
+        dtypes, or the value is not one real number.
     """
     _require_tuples("hvp", primals, tangents)
     argnums = tuple(range(len(primals)))

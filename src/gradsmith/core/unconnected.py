@@ -6,7 +6,15 @@ from .errors import GradsmithError
 
 
 class UnconnectedGradients:
-    """What a gradient is where the target does not depend on the source."""
+    """What a gradient is where the target does not depend on the source.
+
+    >>> import gradsmith as gs
+    >>> x, z = gs.Variable(1.0), gs.Variable(2.0)
+    >>> with gs.GradientTape() as tape:
+    ...     y = x * x
+    >>> tape.gradient(y, z, unconnected_gradients=gs.UnconnectedGradients.ZERO)
+    Tensor(0.)
+    """
 
     NONE = "none"
     ZERO = "zero"

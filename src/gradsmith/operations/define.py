@@ -84,19 +84,30 @@ def custom_gradient(
     """Make an operation of a function that returns its outputs and its gradient.
 
     >>> import numpy as np
-    >>> from gradsmith import grad
-    >>> @custom_gradient
+    >>> import gradsmith as gs
+    >>> @gs.custom_gradient
     ... def log1pexp(x):
     ...     e = np.exp(-abs(x))
     ...     y = np.maximum(x, 0) + np.log1p(e)
     ...     return y, lambda dy: dy * np.where(x > 0, 1, e) / (1 + e)
-    >>> float(grad(log1pexp)(1000.0))
+    >>> float(gs.grad(log1pexp)(1000.0))
     1.0
 
     `surrogate` says, in words, that the rule is not the derivative on purpose. With
     `linear=False` it is not linear in dy either (it clips it, say); forward mode, the
     transpose of the gradient, is then refused. With `fused=True` body and gradient run
     as one kernel each, as by `gs.fuse`.
+
+    Raises
+    ------
+    GradsmithError
+        If fn is not a function, or surrogate is not words; when it is called, if
+        its arrays are of several frameworks.
+    GradientContractError
+        When it is differentiated, if the rule returns gradients of another number,
+        structure, shape or dtype than the arguments.
+    NotDifferentiableError
+        If a gradient is asked for that the rule declares not to exist.
     """
     if fn is None:
         return lambda fn: custom_gradient(
@@ -131,17 +142,28 @@ def operation(
 ) -> Any:
     """Make an operation of a function whose rules follow: `@op.vjp` and/or `@op.jvp`.
 
-    >>> from gradsmith import grad, jvp
-    >>> @operation
+    >>> import gradsmith as gs
+    >>> @gs.operation
     ... def cube(x):
     ...     return x**3
     >>> @cube.vjp
     ... def _(dy, y, x):
     ...     return 3 * x**2 * dy
-    >>> float(grad(cube)(2.0)), float(jvp(cube, (2.0,), (1.0,))[1])
+    >>> float(gs.grad(cube)(2.0)), float(gs.jvp(cube, (2.0,), (1.0,))[1])
     (12.0, 12.0)
 
     The options are those of `custom_gradient`.
+
+    Raises
+    ------
+    GradsmithError
+        As `custom_gradient`, and if a parameter has the name of an option of rules
+        (`needs`, `variables`).
+    GradientContractError
+        When it is differentiated, if the rule returns gradients of another number,
+        structure, shape or dtype than the arguments.
+    NotDifferentiableError
+        If a gradient is asked for that the rule declares not to exist.
     """
     if fn is None:
         return lambda fn: operation(fn, surrogate=surrogate, linear=linear, fused=fused)
@@ -160,10 +182,19 @@ def with_gradient(
     """Return an existing function with another gradient, `grad(dy, y, *arguments)`.
 
     >>> import numpy as np
-    >>> from gradsmith import grad
-    >>> step = with_gradient(np.sign, lambda dy, y, x: dy, surrogate="straight-through")
-    >>> float(grad(step)(-0.3))
+    >>> import gradsmith as gs
+    >>> through = lambda dy, y, x: dy
+    >>> step = gs.with_gradient(np.sign, through, surrogate="straight-through")
+    >>> float(gs.grad(step)(-0.3))
     1.0
+
+    Raises
+    ------
+    GradsmithError
+        As `custom_gradient`, and if neither grad nor jvp is given.
+    GradientContractError
+        When it is differentiated, if the rule returns gradients of another number,
+        structure, shape or dtype than the arguments.
     """
     if grad is None and jvp is None:
         raise GradsmithError("with_gradient needs a gradient: grad=... or jvp=...")

@@ -34,9 +34,12 @@ def is_on() -> bool:
 def kernels(on: bool = True) -> Iterator[None]:
     """Turn fused kernels on or off within a `with` block.
 
-    >>> with kernels(False):
-    ...     is_on()
-    False
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.linspace(-1.0, 1.0, 5)
+    >>> with gs.kernels(False):
+    ...     gs.ops.silu(x).round(3)
+    array([-0.269, -0.189,  0.   ,  0.311,  0.731])
 
     The environment variable GRADSMITH_KERNELS=off turns them off for a process.
     """
@@ -79,6 +82,13 @@ def fuse(operation: Any) -> Any:
     the function and the line. What compilers trace, what is mapped over an axis, and
     derivatives beyond the first are composed of the framework's own functions as
     before. Values of globals that the body reads are those of the first call.
+
+    Raises
+    ------
+    GradsmithError
+        If it is not an operation, or llvmlite is not installed.
+    UnsupportedOperationError
+        When it is called, if the call can't be one kernel.
     """
     if not callable(getattr(operation, "vjp", None)):
         raise GradsmithError(

@@ -38,6 +38,16 @@ class Operation(Generic[P, R_co]):
 
     Made by `custom_gradient`, `operation` and `with_gradient`. `name`, `surrogate` and
     `linear` say what was declared; `vjp` and `jvp` are decorators that give the rules.
+
+    >>> import gradsmith as gs
+    >>> @gs.operation
+    ... def cube(x):
+    ...     return x**3
+    >>> @cube.vjp
+    ... def _(dy, y, x):
+    ...     return 3 * x**2 * dy
+    >>> cube, cube.name, cube.surrogate
+    (<operation cube>, 'cube', None)
     """
 
     hosted = False  # body and rules call back into Python, which no compiler traces

@@ -13,10 +13,18 @@ def unbroadcast(dy: Any, shape: Any) -> Any:
     """Sum a cotangent over the axes along which `shape` was broadcast.
 
     >>> import numpy as np
-    >>> unbroadcast(np.ones((4, 3)), (3,))
+    >>> import gradsmith as gs
+    >>> gs.unbroadcast(np.ones((4, 3)), (3,))
     array([4., 4., 4.])
 
     In a TensorFlow graph that leaves lengths open, give `gradsmith.numpy.shape(x)`.
+
+    Raises
+    ------
+    GradsmithError
+        If the shape leaves lengths open.
+    ValueError
+        If dy can't have been broadcast from that shape.
     """
     name = framework_of(dy)
     if name is None or name == NUMPY:
@@ -55,6 +63,10 @@ def stop_gradient(x: Any) -> Any:
     """Return the same values as constants, which nothing differentiates.
 
     x is an array of any framework, or a tree of them.
+
+    >>> import gradsmith as gs
+    >>> gs.grad(lambda x: x * gs.stop_gradient(x))(3.0)
+    np.float64(3.0)
     """
     name = framework_of(x)
     if name is None:

@@ -65,8 +65,8 @@ def python_op(
     """Make an operation of a function that computes with NumPy, SciPy or C.
 
     >>> import numpy as np
-    >>> from gradsmith import grad
-    >>> @python_op
+    >>> import gradsmith as gs
+    >>> @gs.python_op
     ... def interpolate(x, table):
     ...     return np.interp(x, np.arange(len(table)), table)
     >>> @interpolate.vjp
@@ -74,7 +74,7 @@ def python_op(
     ...     i = np.clip(np.floor(x).astype(int), 0, len(table) - 2)
     ...     return dy * (table[i + 1] - table[i]), None
     >>> table = np.array([0.0, 1.0, 4.0])
-    >>> float(grad(lambda x: interpolate(x, table))(1.5))
+    >>> float(gs.grad(lambda x: interpolate(x, table))(1.5))
     3.0
 
     Rules come as `@op.vjp` and `@op.jvp`, as `grad` and `jvp`, or with the body: it may
@@ -96,6 +96,14 @@ def python_op(
     `spec` says another precision; without floating arguments they stay as they are.
     NumPy's scalars count among NumPy's arrays; in frameworks they are static, like
     Python numbers. Gradients come back in the dtype of their argument.
+
+    Raises
+    ------
+    GradsmithError
+        If dtype is not a floating one, or spec gives something else than specs.
+    GradientContractError
+        If the body returns something that is not an array of numbers, or other
+        outputs than spec says, or a rule breaks the contract.
     """
     dtype = None if dtype is None else _floating(dtype)
     if fn is None:

@@ -53,7 +53,8 @@ def spec(
 
     To say what a function returns without running it:
 
-    >>> spec((2, 3), "float32")
+    >>> import gradsmith as gs
+    >>> gs.spec((2, 3), "float32")
     Spec(shape=(2, 3), dtype=float32)
 
     or which inputs `check` is to make up. There a shape can be words: digits are
@@ -61,10 +62,16 @@ def spec(
     a call, and `_` is any length, like None in a tuple. Values are normally distributed
     or, if bounds are given, between these.
 
-    >>> spec("batch 3", "float32", low=0)
+    >>> gs.spec("batch 3", "float32", low=0)
     spec('batch 3', float32, low=0)
 
     All axes are open, and their number too, if the shape is None.
+
+    Raises
+    ------
+    GradsmithError
+        If a word is neither a length nor a name, or bounds are given in the wrong
+        order, without a shape, or for a dtype that is not real.
     """
     axes: Any = _named(shape) if isinstance(shape, str) else _lengths(shape)
     dtype = as_dtype(dtype)

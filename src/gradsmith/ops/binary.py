@@ -26,6 +26,20 @@ def binary_cross_entropy_with_logits(
     """-target log(sigmoid(logits)) - (1 - target) log(1 - sigmoid(logits)).
 
     `pos_weight` is the weight of the first term.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x, t = np.array([1000.0, -2.0]), np.array([1.0, 0.0])
+    >>> float(gs.ops.binary_cross_entropy_with_logits(x, t).round(4))
+    0.0635
+    >>> gs.grad(gs.ops.binary_cross_entropy_with_logits)(x, t).round(4)
+    array([0.    , 0.0596])
+
+    Raises
+    ------
+    GradsmithError
+        If the reduction is not "mean", "sum" or "none", or the target does not fit,
+        or pos_weight is below 0.
     """
     op = "binary_cross_entropy_with_logits"
     require_reduction(op, reduction)
@@ -95,6 +109,20 @@ def focal(
     """Binary cross entropy times (1 - p)**gamma, where p is the share of the truth.
 
     The target is 0 or 1; `alpha` weighs those that are 1, and 1 - alpha the others.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x, t = np.array([1000.0, -2.0]), np.array([1.0, 0.0])
+    >>> float(gs.ops.focal(x, t).round(4))
+    0.0009
+    >>> gs.grad(gs.ops.focal)(x, t).round(4)
+    array([0.    , 0.0024])
+
+    Raises
+    ------
+    GradsmithError
+        If the reduction is not "mean", "sum" or "none", or the target does not fit,
+        gamma is below 0, or alpha is not between 0 and 1.
     """
     op = "focal"
     require_reduction(op, reduction)

@@ -38,6 +38,22 @@ def cross_entropy(
     `ignore_index` has no loss and doesn't count in the mean; or probabilities in the
     shape of the logits. `z_loss` adds z_loss * logsumexp(logits)**2, which keeps logits
     small.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> logits, labels = np.array([[1000.0, 0.0], [0.0, 1.0]]), np.array([0, 1])
+    >>> float(gs.ops.cross_entropy(logits, labels).round(4))
+    0.1566
+    >>> gs.grad(gs.ops.cross_entropy)(logits, labels).round(4)
+    array([[-0.    ,  0.    ],
+           [ 0.1345, -0.1345]])
+
+    Raises
+    ------
+    GradsmithError
+        If the reduction is not "mean", "sum" or "none"; the labels have another
+        shape, another kind of dtype, or a class that is not there; or an option is
+        out of its range.
     """
     op = "cross_entropy"
     require_reduction(op, reduction)
@@ -112,7 +128,22 @@ def _same_shape(op: str, labels: Any, x: Any) -> Any:
 def kl_divergence(
     logits: Any, labels: Any, *, axis: int = -1, reduction: str = "mean"
 ) -> Any:
-    """sum(q log(q / softmax(logits))) of probabilities q; terms where q is 0 are 0."""
+    """sum(q log(q / softmax(logits))) of probabilities q; terms where q is 0 are 0.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> logits, q = np.array([[1000.0, 0.0]]), np.array([[0.5, 0.5]])
+    >>> float(gs.ops.kl_divergence(logits, q).round(4))
+    499.3069
+    >>> gs.grad(gs.ops.kl_divergence)(logits, q).round(4)
+    array([[ 0.5, -0.5]])
+
+    Raises
+    ------
+    GradsmithError
+        If the reduction is not "mean", "sum" or "none", or the labels are not
+        floats in the shape of the logits.
+    """
     op = "kl_divergence"
     require_reduction(op, reduction)
     x = prediction(logits)

@@ -18,7 +18,13 @@ from .exponentials import not_zero, without
 
 @operation
 def sqrt(x: Any) -> Any:
-    """The square root, whose slope at 0 counts as 0."""
+    """The square root, whose slope at 0 counts as 0.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> gs.grad(lambda x: np.sum(gs.ops.sqrt(x)))(np.array([0.0, 4.0]))
+    array([0.  , 0.25])
+    """
     return gnp.sqrt(x)
 
 
@@ -40,7 +46,16 @@ def _(ds: Any, s: Any, y: Any) -> Any:
 
 @operation
 def divide(x1: Any, x2: Any, fill: float = 0.0) -> Any:
-    """x1 / x2; `fill`, and no gradient, where x2 is 0."""
+    """x1 / x2; `fill`, and no gradient, where x2 is 0.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([0.0, 2.0])
+    >>> gs.ops.divide(1.0, x)
+    array([0. , 0.5])
+    >>> gs.grad(lambda x: np.sum(gs.ops.divide(1.0, x)))(x)
+    array([ 0.  , -0.25])
+    """
     x1, x2 = pair(x1, x2)
     zero, x2 = not_zero(x2)
     return gnp.where(zero, fill, x1 / x2)
@@ -57,7 +72,15 @@ def _(dy: Any, y: Any, x1: Any, x2: Any, fill: float) -> Any:
 
 @custom_gradient
 def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    """The Euclidean norm, whose squares never overflow; its gradient at 0 is 0."""
+    """The Euclidean norm, whose squares never overflow; its gradient at 0 is 0.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> print(f"{gs.ops.norm(np.array([3e200, 4e200])):.3g}")
+    5e+200
+    >>> gs.grad(gs.ops.norm)(np.zeros(2))
+    array([0., 0.])
+    """
     size, scale = length(wide(x), axis)
     y = size * (1 / scale)
 
@@ -126,6 +149,12 @@ def safe_where(
 
     fn is elementwise. It is given `at` in the place of the masked elements, a number
     that it takes; so neither its value nor its slope there goes anywhere.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([0.0, 1.0])
+    >>> gs.grad(lambda x: np.sum(gs.ops.safe_where(x > 0, np.log, x)))(x)
+    array([0., 1.])
     """
     y = fn(gnp.where(cond, x, at))
     return gnp.where(cond, y, fill)

@@ -83,7 +83,21 @@ def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
 
 @operation
 def softmax(x: Any, axis: int = -1) -> Any:
-    """exp(x) as shares of its sum; all 0 where every x is minus infinity."""
+    """exp(x) as shares of its sum; all 0 where every x is minus infinity.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1000.0, 0.0, 1000.0])
+    >>> gs.ops.softmax(x)
+    array([0.5, 0. , 0.5])
+    >>> gs.grad(lambda x: gs.ops.softmax(x)[0])(x)
+    array([ 0.25, -0.  , -0.25])
+
+    Raises
+    ------
+    GradsmithError
+        If x has no such axis.
+    """
     require_axis("softmax", x, axis)
     return like(Shares(wide(x), axis, log=False).of_all, x)
 
@@ -96,7 +110,21 @@ def _(dy: Any, y: Any, x: Any, axis: int) -> Any:
 
 @custom_gradient
 def log_softmax(x: Any, axis: int = -1) -> Any:
-    """log(softmax(x)) without underflow."""
+    """log(softmax(x)) without underflow.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1000.0, 0.0, 1000.0])
+    >>> gs.ops.log_softmax(x).round(3)
+    array([-6.930000e-01, -1.000693e+03, -6.930000e-01])
+    >>> gs.grad(lambda x: gs.ops.log_softmax(x)[0])(x)
+    array([ 0.5,  0. , -0.5])
+
+    Raises
+    ------
+    GradsmithError
+        If x has no such axis.
+    """
     require_axis("log_softmax", x, axis)
     s = Shares(wide(x), axis)
 
@@ -112,6 +140,14 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))) along axes without overflow.
 
     The gradient is softmax(x); 0 where every x is minus infinity.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1000.0, 0.0, 1000.0])
+    >>> float(gs.ops.logsumexp(x).round(3))
+    1000.693
+    >>> gs.grad(gs.ops.logsumexp)(x)
+    array([0.5, 0. , 0.5])
     """
     s = Shares(wide(x), axis)
     y = gnp.where(s.masked, -gnp.inf, s.logsumexp)
@@ -137,7 +173,16 @@ def without(y: Any, axis: Any) -> Any:
 
 @operation
 def log1mexp(x: Any) -> Any:
-    """log(1 - exp(-x)) of x > 0, precise at both ends; the slope at 0 counts as 0."""
+    """log(1 - exp(-x)) of x > 0, precise at both ends; the slope at 0 counts as 0.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1e-20, 1.0, 1000.0])
+    >>> gs.ops.log1mexp(x).round(3)
+    array([-46.052,  -0.459,  -0.   ])
+    >>> gs.grad(lambda x: np.sum(gs.ops.log1mexp(x)))(x).round(3)
+    array([1.00e+20, 5.82e-01, 0.00e+00])
+    """
     z = wide(x)
     e = gnp.exp(-z)
     u = _one_less(e, z)
@@ -189,7 +234,15 @@ _LOG1P = (
 
 @operation
 def xlogy(x: Any, y: Any) -> Any:
-    """x log(y), which is 0 where x is, whatever y; infinite slopes count as 0."""
+    """x log(y), which is 0 where x is, whatever y; infinite slopes count as 0.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> gs.ops.xlogy(np.array([0.0, 1.0]), np.array([0.0, 2.0])).round(3)
+    array([0.   , 0.693])
+    >>> gs.grad(lambda x: np.sum(gs.ops.xlogy(x, x)))(np.array([0.0, 1.0]))
+    array([0., 1.])
+    """
     x, y = pair(x, y)
     v, w = wide(x), wide(y)
     log_y = gnp.where(w == 0, -gnp.inf, gnp.log(_held(v, w)))

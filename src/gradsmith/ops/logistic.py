@@ -38,7 +38,16 @@ def _parts(x: Any) -> tuple[Any, Any, Any]:
 
 @operation
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)), precise far below 0 too."""
+    """1 / (1 + exp(-x)), precise far below 0 too.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1000.0, 0.0, 1000.0])
+    >>> gs.ops.sigmoid(x).round(3)
+    array([0. , 0.5, 1. ])
+    >>> gs.grad(lambda x: np.sum(gs.ops.sigmoid(x)))(x)
+    array([0.  , 0.25, 0.  ])
+    """
     z = precise(x)
     e = _decay(z)
     return like(gnp.where(z < 0, e, 1.0) / (1 + e), x)
@@ -80,7 +89,16 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 
 @operation
 def softplus(x: Any) -> Any:
-    """log(1 + exp(x)) without overflow."""
+    """log(1 + exp(x)) without overflow.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1000.0, 0.0, 1000.0])
+    >>> gs.ops.softplus(x).round(3)
+    array([0.00e+00, 6.93e-01, 1.00e+03])
+    >>> gs.grad(lambda x: np.sum(gs.ops.softplus(x)))(x)
+    array([0. , 0.5, 1. ])
+    """
     z = precise(x)
     return like(gnp.maximum(z, 0) + _log1p(_decay(z)), x)
 
@@ -92,7 +110,16 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 
 @operation
 def log_sigmoid(x: Any) -> Any:
-    """log(sigmoid(x)) without underflow."""
+    """log(sigmoid(x)) without underflow.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1000.0, 0.0, 1000.0])
+    >>> gs.ops.log_sigmoid(x).round(3)
+    array([-1.00e+03, -6.93e-01,  0.00e+00])
+    >>> gs.grad(lambda x: np.sum(gs.ops.log_sigmoid(x)))(x)
+    array([1. , 0.5, 0. ])
+    """
     z = precise(x)
     return like(gnp.minimum(z, 0) - _log1p(_decay(z)), x)
 
@@ -121,7 +148,16 @@ _LOG1P = (  # log(1 + e) / e, off by less than 5.3e-9
 
 @operation
 def silu(x: Any) -> Any:
-    """x sigmoid(x), also called swish."""
+    """x sigmoid(x), also called swish.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1000.0, 0.0, 1000.0])
+    >>> gs.ops.silu(x).round(3)
+    array([  -0.,    0., 1000.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.silu(x)))(x)
+    array([-0. ,  0.5,  1. ])
+    """
     z = precise(x)
     size, e, rest = _parts(z)
     return like(gnp.where(z < 0, size * e * -rest, z) / (1 + e * rest), x)

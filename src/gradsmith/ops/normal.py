@@ -20,6 +20,19 @@ def gelu(x: Any, approximate: str = "none") -> Any:
     """x times the share of the normal distribution below x.
 
     `approximate="tanh"` is the approximation that some models were trained with.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-40.0, 0.0, 40.0])
+    >>> gs.ops.gelu(x)
+    array([-0.,  0., 40.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.gelu(x)))(x)
+    array([0. , 0.5, 1. ])
+
+    Raises
+    ------
+    GradsmithError
+        If approximate is neither "none" nor "tanh".
     """
     _require_known(approximate)
     z = wide(x)

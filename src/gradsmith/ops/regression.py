@@ -12,7 +12,22 @@ from ._reductions import reduced, require_reduction
 
 
 def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -> Any:
-    """Half the square of x - target, which beyond `delta` goes on as a line."""
+    """Half the square of x - target, which beyond `delta` goes on as a line.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x, t = np.array([0.5, 100.0]), np.zeros(2)
+    >>> float(gs.ops.huber(x, t).round(4))
+    49.8125
+    >>> gs.grad(gs.ops.huber)(x, t).round(4)
+    array([0.25, 0.5 ])
+
+    Raises
+    ------
+    GradsmithError
+        If the reduction is not "mean", "sum" or "none", or the target does not fit,
+        or delta is not above 0.
+    """
     require_reduction("huber", reduction)
     require_positive("huber", delta=delta)
     z = prediction(x)
@@ -38,6 +53,19 @@ def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
     """exp(log_rate) - target log_rate, a count's loss without its constant.
 
     Where the rate overflows, the gradient is the greatest number, and not infinite.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x, t = np.array([0.0, 1.0]), np.array([1.0, 2.0])
+    >>> float(gs.ops.poisson_nll(x, t).round(4))
+    0.8591
+    >>> gs.grad(gs.ops.poisson_nll)(x, t).round(4)
+    array([0.    , 0.3591])
+
+    Raises
+    ------
+    GradsmithError
+        If the reduction is not "mean", "sum" or "none", or the target does not fit.
     """
     require_reduction("poisson_nll", reduction)
     z = prediction(log_rate)
@@ -69,7 +97,22 @@ def _greatest_exponent(x: Any) -> float:
 def gaussian_nll(
     mean: Any, target: Any, var: Any, *, eps: float = 1e-6, reduction: str = "mean"
 ) -> Any:
-    """(log(var) + (mean - target)**2 / var + log(2 pi)) / 2; var is at least `eps`."""
+    """(log(var) + (mean - target)**2 / var + log(2 pi)) / 2; var is at least `eps`.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> mean, target, var = np.array([0.0, 1.0]), np.zeros(2), np.ones(2)
+    >>> float(gs.ops.gaussian_nll(mean, target, var).round(4))
+    1.1689
+    >>> gs.grad(gs.ops.gaussian_nll)(mean, target, var)
+    array([0. , 0.5])
+
+    Raises
+    ------
+    GradsmithError
+        If the reduction is not "mean", "sum" or "none", or the target does not fit,
+        or eps is not above 0.
+    """
     op = "gaussian_nll"
     require_reduction(op, reduction)
     require_positive(op, eps=eps)

@@ -13,7 +13,16 @@ from .corners import direction, divide, length
 
 @operation(surrogate="the gradient is reversed")
 def reverse(x: Any, strength: float = 1.0) -> Any:
-    """x itself, whose gradient comes back times -strength."""
+    """x itself, whose gradient comes back times -strength.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1.0, 2.0])
+    >>> gs.ops.reverse(x)
+    array([1., 2.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.reverse(x, strength=0.5)))(x)
+    array([-0.5, -0.5])
+    """
     return x
 
 
@@ -24,7 +33,16 @@ def _(dy: Any, y: Any, x: Any, strength: float) -> Any:
 
 @operation(surrogate="the gradient is scaled")
 def scale(x: Any, factor: float) -> Any:
-    """x itself, whose gradient comes back times `factor`."""
+    """x itself, whose gradient comes back times `factor`.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1.0, 2.0])
+    >>> gs.ops.scale(x, 0.1)
+    array([1., 2.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.scale(x, 0.1)))(x)
+    array([0.1, 0.1])
+    """
     return x
 
 
@@ -35,7 +53,19 @@ def _(dy: Any, y: Any, x: Any, factor: float) -> Any:
 
 @operation(surrogate="the gradient is clipped", linear=False)
 def clip_by_value(x: Any, low: float, high: float) -> Any:
-    """x itself, whose gradient comes back clipped to [low, high]."""
+    """x itself, whose gradient comes back clipped to [low, high].
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1.0, 2.0])
+    >>> gs.grad(lambda x: np.sum(gs.ops.clip_by_value(x, -1.0, 1.0) ** 3))(x)
+    array([1., 1.])
+
+    Raises
+    ------
+    GradsmithError
+        If low > high.
+    """
     if is_number(low) and is_number(high) and not low <= high:
         raise wrong(
             "clip_by_value", "low", "low <= high", (low, high), "exchange the two"
@@ -53,6 +83,17 @@ def clip_by_norm(x: Any, max_norm: float, axis: Any = None) -> Any:
     """x itself, whose gradient is shortened to a norm of at most `max_norm`.
 
     The norm is over all elements, or along axes.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([3.0, 4.0])
+    >>> gs.grad(lambda x: np.sum(gs.ops.clip_by_norm(x, 1.0) ** 2))(x)
+    array([0.6, 0.8])
+
+    Raises
+    ------
+    GradsmithError
+        If max_norm is not above 0.
     """
     require_positive("clip_by_norm", max_norm=max_norm)
     return x
@@ -70,7 +111,15 @@ def _(dy: Any, y: Any, x: Any, max_norm: float, axis: Any) -> Any:
 
 @operation(surrogate="NaN in the gradient becomes 0", linear=False)
 def nan_to_zero(x: Any) -> Any:
-    """x itself; where its gradient is NaN, 0 comes back."""
+    """x itself; where its gradient is NaN, 0 comes back.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([0.0, 4.0])
+    >>> with np.errstate(all="ignore"):
+    ...     gs.grad(lambda x: np.sum(0 * np.sqrt(gs.ops.nan_to_zero(x))))(x)
+    array([0., 0.])
+    """
     return x
 
 
@@ -85,6 +134,17 @@ def noise(x: Any, seed: Any, std: float = 1.0) -> Any:
 
     The same seed gives the same noise in every framework. Compiled code that shall draw
     anew takes the seed as an array of one whole number, the step for example.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1.0, 2.0])
+    >>> gs.grad(lambda x: np.sum(gs.ops.noise(x, seed=0, std=0.1)))(x).round(3)
+    array([1.096, 0.973])
+
+    Raises
+    ------
+    GradsmithError
+        If the seed is not a whole number.
     """
     require_seed("noise", seed)
     return x

@@ -16,7 +16,21 @@ def _step(x: Any, threshold: Any) -> Any:
 
 @operation(surrogate="the slope of a fast sigmoid in place of the step's")
 def spike_fast_sigmoid(x: Any, threshold: float = 1.0, slope: float = 25.0) -> Any:
-    """1 where x >= threshold, else 0; its slope 1 / (1 + slope |x - threshold|)^2."""
+    """1 where x >= threshold, else 0; its slope 1 / (1 + slope |x - threshold|)^2.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([0.9, 1.0, 2.0])
+    >>> gs.ops.spike_fast_sigmoid(x)
+    array([0., 1., 1.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.spike_fast_sigmoid(x)))(x).round(3)
+    array([0.082, 1.   , 0.001])
+
+    Raises
+    ------
+    GradsmithError
+        If the slope is not above 0.
+    """
     require_positive("spike_fast_sigmoid", slope=slope)
     return _step(x, threshold)
 
@@ -32,6 +46,19 @@ def spike_arctan(x: Any, threshold: float = 1.0, slope: float = 2.0) -> Any:
     """1 where x >= threshold, else 0, with the slope of an arctan.
 
     It is slope / 2 / (1 + (pi / 2 slope (x - threshold))^2).
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([0.9, 1.0, 2.0])
+    >>> gs.ops.spike_arctan(x)
+    array([0., 1., 1.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.spike_arctan(x)))(x).round(3)
+    array([0.91 , 1.   , 0.092])
+
+    Raises
+    ------
+    GradsmithError
+        If the slope is not above 0.
     """
     require_positive("spike_arctan", slope=slope)
     return _step(x, threshold)

@@ -25,19 +25,51 @@ _MOST_BITS = 16
 
 @operation(surrogate="straight-through rounding")
 def round(x: Any) -> Any:
-    """The nearest whole number; the gradient passes through."""
+    """The nearest whole number; the gradient passes through.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1.2, 0.4, 2.6])
+    >>> gs.ops.round(x)
+    array([-1.,  0.,  3.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.round(x)))(x)
+    array([1., 1., 1.])
+    """
     return gnp.round(x)
 
 
 @operation(surrogate="straight-through floor")
 def floor(x: Any) -> Any:
-    """The next whole number below; the gradient passes through."""
+    """The next whole number below; the gradient passes through.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1.2, 0.4, 2.6])
+    >>> gs.ops.floor(x)
+    array([-2.,  0.,  2.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.floor(x)))(x)
+    array([1., 1., 1.])
+    """
     return gnp.floor(x)
 
 
 @operation(surrogate="straight-through clamp")
 def clamp(x: Any, low: float, high: float) -> Any:
-    """x within [low, high]; the gradient passes through outside of it too."""
+    """x within [low, high]; the gradient passes through outside of it too.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1.2, 0.4, 2.6])
+    >>> gs.ops.clamp(x, -1.0, 1.0)
+    array([-1. ,  0.4,  1. ])
+    >>> gs.grad(lambda x: np.sum(gs.ops.clamp(x, -1.0, 1.0)))(x)
+    array([1., 1., 1.])
+
+    Raises
+    ------
+    GradsmithError
+        If the bounds are not numbers with low < high.
+    """
     _require_range("clamp", low, high)
     return gnp.clip(x, low, high)
 
@@ -52,7 +84,16 @@ for _op in (round, floor, clamp):
 
 @operation(surrogate="the gradient of a hard tanh in place of the sign's")
 def sign(x: Any) -> Any:
-    """-1, 0 or 1; the gradient passes through where |x| <= 1."""
+    """-1, 0 or 1; the gradient passes through where |x| <= 1.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1.2, 0.4, 2.6])
+    >>> gs.ops.sign(x)
+    array([-1.,  1.,  1.])
+    >>> gs.grad(lambda x: np.sum(gs.ops.sign(x)))(x)
+    array([0., 1., 0.])
+    """
     return gnp.sign(x)
 
 
@@ -66,6 +107,20 @@ def quantize(x: Any, bits: int, low: float = -1.0, high: float = 1.0) -> Any:
     """The nearest of 2**bits even levels from low to high.
 
     The gradient passes through between the two, and is 0 outside.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([-1.2, 0.4, 2.6])
+    >>> gs.ops.quantize(x, bits=2)
+    array([-1.        ,  0.33333333,  1.        ])
+    >>> gs.grad(lambda x: np.sum(gs.ops.quantize(x, bits=2)))(x)
+    array([0., 1., 0.])
+
+    Raises
+    ------
+    GradsmithError
+        If the bounds are not numbers with low < high, or bits is not a whole number
+        from 1 to 16.
     """
     _require_range("quantize", low, high)
     if not is_whole(bits) or not 1 <= bits <= _MOST_BITS:
@@ -93,6 +148,19 @@ def one_hot_argmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Any:
     """1 at the greatest (the first of several), 0 elsewhere.
 
     The gradient is that of softmax(x / temperature).
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.array([1.0, 3.0, 2.0])
+    >>> gs.ops.one_hot_argmax(x)
+    array([0., 1., 0.])
+    >>> gs.grad(lambda x: gs.ops.one_hot_argmax(x)[1])(x).round(3)
+    array([-0.06 ,  0.223, -0.163])
+
+    Raises
+    ------
+    GradsmithError
+        If x has no such axis, or the temperature is not above 0.
     """
     require_axis("one_hot_argmax", x, axis)
     require_positive("one_hot_argmax", temperature=temperature)
@@ -118,6 +186,20 @@ def gumbel_softmax(
 
     With `hard=True` the value is 1 at the choice and 0 elsewhere, and the gradient that
     of the probabilities. The same seed makes the same choice in every framework.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> x = np.log(np.array([0.2, 0.5, 0.3]))
+    >>> gs.ops.gumbel_softmax(x, seed=0, hard=True)
+    array([1., 0., 0.])
+    >>> gs.grad(lambda x: gs.ops.gumbel_softmax(x, seed=0)[0])(x).round(3)
+    array([ 0.25 , -0.127, -0.123])
+
+    Raises
+    ------
+    GradsmithError
+        If x has no such axis, the temperature is not above 0, or the seed is not a
+        whole number.
     """
     require_axis("gumbel_softmax", x, axis)
     require_positive("gumbel_softmax", temperature=temperature)

@@ -40,6 +40,19 @@ class SGD(Optimizer):
 
     velocity = momentum * velocity + rate * g;  x -= velocity, or with Nesterov's
     look ahead x -= momentum * velocity + rate * g.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> w = gs.Variable([1.0, 2.0])
+    >>> optimizer = gs.optimizers.SGD(0.1, momentum=0.9)
+    >>> optimizer.apply_gradients([(np.array([0.5, 0.0]), w)])
+    >>> np.round(w.numpy(), 3)
+    array([0.95, 2.  ])
+
+    Raises
+    ------
+    GradsmithError
+        If an option is out of its range, or a gradient does not fit its variable.
     """
 
     learning_rate: Rate = field(default=0.01, metadata=RATE)
@@ -73,6 +86,19 @@ class Adam(Optimizer):
     m and v are running means of g and g**2, corrected for their start at 0:
     x -= rate * sqrt(1 - beta_2**t) / (1 - beta_1**t) * m / (sqrt(v) + epsilon).
     With `amsgrad` the largest v so far stands for v.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> w = gs.Variable([1.0, 2.0])
+    >>> optimizer = gs.optimizers.Adam(0.1)
+    >>> optimizer.apply_gradients([(np.array([0.5, 0.0]), w)])
+    >>> np.round(w.numpy(), 3)
+    array([0.9, 2. ])
+
+    Raises
+    ------
+    GradsmithError
+        If an option is out of its range, or a gradient does not fit its variable.
     """
 
     learning_rate: Rate = field(default=0.001, metadata=RATE)
@@ -100,7 +126,21 @@ class Adam(Optimizer):
 
 @dataclass(eq=False)
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient: x also loses rate * decay * x."""
+    """Adam with weight decay apart from the gradient: x also loses rate * decay * x.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> w = gs.Variable([1.0, 2.0])
+    >>> optimizer = gs.optimizers.AdamW(0.1, weight_decay=0.01)
+    >>> optimizer.apply_gradients([(np.array([0.5, 0.0]), w)])
+    >>> np.round(w.numpy(), 3)
+    array([0.899, 1.998])
+
+    Raises
+    ------
+    GradsmithError
+        If an option is out of its range, or a gradient does not fit its variable.
+    """
 
     _: KW_ONLY
     weight_decay: float = field(default=0.004, metadata=NONNEGATIVE)
@@ -117,6 +157,19 @@ class RMSprop(Optimizer):
 
     v is a running mean of g**2 (minus the squared mean of g if `centered`), and
     x -= rate * g / sqrt(v + epsilon), through a velocity if there is momentum.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> w = gs.Variable([1.0, 2.0])
+    >>> optimizer = gs.optimizers.RMSprop(0.1)
+    >>> optimizer.apply_gradients([(np.array([0.5, 0.0]), w)])
+    >>> np.round(w.numpy(), 3)
+    array([0.684, 2.   ])
+
+    Raises
+    ------
+    GradsmithError
+        If an option is out of its range, or a gradient does not fit its variable.
     """
 
     learning_rate: Rate = field(default=0.001, metadata=RATE)

@@ -69,6 +69,19 @@ Rate = float | Callable[[int], float]
 class Optimizer:
     """Apply gradients to variables; a subclass says by how much in `step`.
 
+    All parameters are attributes that may be set at any time. `iterations` is the
+    number of steps done.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> class SignDescent(gs.optimizers.Optimizer):
+    ...     def step(self, g, x, slots, rate):
+    ...         return rate * np.sign(g)
+    >>> w = gs.Variable([1.0, 2.0])
+    >>> SignDescent(0.1).apply_gradients([(np.array([0.5, -3.0]), w)])
+    >>> w
+    Variable([0.9, 2.1])
+
     Parameters
     ----------
     learning_rate : a number, or a function from the number of steps done to a number
@@ -76,8 +89,11 @@ class Optimizer:
     clipvalue : clip each element of a gradient to between -clipvalue and clipvalue
     global_clipnorm : scale all gradients down to at most this norm of them together
 
-    All of them are attributes that may be set at any time. `iterations` is the number
-    of steps done.
+    Raises
+    ------
+    GradsmithError
+        If an option is not known or out of its range, there are two ways of
+        clipping, or a gradient does not fit its variable.
     """
 
     learning_rate: Rate = field(default=0.01, metadata=RATE)

@@ -40,7 +40,9 @@ def compile(fn: Callable[P, R]) -> Compiled[P, R]:
     are built in as they are then; a `gs.Variable` is read in each call. Results are new
     arrays.
 
-    >>> f = compile(lambda x: np.sum(np.sin(x) ** 2))
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> f = gs.compile(lambda x: np.sum(np.sin(x) ** 2))
     >>> float(f(np.zeros(3)))
     0.0
 
@@ -49,6 +51,13 @@ def compile(fn: Callable[P, R]) -> Compiled[P, R]:
     runs; what can't be traced is refused as in `gs.trace`. Floating point warnings are
     not given. With the extra `kernels` installed, runs of elementwise steps and
     reductions along rows become one loop nest each.
+
+    Raises
+    ------
+    TypeError
+        If fn is not a function.
+    UnsupportedOperationError
+        When it is called first, if the function can't be traced.
     """
     return Compiled(fn)
 

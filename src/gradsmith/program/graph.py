@@ -57,6 +57,19 @@ class Program:
     `outputs` is the tree that it returned, with values for its arrays. `print` shows
     the code, and `len` is the number of steps. Two programs are equal that have the
     same steps on the same shapes, dtypes and constants.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> program = gs.trace(gs.grad(lambda x: np.sum(x * x)), np.ones(3))
+    >>> program, len(program)
+    (<program program: 1 step>, 1)
+    >>> program(np.array([1.0, 2.0, 3.0]))
+    array([2., 4., 6.])
+
+    Raises
+    ------
+    TypeError
+        When it is called, if the number of arrays is another.
     """
 
     name: str

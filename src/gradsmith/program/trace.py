@@ -30,7 +30,9 @@ def trace(fn: Callable[..., Any], *examples: Any, **options: Any) -> Program:
     its arguments: arrays, of which only these count, or specs (`gs.spec`), alone or in
     trees. Whatever else is given, numbers too, is built into the program.
 
-    >>> program = trace(lambda x: np.sum(x * x), np.ones(3))
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> program = gs.trace(lambda x: np.sum(x * x), np.ones(3))
     >>> print(program)
     import numpy as np
     <BLANKLINE>
@@ -43,6 +45,14 @@ def trace(fn: Callable[..., Any], *examples: Any, **options: Any) -> Program:
     14.0
 
     Derivatives are traced like everything else: `gs.trace(gs.grad(f), x)`.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the function needs the elements of an array, in a Python `if` say.
+    GradsmithError
+        If it draws random numbers or assigns a variable, or a spec leaves axes
+        open.
     """
     return simplified(traced(fn, examples, options))
 

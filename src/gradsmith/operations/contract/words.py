@@ -20,8 +20,14 @@ class NotDifferentiable:
 def not_differentiable(why: str) -> NotDifferentiable:
     """Return this from a rule for an argument whose gradient nobody may ask for.
 
-    >>> not_differentiable("the labels are data")
+    >>> import gradsmith as gs
+    >>> gs.not_differentiable("the labels are data")
     gs.not_differentiable('the labels are data')
+
+    Raises
+    ------
+    GradientContractError
+        If the reason is missing.
     """
     if not isinstance(why, str) or not why.strip():
         raise GradientContractError(
@@ -39,7 +45,16 @@ class _Zero:
 
 
 zero = _Zero()
-"""Return this from a rule for a gradient, or a tangent, that is zero."""
+"""Return this from a rule for a gradient, or a tangent, that is zero.
+
+>>> import numpy as np
+>>> import gradsmith as gs
+>>> @gs.custom_gradient
+... def first(x, other):
+...     return x + 0 * other, lambda dy: (dy, gs.zero)
+>>> gs.grad(first, argnums=1)(1.0, np.array(2.0))
+np.float64(0.0)
+"""
 
 
 def is_word(gradient: Any) -> bool:

@@ -41,12 +41,20 @@ def odeint(
     `gradient="discrete"` they are those of the steps that were made, to rounding:
     between two times at most `snapshots` states are stored, the others made again.
 
-    >>> import numpy as np, gradsmith as gs
+    >>> import numpy as np
+    >>> import gradsmith as gs
     >>> def decayed(rate):
-    ...     t = np.array([0.0, 1.0])
-    ...     return odeint(lambda t, y, rate: -rate * y, np.array(1.0), t, rate)[-1]
+    ...     f, y0, t = lambda t, y, rate: -rate * y, np.array(1.0), np.array([0.0, 1.0])
+    ...     return gs.ops.odeint(f, y0, t, rate)[-1]
     >>> print(f"{decayed(np.array(2.0)):.5f} {gs.grad(decayed)(np.array(2.0)):.5f}")
     0.13534 -0.13534
+
+    Raises
+    ------
+    GradsmithError
+        If method or gradient is not known, t is not an axis of times, snapshots
+        are given for the adjoint equation, or compiled code would have to choose
+        steps by values (dopri5 with discrete gradients).
     """
     t = _times(t, y0)
     if gnp.ndim(t) != 1 or t.shape[0] < 1:

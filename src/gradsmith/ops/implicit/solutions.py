@@ -31,12 +31,19 @@ def root(
     x and the parameters are arrays or trees of them. `solver(f, x0)` finds x in place
     of Newton's method, for vectors; gradients don't depend on how it was found.
 
-    >>> import numpy as np, gradsmith as gs
-    >>> cube_root = lambda p: root(lambda x, p: x**3 - p, np.array(1.0), p)
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> cube_root = lambda p: gs.ops.root(lambda x, p: x**3 - p, np.array(1.0), p)
     >>> float(cube_root(np.array(8.0)))
     2.0
     >>> float(gs.grad(cube_root)(np.array(8.0)))  # 1 / (3 x²)
     0.083333...
+
+    Raises
+    ------
+    GradsmithError
+        If no root is found: the search does not converge, or ∂f/∂x is singular
+        where it ended; or f(x) has not the structure of x.
     """
     shape, start, f, arrays = on_vectors(f, x0, params, "x0", _like("f(x)"))
     search = Given(solver, tol) if solver else Newton(tol, max_steps)
@@ -57,8 +64,14 @@ def fixed_point(
     `solver(f, x0)` finds the x with f(x) = x - g(x) = 0 in place of that, for vectors.
 
     >>> import numpy as np
-    >>> float(fixed_point(lambda x: np.cos(x), np.array(1.0)))
+    >>> import gradsmith as gs
+    >>> float(gs.ops.fixed_point(lambda x: np.cos(x), np.array(1.0)))
     0.739085...
+
+    Raises
+    ------
+    GradsmithError
+        If the iteration does not converge, or g(x) has not the structure of x.
     """
     shape, start, g, arrays = on_vectors(g, x0, params, "x0", _like("g(x)"))
     search = Given(solver, tol) if solver else Iteration(tol, max_steps)
@@ -81,8 +94,15 @@ def argmin(
     derivatives. `solver(f, x0)` finds x in place of ours, for vectors.
 
     >>> import numpy as np
-    >>> argmin(lambda x, p: np.sum((x - p) ** 2), np.zeros(2), np.ones(2))
+    >>> import gradsmith as gs
+    >>> gs.ops.argmin(lambda x, p: np.sum((x - p) ** 2), np.zeros(2), np.ones(2))
     array([1., 1.])
+
+    Raises
+    ------
+    GradsmithError
+        If no minimum is found: the search does not converge, or the matrix of
+        second derivatives is singular where it ended; or f(x) is not a number.
     """
     shape, start, f, arrays = on_vectors(f, x0, params, "x0", _number)
 

@@ -27,19 +27,25 @@ def linear_solve(
     """Solve a x = b; its gradient is a solve with the transposed matrix.
 
     `a` is a square matrix (or a stack of them; b is a vector if it has one axis, and
-    one of matrices otherwise), a sparse matrix of SciPy (with an array
-    of its entries as parameter, if these are to be differentiated), or a function:
+    one of matrices otherwise), a sparse matrix of SciPy (with an array of its
+    entries as parameter, if these are to be differentiated), or a function:
     `a(x, *params)` is linear in x, a tree of arrays as b is, and differentiated by
     `params` too. No matrix is made then, but for 512 unknowns or fewer; `symmetric`
     says that it is, which is checked, and positive definite. `solver(matvec, b)` finds
     the solution in place of ours, for vectors.
 
-    >>> import numpy as np, gradsmith as gs
+    >>> import numpy as np
+    >>> import gradsmith as gs
     >>> def laplace(x, stiffness):
     ...     return 2 * stiffness * x - np.roll(x, 1) - np.roll(x, -1)
-    >>> x = linear_solve(laplace, np.array([1.0, 0.0, 0.0]), np.array(2.0))
+    >>> x = gs.ops.linear_solve(laplace, np.array([1.0, 0.0, 0.0]), np.array(2.0))
     >>> laplace(x, 2.0).round(12) + 0
     array([1., 0., 0.])
+
+    Raises
+    ------
+    GradsmithError
+        If the matrix is not square, or singular, or the solver does not converge.
     """
     if not callable(a):
         _refuse(solver=solver, tol=tol, symmetric=symmetric or None)

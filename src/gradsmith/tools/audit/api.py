@@ -72,6 +72,13 @@ def audit(
         A file that keeps what is done of all numbers of float32, to continue from.
     progress
         A function, called with the number of points done and of all.
+
+    Raises
+    ------
+    GradsmithError
+        If the domain is empty, the dtype is not one of the four, the operation
+        can't be computed with certified numbers and no reference is given,
+        python-flint is not installed, or the framework is not known or not installed.
     """
     from .formats import format_of
     from .pipeline import Options, run_audit

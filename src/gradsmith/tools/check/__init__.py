@@ -48,7 +48,7 @@ class Check:
     def __init__(self, options: CheckOptions | None = None) -> None:
         self._options = options or CheckOptions()
         self.__name__ = "check"
-        self.__doc__ = Check.__call__.__doc__
+        self.__doc__ = type(self).__call__.__doc__
 
     @unrecorded()
     def __call__(self, op: Any, *inputs: Any, **keywords: Any) -> CheckReport:
@@ -75,6 +75,13 @@ class Check:
         Without inputs the operation is checked on each of its examples
         (`@cube.example`, or `gs.example` for a framework's own). Exceptions of the
         operation pass through.
+
+        Raises
+        ------
+        GradsmithError
+            If there are no inputs, none of them can be differentiated by, the
+            operation takes no such keyword, or the framework is not known or not
+            installed.
         """
         refuse_options(op, keywords)
         if not inputs and not keywords and self._options.inputs is not None:
@@ -102,7 +109,26 @@ class AssertGradients(Check):
     """`check`, which raises `GradientError` unless the check succeeds."""
 
     def __call__(self, op: Any, *inputs: Any, **keywords: Any) -> CheckReport:
-        """`check`, which raises `GradientError` unless the check succeeds."""
+        """`check`, which raises `GradientError` unless the check succeeds.
+
+        >>> import numpy as np
+        >>> import gradsmith as gs
+        >>> @gs.custom_gradient
+        ... def square(x):
+        ...     return x * x, lambda dy: -2 * x * dy
+        >>> gs.assert_gradients(square, np.array([1.0, -2.0]))
+        Traceback (most recent call last):
+        ...
+        gradsmith.core.errors.GradientError: ✗ square in NumPy ...
+
+        Options are given as to `check`: `gs.assert_gradients.options(strict=True)`.
+
+        Raises
+        ------
+        GradientError
+            If the gradient is wrong, or nobody can tell; its `report` is that of
+            `check`.
+        """
         report = super().__call__(op, *inputs, **keywords)
         if not report.ok:
             raise GradientError(report)

@@ -29,7 +29,14 @@ NAMED = 4  # inputs
 
 
 class Verdict(StrEnum):
-    """Is the gradient right? From the best answer to the worst."""
+    """Is the gradient right? From the best answer to the worst.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> report = gs.check(np.sin, np.array([1.0, 2.0]))
+    >>> report.verdict is gs.Verdict.RIGHT, report.verdict.passes(strict=True)
+    (True, True)
+    """
 
     RIGHT = "right"
     DECLARED = "as declared"  # a surrogate, and declared to be one
@@ -75,6 +82,18 @@ class Finding:
     `message` says in words how. `error` is relative, and `noise` is the largest that
     rounding could explain. `diagnosis` names the mistake if the gradient without it
     was verified ("sign", "factor", "transposed", ...), and `repair` what to do.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> @gs.custom_gradient
+    ... def square(x):
+    ...     return x * x, lambda dy: -2 * x * dy
+    >>> report = gs.check(square, np.array([1.0, 2.0]))
+    >>> finding = report.findings[0]
+    >>> finding.what, finding.argument, finding.diagnosis
+    ('first order', 'x', 'sign')
+    >>> finding.repair
+    'multiply the gradient by -1'
     """
 
     what: str
@@ -164,7 +183,19 @@ class RuleSource:
 
 @dataclass(frozen=True)
 class CheckReport(Result):
-    """The result of `check`."""
+    """The result of `check`.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> @gs.custom_gradient
+    ... def square(x):
+    ...     return x * x, lambda dy: -2 * x * dy
+    >>> report = gs.check(square, np.array([1.0, 2.0]))
+    >>> report.verdict, report.ok
+    (<Verdict.WRONG: 'wrong'>, False)
+    >>> report.findings[0].diagnosis
+    'sign'
+    """
 
     operation: str
     framework: str

@@ -32,9 +32,9 @@ def checkpoint(fn: Callable[..., Any] | None = None, /, *, verify: bool = False)
     on the arrays of every framework, in both modes and any order.
 
     >>> import numpy as np
-    >>> from gradsmith import grad
-    >>> f = checkpoint(lambda x, scale=1.0: np.sum(np.tanh(np.sin(x) * scale)))
-    >>> grad(f)(np.zeros(2), scale=3.0)
+    >>> import gradsmith as gs
+    >>> f = gs.checkpoint(lambda x, scale=1.0: np.sum(np.tanh(np.sin(x) * scale)))
+    >>> gs.grad(f)(np.zeros(2), scale=3.0)
     array([3., 3.])
 
     Any callable will do: a method, a torch module, a Keras layer. Randomness is
@@ -42,6 +42,12 @@ def checkpoint(fn: Callable[..., Any] | None = None, /, *, verify: bool = False)
     file) makes the gradient wrong: with `verify`, each call is also run plainly, and
     raises if values or gradients differ; on the embedded engine it names the operation
     that differs first.
+
+    Raises
+    ------
+    GradsmithError
+        If it is given the value of a function in its place; with `verify`, when it
+        is called, if a second run differs from the first.
     """
     if fn is None:
         return lambda fn: checkpoint(fn, verify=verify)
@@ -81,11 +87,11 @@ def checkpoint_scan(
     The others are recomputed, by the schedule with the least number of steps.
 
     >>> import numpy as np
-    >>> from gradsmith import grad
+    >>> import gradsmith as gs
     >>> def loss(x):
-    ...     x = checkpoint_scan(lambda x: x + 0.01 * np.sin(x), x, 100, snapshots=5)
+    ...     x = gs.checkpoint_scan(lambda x: x + 0.01 * np.sin(x), x, 100, snapshots=5)
     ...     return np.sum(x)
-    >>> grad(loss)(np.array([0.0, np.pi])).round(4)
+    >>> gs.grad(loss)(np.array([0.0, np.pi])).round(4)
     array([2.7048, 0.366 ])
 
     The state is an array or a tree of arrays, and `step(state)` returns the next one:
@@ -96,6 +102,13 @@ def checkpoint_scan(
     `snapshots` says how many states are stored, the first one included; or `budget`
     how much memory there is for them: "512 MB", or bytes. `disk` is how many more are
     stored in files, in `folder`; that is for the embedded engine.
+
+    Raises
+    ------
+    GradsmithError
+        If step is not a function, not exactly one of snapshots and budget is given,
+        inputs have not one row for each step, the next state has another structure,
+        or disk is asked for outside of the embedded engine.
     """
     if not callable(step):
         raise GradsmithError(

@@ -16,7 +16,8 @@ def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryRepor
     """Tell what the gradient of `fn(*inputs, **keywords)` keeps alive, line by line.
 
     >>> import numpy as np
-    >>> report = memory(lambda x: np.sum(np.exp(np.sin(x))), np.zeros(1000))
+    >>> import gradsmith as gs
+    >>> report = gs.memory(lambda x: np.sum(np.exp(np.sin(x))), np.zeros(1000))
     >>> [(row.operation, row.nbytes) for row in report.rows]
     [('np.exp', 8000)]
     >>> report.checkpointed
@@ -26,6 +27,11 @@ def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryRepor
     generators and what it assigns (BatchNorm's statistics) are then what they were.
     Arguments and variables are alive anyway, and don't count. Print the report, or
     `report.show()` it; `report.svg()` is a plot.
+
+    Raises
+    ------
+    GradsmithError
+        If it is given the value of a function in its place.
     """
     if not callable(fn):
         raise GradsmithError(

@@ -30,7 +30,14 @@ class Row:
 
 @dataclass(frozen=True)
 class MemoryReport(Result):
-    """What a gradient keeps alive; `checkpointed` is what gs.checkpoint(fn) would."""
+    """What a gradient keeps alive; `checkpointed` is what gs.checkpoint(fn) would.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> report = gs.memory(lambda x: np.sum(np.exp(x)), np.zeros(1000))
+    >>> report.total, report.saved
+    (8000, 8000)
+    """
 
     function: str
     framework: str

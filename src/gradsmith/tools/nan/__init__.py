@@ -40,6 +40,11 @@ def find_nan(
     The function is an operation of ours, a framework's own, or any function of arrays;
     it is called with these inputs, of any of the frameworks, and differentiated. Its
     exceptions pass through. NumPy arrays are converted if `framework` names another.
+
+    Raises
+    ------
+    GradsmithError
+        If fn is not a function, or the framework is not known or not installed.
     """
     given = (inputs, keywords)
     name = framework_for(fn, given, framework, caller="find_nan()")

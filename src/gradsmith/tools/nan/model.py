@@ -28,6 +28,12 @@ class NanReport(Result):
     elsewhere. `where` is the line of the user's code, `inputs` and `outputs` are a few
     elements of what the operation was given and returned. `masked` says that a `where`
     (at `mask`) had taken the other branch. `trail` is the way to the result.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> report = gs.find_nan(lambda x: np.sum(np.log(x)), np.array([0.0, 1.0]))
+    >>> report.found, report.kind, report.operation, report.phase
+    (True, 'inf', 'np.log', 'forward')
     """
 
     function: str

@@ -27,6 +27,16 @@ class Override:
     """Other gradients for some targets: in a `with`, or in calls of a function.
 
     Made by `gs.override`. `record` says what was changed so far.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> def model(x):
+    ...     return np.sum(np.tanh(x))
+    >>> changed = gs.override(model, {np.tanh: lambda dy, y, x: 10 * dy})
+    >>> gs.grad(changed)(np.zeros(2))
+    array([10., 10.])
+    >>> changed.record.count()
+    1
     """
 
     def __init__(self, model: Any, targets: Mapping[Any, Any], linear: bool) -> None:
@@ -132,6 +142,12 @@ def override(
 
     With `linear=True` the rules are linear in dy, and forward mode is their transpose;
     without it forward mode is refused.
+
+    Raises
+    ------
+    GradsmithError
+        If the targets are not a dict, the model can't be called, or, at the end, a
+        target was never called.
     """
     if targets is None:
         model, targets = None, model

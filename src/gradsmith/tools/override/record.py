@@ -35,6 +35,14 @@ class OverrideRecord(Result):
     `changes` lists them, `count` is how many there were (of one target, if it is
     named), `notes` what was left alone. Under a compiler a call is counted when it is
     traced.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> with gs.override({np.tanh: lambda dy, y, x: 10 * dy}) as record:
+    ...     gs.grad(np.tanh)(0.0)
+    np.float64(10.0)
+    >>> record.count(), record.changes[0].target
+    (1, 'np.tanh')
     """
 
     def __init__(self) -> None:

@@ -55,6 +55,12 @@ def survives(
     `framework` is `"numpy"` (the embedded engine), `"tensorflow"`, `"jax"`, `"torch"`
     or `"mlx"`, by default that of the operation or of the inputs; NumPy's arrays are
     converted. `only` and `skip` name the transformations to run, or not to run.
+
+    Raises
+    ------
+    GradsmithError
+        If a transformation that `only` or `skip` names is not known, or the
+        framework is not known or not installed.
     """
     name = framework_for(op, (inputs, keywords), framework, caller="survives()")
     theirs = FRAMEWORKS[name]
@@ -105,6 +111,11 @@ def survival_table(
     | transformation | ours |
     | --- | --- |
     | grad | ✓ honoured |
+
+    Raises
+    ------
+    GradsmithError
+        If it is given anything but results of `gs.survives`.
     """
     if isinstance(survivals, Mapping):
         columns = [(str(label), survival) for label, survival in survivals.items()]

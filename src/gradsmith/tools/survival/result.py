@@ -72,6 +72,13 @@ class Survival(Result):
     """Where the rule of one operation is honoured, dropped or refused.
 
     `note` says what limits the findings, if anything does.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> step = gs.with_gradient(np.sign, lambda dy, y, x: dy, surrogate="through")
+    >>> found = gs.survives(step, np.array([0.5, -2.0]), only=["grad", "jvp"])
+    >>> found.ok, found["jvp"].verdict, found.count("honoured")
+    (True, <Fate.HONOURED: 'honoured'>, 2)
     """
 
     operation: str
@@ -147,7 +154,18 @@ class Survival(Result):
 
 @dataclass(frozen=True)
 class SurvivalTable(Result):
-    """Several operations side by side: a row for each transformation."""
+    """Several operations side by side: a row for each transformation.
+
+    >>> import numpy as np
+    >>> import gradsmith as gs
+    >>> step = gs.with_gradient(np.sign, lambda dy, y, x: dy, surrogate="through")
+    >>> found = gs.survives(step, np.array([0.5, -2.0]), only=["grad", "jvp"])
+    >>> print(gs.survival_table([found]))
+    transformation  sign
+    --------------  ----------
+    grad            ✓ honoured
+    jvp             ✓ honoured
+    """
 
     columns: tuple[tuple[str, Survival], ...]
 
