@@ -5,43 +5,25 @@ if (location.protocol === "file:") {
     constructor(url) {
       super();
       this.waiting = [];
-      this.frame = document.createElement("iframe");
-      this.frame.hidden = true;
-      document.body.append(this.frame);
-      const inside = this.frame.contentWindow;
-      const load = (source) =>
-        new Promise((done, failed) => {
-          const script = inside.document.createElement("script");
-          script.src = new URL(source, url);
-          script.onload = done;
-          script.onerror = failed;
-          inside.document.body.append(script);
-        });
-      inside.postMessage = (data) => {
-        const event = new MessageEvent("message", { data });
-        this.dispatchEvent(event);
-        this.onmessage?.(event);
-      };
-      inside.importScripts = (...sources) =>
-        sources.reduce((before, each) => before.then(() => load(each)), Promise.resolve());
-      load(url).then(() => {
-        this.waiting.forEach((data) => this.deliver(data));
+      const frame = document.createElement("iframe");
+      frame.hidden = true;
+      document.body.append(frame);
+      this.inside = frame.contentWindow;
+      this.inside.postMessage = (data) =>
+        this.dispatchEvent(new MessageEvent("message", { data }));
+      const script = this.inside.document.createElement("script");
+      script.src = new URL(url, location);
+      script.onload = () => {
+        const waiting = this.waiting;
         this.waiting = null;
-      });
-    }
-
-    deliver(data) {
-      const inside = this.frame.contentWindow;
-      inside.dispatchEvent(new inside.MessageEvent("message", { data }));
+        waiting.forEach((data) => this.postMessage(data));
+      };
+      this.inside.document.body.append(script);
     }
 
     postMessage(data) {
       if (this.waiting) this.waiting.push(data);
-      else this.deliver(data);
-    }
-
-    terminate() {
-      this.frame.remove();
+      else this.inside.dispatchEvent(new this.inside.MessageEvent("message", { data }));
     }
   };
 }

@@ -37,7 +37,7 @@ class Module:
     ------
     GradsmithError
         When it is called, if the class has no method `call`; from
-        `load_state_dict`, if the state does not fit.
+        `load_state`, if the state does not fit.
     """
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
