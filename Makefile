@@ -4,7 +4,7 @@ PYTHON ?= python3
 ENVS := .venvs
 JOBS ?= 2
 
-.PHONY: demo demo-all test test-gpu test-oldest lint format bench wild adoption docs browser screenshot clean
+.PHONY: demo demo-all test test-gpu test-oldest test-pythons version versions dist lint format bench wild adoption docs browser screenshot clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -26,6 +26,24 @@ ENGINE := tests/core tests/rules tests/operations tests/optimizers
 
 test-oldest: $(ENVS)/oldest/made
 	$(ENVS)/oldest/bin/python -m pytest -q -n $(JOBS) --dist loadfile $(ENGINE) $(ARGS)
+
+# The same on each Python that is installed, from 3.11 on, with the newest NumPy it has.
+PYTHONS := python3.11 python3.12 python3.13 python3.14
+
+test-pythons:
+	$(PYTHON) -m tests.release.pythons --pythons "$(PYTHONS)" -n $(JOBS) --dist loadfile \
+		$(or $(TESTS),$(ENGINE)) $(ARGS)
+
+# The table of docs/versions.md.
+versions: $(ENVS)/test/made
+	$(ENVS)/test/bin/python -m tests.release.versions
+
+version:
+	@sed -n 's/^version = "\(.*\)"/\1/p' pyproject.toml
+
+# Wheel and sdist in dist/, installed into an empty environment and tried there.
+dist: $(ENVS)/release/made
+	$(ENVS)/release/bin/python -m tests.release.dist
 
 lint: $(ENVS)/lint/made
 	$(ENVS)/lint/bin/ruff format --check .
@@ -66,7 +84,7 @@ screenshot: $(ENVS)/test/made browser
 	$(ENVS)/test/bin/python -m tests.report.screenshot docs/report.png
 
 clean:
-	rm -rf $(ENVS) site
+	rm -rf $(ENVS) site dist
 
 # Public packages and all that they import, pinned; no solver finds versions that suit
 # all of them, and they work together all the same.
