@@ -15,6 +15,7 @@ from .project import (
     GROUPS,
     MAKEFILE,
     PROJECT,
+    ROOT,
     expanded,
     name_of,
     requirements,
@@ -37,6 +38,11 @@ def test_an_extra_has_nothing_that_only_developers_need(extra):
 def test_all_is_every_extra():
     [entry] = EXTRAS["all"]
     assert entry == f"gradsmith[{','.join(sorted(EXTRAS.keys() - {'all'}))}]"
+
+
+def test_the_page_on_installing_names_every_extra():
+    page = (ROOT / "docs" / "install.md").read_text(encoding="utf-8")
+    assert sorted(re.findall(r"^\| `gradsmith\[(\w+)\]`", page, re.M)) == sorted(EXTRAS)
 
 
 def test_each_environment_of_make_has_a_group():
