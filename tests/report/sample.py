@@ -12,12 +12,12 @@ import numpy as np
 
 import gradsmith as gs
 from gradsmith.command.details.parts import LeftOut, details
-from gradsmith.command.details.samples import Samples
 from gradsmith.command.details.timing import Row, Timing
 from gradsmith.command.results import Status, TaskOutcome
 from gradsmith.tools.audit.model import Accuracy, Audit, Curve, Region
 from gradsmith.tools.check.inputs import inputs_for
 from gradsmith.tools.check.model import CheckReport, CheckRun, Finding, Verdict
+from gradsmith.tools.check.samples import Samples
 from gradsmith.tools.survival.result import Fate, Outcome, Survival
 
 EVIL = (

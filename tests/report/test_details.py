@@ -7,10 +7,10 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
-from gradsmith.command.details import samples as comparison
 from gradsmith.command.details import timing as time
 from gradsmith.command.details.parts import details
 from gradsmith.tools._inputs import info_of
+from gradsmith.tools.check import samples as comparison
 from gradsmith.tools.check.inputs import inputs_for
 from gradsmith.tools.check.problem import problem_for
 from tests.report.sample import cube, product, twice_too_much

@@ -96,6 +96,12 @@ class Program:
 
         return source(self)
 
+    def _repr_html_(self) -> str:
+        from ..report.html import notebook  # where it is shown alone
+        from .display import document
+
+        return notebook(document(self))
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Program):
             return NotImplemented

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from html import escape
-from importlib.resources import files
 from itertools import groupby
+from keyword import kwlist
 from typing import Any
 
 from .plots import draw
@@ -25,26 +26,20 @@ from .result import (
     More,
     Table,
 )
+from .styles import notebook_style
 
-_COLOURS = {GOOD: "#1a7f37", LIMITED: "#7a6a00", BAD: "#cf222e", OPEN: "#9a6700"}
 # Of items, by their marks
 _TONES = {"✓": GOOD, "limit:": LIMITED, "✗": BAD, "?": OPEN, "~": OPEN, "!": FAILED}
 
 
 def notebook(document: Document) -> str:
-    """A heading in the colour of the verdict, and the blocks."""
-    colour = _COLOURS.get(document.tone)
-    heading = f" style='color:{colour}'" if colour else ""
-    style = f"<style>{plot_style()}</style>" if document.has_figures else ""
+    """The headline in the colour of the verdict, and the blocks, with their style."""
+    tone = escape(document.tone)
+    words = f'<p class="headline {tone}">{coded(document.headline)}</p>'
     return (
-        f"<div>{style}<b{heading}>{escape(document.headline)}</b>"
-        f"{html(document.blocks)}</div>"
+        f'<div class="gradsmith {tone}"><style>{notebook_style()}</style>'
+        f"{words if document.headline else ''}{html(document.blocks)}</div>"
     )
-
-
-def plot_style() -> str:
-    """How plots are coloured."""
-    return files(__package__ or "").joinpath("plots", "plots.css").read_text("utf-8")
 
 
 def html(blocks: Iterable[Block]) -> str:
@@ -92,8 +87,8 @@ def _facts(*facts: Fact) -> str:
 
 def _code(*lines: Code) -> str:
     return "".join(
-        f'<p class="place">{coded(line.place)}</p>'
-        + (f'<pre tabindex="0">{escape(line.source)}</pre>' if line.source else "")
+        (f'<p class="place">{coded(line.place)}</p>' if line.place else "")
+        + (f'<pre tabindex="0">{highlighted(line.source)}</pre>' if line.source else "")
         for line in lines
     )
 
@@ -126,16 +121,20 @@ def _table(table: Table) -> str:
     caption = escape(table.caption)
     return (
         f'<div class="wide" tabindex="0" role="region" aria-label="{caption}"><table>'
-        f"<caption>{caption}</caption><thead><tr>{head}</tr></thead>"
+        + (f"<caption>{caption}</caption>" if caption else "")
+        + f"<thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"
     )
 
 
 def _cell(table: Table, i: int, text: str, scope: str) -> str:
-    number = ' class="number"' if i in table.right else ""
+    kinds = ["number"] if i in table.right else []
+    if not scope and not table.tones:  # each cell for itself
+        kinds += filter(None, [_TONES.get(text.partition(" ")[0])])
+    kind = f' class="{" ".join(kinds)}"' if kinds else ""
     if scope:
-        return f'<th scope="{scope}"{number}>{escape(text)}</th>'
-    return f"<td{number}>{coded(text)}</td>"
+        return f'<th scope="{scope}"{kind}>{escape(text)}</th>'
+    return f"<td{kind}>{coded(text)}</td>"
 
 
 def _figures(*figures: Figure) -> str:
@@ -159,6 +158,27 @@ _RENDERERS: dict[type[Block], Callable[..., str]] = {
     Item: _items, Fact: _facts, Code: _code, Table: _tables, Line: _lines,
     Figure: _figures, More: _more,
 }  # fmt: skip
+
+
+_TOKENS = re.compile(
+    r"""(?P<c>\#[^\n]*)|(?P<s>(?<!\w)[rbfu]{0,2}(?:\"\"\".*?\"\"\"|"[^"\n]*"|'[^'\n]*'))"""
+    rf"|\b(?P<k>{'|'.join(kwlist)})\b|(?P<n>\b\d[\d_.]*(?:e[+-]?\d+)?)",
+    re.DOTALL,
+)
+
+
+def highlighted(source: str) -> str:
+    """Python code, escaped, with colours; it may be cut anywhere.
+
+    >>> highlighted("if x < 1:")
+    '<span class="k">if</span> x &lt; <span class="n">1</span>:'
+    """
+    parts, end = [], 0
+    for found in _TOKENS.finditer(source):
+        parts.append(escape(source[end : found.start()]))
+        parts.append(f'<span class="{found.lastgroup}">{escape(found[0])}</span>')
+        end = found.end()
+    return "".join([*parts, escape(source[end:])])
 
 
 def coded(text: Any) -> str:

@@ -11,7 +11,7 @@ from ...core.errors import GradsmithError
 from ...report.result import Document, Result
 from ...tools.check.inputs import CheckInputs
 from ...tools.check.problem import Problem, is_perturbed, problem_for
-from .samples import is_elementwise, samples
+from ...tools.check.samples import is_elementwise, samples
 from .timing import timing
 
 Detail = Callable[[], Result]

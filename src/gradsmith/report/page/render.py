@@ -17,8 +17,9 @@ from typing import Any
 from ...core import __version__
 from ...core.errors import GradsmithError
 from ..figures import plural
-from ..html import coded, html, plot_style
+from ..html import coded, html
 from ..result import Result
+from ..styles import page_style
 from .entries import Page, arranged
 
 FOLDER = "templates"
@@ -40,7 +41,7 @@ def write(path: str | Path, page: Page) -> Path:
 def render(page: Page) -> str:
     """The page as HTML."""
     environment = _environment()
-    style, script = _text("page.css") + plot_style(), _text("page.js")
+    style, script = page_style(), _text("page.js")
     return environment.get_template("page.html").render(
         page=page,
         data=[_without_curves(entry.data) for entry in page.entries],

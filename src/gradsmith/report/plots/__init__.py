@@ -9,6 +9,7 @@ from typing import Any
 
 from ..figures import number, seconds, ulps
 from ..result import Figure
+from ..styles import drawing_style
 from .scales import linear_for, log_for, symlog_for
 from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, image, tag, words
 
@@ -23,7 +24,7 @@ def ulp_plot(data: dict[str, Any]) -> str:
     `what` is "value" or "gradient"; the axis is that of all `inputs`, to be compared.
     """
     what, accuracy, inputs = data["what"], data["accuracy"], data["inputs"]
-    xs, most, mean = _torn(accuracy["curve"])
+    xs, most, mean = torn(accuracy["curve"])
     up = log_for([*most, 10.0], low=-1, high=1, floor=-1)
     frame = Frame(symlog_for(inputs), up)
     beyond = [(x, y) for x, y in zip(xs, most, strict=True) if number(y) > LIMIT]
@@ -47,7 +48,7 @@ def ulp_plot(data: dict[str, Any]) -> str:
     )
 
 
-def _torn(curve: dict[str, Any]) -> list[list[float]]:
+def torn(curve: dict[str, Any]) -> list[list[float]]:
     """The columns of a curve, interrupted at zero: there is no way across it."""
     rows = list(zip(curve["x"], curve["max_ulp"], curve["mean_ulp"], strict=True))
     after = next((i for i, row in enumerate(rows) if number(row[0]) >= 0), 0)
@@ -74,18 +75,18 @@ def gradient_plot(samples: dict[str, Any]) -> str:
     return _scatter(samples)
 
 
-def _middle(samples: dict[str, Any]) -> list[float]:
+def middle(samples: dict[str, Any]) -> list[float]:
     pairs = zip(samples["low"], samples["high"], strict=True)
     return [(number(a) + number(b)) / 2 for a, b in pairs]
 
 
 def _curve(samples: dict[str, Any]) -> str:
-    xs, analytic, slopes = samples["x"], samples["analytic"], _middle(samples)
+    xs, analytic, slopes = samples["x"], samples["analytic"], middle(samples)
     frame = Frame(linear_for(xs), linear_for([*analytic, *slopes]))
     given = [x for x, own in zip(xs, samples["given"], strict=True) if own]
     return image(
         "Gradient by the rule and by differences, against the input",
-        f"{_beyond(samples)}. {len(given)} of the {len(xs)} inputs are those that were "
+        f"{beyond(samples)}. {len(given)} of the {len(xs)} inputs are those that were "
         "checked, the others lie between them.",
         frame.axes(samples["argument"], "gradient"),
         frame.dots(zip(xs, slopes, strict=True), "other", 3.4),
@@ -100,7 +101,7 @@ def _rug(frame: Frame, x: Any) -> str:
 
 
 def _scatter(samples: dict[str, Any]) -> str:
-    slopes, analytic = _middle(samples), samples["analytic"]
+    slopes, analytic = middle(samples), samples["analytic"]
     scale = linear_for([*slopes, *analytic])
     frame = Frame(scale, scale)
     ends = [scale.low, scale.high]
@@ -108,7 +109,7 @@ def _scatter(samples: dict[str, Any]) -> str:
     rows = list(zip(samples["argument"], slopes, analytic, strict=True))
     return image(
         "Gradient by the rule against differences, one dot for each element",
-        f"{_beyond(samples)}. Right ones lie on the diagonal.",
+        f"{beyond(samples)}. Right ones lie on the diagonal.",
         frame.axes("by differences", "by the rule"),
         frame.line(ends, ends, "diagonal"),
         *[
@@ -128,7 +129,7 @@ def deviation_plot(samples: dict[str, Any]) -> str:
     frame = Frame(linear_for(xs), log_for([*gap, *error], low=-16, high=0, floor=-17))
     return image(
         "Deviation of the rule from differences",
-        f"{_beyond(samples)}. Relative, logarithmic; the shaded area is what the "
+        f"{beyond(samples)}. Relative, logarithmic; the shaded area is what the "
         "differences can't tell.",
         frame.axes(across_is, "relative deviation"),
         frame.area(xs, error, "area"),
@@ -144,49 +145,57 @@ def _shown(x: Any) -> float:
     return math.inf if math.isnan(number(x)) else number(x)
 
 
-def _beyond(samples: dict[str, Any]) -> str:
+def beyond(samples: dict[str, Any]) -> str:
     n, many = samples["beyond"], len(samples["gap"])
     if not n:
         return f"The rule agrees with the differences at all {many} points"
     return f"The rule is off at {n} of {many} points"
 
 
-# --- time
+# --- bars
 
 
 def time_plot(timing: dict[str, Any]) -> str:
     """Two bars for each size: the rule, and autodiff of the body."""
     bars = [
-        (kind, row[key], row["inputs"])
+        (row["inputs"], kind, row[kind], seconds(row[kind]))
         for row in timing["rows"]
-        for key, kind in (("rule", "rule"), ("autodiff", "autodiff"))
-        if row[key] is not None
+        for kind in ("rule", "autodiff")
+        if row[kind] is not None
     ]
-    longest = max(value for _, value, _ in bars)
-    parts, y, said = [], 0, ""
-    for kind, value, inputs in bars:
-        if inputs != said:
+    return _bars("Time of value and gradient", bars, indent=62)
+
+
+def memory_plot(memory: dict[str, Any]) -> str:
+    """A bar for each line of code: what it keeps."""
+    bars = [(row["label"], "", row["nbytes"], row["size"]) for row in memory["rows"]]
+    return _bars("What a gradient keeps alive", bars)
+
+
+def _bars(
+    title: str, bars: list[tuple[str, str, float, str]], *, indent: int = 0
+) -> str:
+    """Bars with their figures: of each what it is about, its kind, and how long."""
+    longest = max((length for _, _, length, _ in bars), default=1) or 1
+    parts, y, said = [], 0, None
+    for label, kind, length, figure in bars:
+        if label != said:
             y += 18
-            said = inputs
-            parts.append(
-                tag(
-                    "text",
-                    words(shorten(inputs, ROOM, placeholder=" ...")),
-                    x=0,
-                    y=y - 3,
-                    class_="axis",
-                )
-            )
-        width = max(2.0, (WIDTH - 150) * value / longest)
-        parts.append(tag("text", kind, x=0, y=y + 13, class_="tick"))
-        parts.append(tag("rect", x=62, y=y + 3, width=width, height=13, rx=2,
-                         class_=f"bar {kind}"))  # fmt: skip
+            said = label
+            short = shorten(label, ROOM, placeholder=" ...")
+            parts.append(tag("text", words(short), x=0, y=y - 3, class_="axis"))
+        width = max(2.0, (WIDTH - 88 - indent) * length / longest)
+        parts.append(tag("text", kind, x=0, y=y + 13, class_="tick") if kind else "")
+        parts.append(tag("rect", x=indent, y=y + 3, width=width, height=13, rx=2,
+                         class_=f"bar {kind or 'rule'}"))  # fmt: skip
         parts.append(
-            tag("text", seconds(value), x=68 + width, y=y + 13, class_="figure")
+            tag("text", words(figure), x=indent + 6 + width, y=y + 13, class_="figure")
         )
         y += 20
-    spoken = "; ".join(f"{k} {seconds(v)} for {i}" for k, v, i in bars)
-    return image("Time of value and gradient", spoken, *parts, height=y + 6)
+    spoken = "; ".join(
+        f"{kind} {figure} for {label}" for label, kind, _, figure in bars
+    )
+    return image(title, spoken, *parts, height=y + 6)
 
 
 # --- all of them
@@ -196,10 +205,17 @@ _PLOTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "gradient": gradient_plot,
     "deviation": deviation_plot,
     "time": time_plot,
-    "svg": lambda data: data["svg"],
+    "memory": memory_plot,
 }
 
 
 def draw(figure: Figure) -> str:
-    """A figure as SVG."""
+    """A figure as SVG, for a page that has our style."""
     return _PLOTS[figure.plot](figure.data)
+
+
+def svg_file(figure: Figure) -> str:
+    """A figure as the text of an SVG file."""
+    head, end, rest = draw(figure).partition(">")
+    head = head.replace('class="plot', 'class="gradsmith plot')
+    return f"{head}{end}<style>{drawing_style()}</style>{rest}"

@@ -39,6 +39,7 @@ def image(title: str, description: str, *inside: str, height: int = HEIGHT) -> s
         "svg",
         tag("title", words(title)),
         *inside,
+        xmlns="http://www.w3.org/2000/svg",
         role="img",
         viewBox=f"0 0 {WIDTH} {height}",
         aria_label=f"{title}. {description}",

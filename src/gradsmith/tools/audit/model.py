@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from ...core.errors import GradsmithError
 from ...report.result import Document, Result
 from . import words
 
@@ -116,6 +117,26 @@ class Audit(Result):
 
     def document(self) -> Document:
         return words.document(self)
+
+    def plot(self, *, ax: Any = None, max_ulp: float = LIMIT) -> Any:
+        """Draw the errors over the inputs by Matplotlib, and return its Axes.
+
+        The lines are the largest error of neighbouring inputs, of the value and of the
+        gradient (dotted the mean), and dashed `max_ulp`, the bound to keep; inputs
+        beyond it are shaded. `ax` are the Axes to draw on.
+        """
+        from ...report.plots.axes import plot
+
+        figures = words.plots(self)
+        if not figures:
+            raise GradsmithError(
+                f"this audit of {self.operation} has no curve to plot: only a function "
+                "of one number has\n  what to do: print the report, or audit it in one "
+                "argument, with the others fixed"
+            )
+        title = f"{self.operation} in {self.framework} {self.version}, {self.dtype}"
+        remark = words.remark(self).replace("`", "")
+        return plot(figures, ax, title=title, remark=remark, max_ulp=max_ulp)
 
     @classmethod
     def from_dict(cls, row: dict[str, Any]) -> Audit:

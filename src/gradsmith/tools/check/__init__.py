@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import count, islice
 from typing import Any
 
@@ -20,12 +20,13 @@ from ...core.errors import GradientError, annotate
 from ...core.hooks import unrecorded
 from ...core.progress import without_warnings
 from ...operations.info import of_operation, positional
-from .budget import Budget
+from ...report.result import Result
+from .budget import UNLIMITED, Budget
 from .first_order import FIRST_ORDER
 from .inputs import CheckInputs, inputs_for
 from .model import CheckReport, CheckRun, Finding, RuleSource, Verdict, merged
 from .options import CheckOptions, constants_among, refuse_options
-from .problem import problem_for
+from .problem import Problem, problem_for
 from .reproducer import reproducer
 from .run import run
 from .session import GIVEN, Session
@@ -218,7 +219,8 @@ def _more_inputs(op: Any, options: CheckOptions) -> Iterator[CheckInputs]:
 
 def _report(session: Session, options: CheckOptions, start: float) -> CheckReport:
     framework = session.problem.framework
-    return CheckReport(
+    shown = session.wrong_at or session.problem
+    report = CheckReport(
         session.problem.info.name,
         framework.title,
         framework.arrays.version,
@@ -233,6 +235,15 @@ def _report(session: Session, options: CheckOptions, start: float) -> CheckRepor
         options.strict,
         _source_of(session.problem.info.rule),
     )
+    return report.comparing(
+        partial(_samples, replace(shown, budget=UNLIMITED), session.seed)
+    )
+
+
+def _samples(problem: Problem, seed: int) -> Result:
+    from .samples import samples  # for plots alone
+
+    return samples(problem, seed)
 
 
 @lru_cache(64)  # for reports of what was found until now

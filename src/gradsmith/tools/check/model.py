@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
+from ...core.errors import GradsmithError
 from ...report.figures import short
 from ...report.result import (
     BAD,
@@ -17,6 +18,7 @@ from ...report.result import (
     Code,
     Document,
     Fact,
+    Figure,
     Item,
     More,
     Result,
@@ -211,6 +213,44 @@ class CheckReport(Result):
     strict: bool = False
     rule: RuleSource | None = None
 
+    # The comparison that `plot` draws, made when it is asked for; no part of the data
+    _samples: ClassVar[Callable[[], Result] | None] = None
+
+    def comparing(self, samples: Callable[[], Result] | None) -> Self:
+        """The same report with what `plot` draws."""
+        object.__setattr__(self, "_samples", samples)
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_samples"}
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the gradient by the rule and by differences; return Matplotlib's Axes.
+
+        Of an elementwise operation they are drawn over its inputs, of any other by
+        elements; where they disagree, a cross says so. If the gradient is wrong on
+        inputs that the check has made, these are shown. The operation is run again.
+        `ax` are the Axes to draw on.
+        """
+        from ...report.plots.axes import plot
+
+        if self._samples is None:
+            raise GradsmithError(
+                f"this report on {self.operation} has no operation to plot: it was "
+                "made in another process\n  what to do: call gs.check here"
+            )
+        figures = [
+            b for b in self._samples().document().blocks if isinstance(b, Figure)
+        ]
+        if not figures:
+            raise GradsmithError(
+                f"there is nothing to plot: no gradient of {self.operation} could be "
+                "compared with differences\n  what to do: print the report"
+            )
+        title = f"{self.operation} in {self.framework}: {self.verdict.sentence}"
+        remark = self.findings[0].message.partition("\n")[0] if self.findings else ""
+        return plot(figures[:1], ax, title=title, remark=remark)
+
     @property
     def ok(self) -> bool:
         """Whether the check succeeds: the verdict is not wrong, and there is one.
@@ -339,18 +379,19 @@ def merged(reports: Sequence[CheckReport], names: Sequence[str]) -> CheckReport:
     """
     if len(reports) == 1:
         return reports[0]
+    worst = max(reports, key=lambda report: list(Verdict).index(report.verdict))
     pairs = list(zip(reports, names, strict=True))
     seen = [r.resolution for r in reports if r.resolution is not None]
     return replace(
         reports[0],
-        verdict=max((r.verdict for r in reports), key=list(Verdict).index),
+        verdict=worst.verdict,
         findings=tuple(_named(f, name) for r, name in pairs for f in r.findings),
         limits=tuple(_named(f, name) for r, name in pairs for f in r.limits),
         checks=tuple(_named(c, name) for r, name in pairs for c in r.checks),
         notes=tuple(_notes(pairs)),
         resolution=max(seen, default=None),
         seconds=sum(r.seconds for r in reports),
-    )
+    ).comparing(worst._samples)
 
 
 def _named(found: T, name: str) -> T:

@@ -37,12 +37,14 @@ class Session:
     solves: bool = False  # something by iteration, to some accuracy
     is_hurried: bool = False  # the first evaluation took long, perhaps to be compiled
     at: Problem | None = None  # what is looked at now
+    wrong_at: Problem | None = None  # what the first finding was about
 
     def random(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, so that none disturbs another."""
         return np.random.default_rng([self.seed, *name.encode()])
 
     def found(self, finding: Finding) -> None:
+        self.wrong_at = self.wrong_at or self.at
         if self.at is not None and finding.scenario not in (None, GIVEN, PART):
             finding = replace(finding, inputs=values_of(self.at))
         if is_surrogate(finding):

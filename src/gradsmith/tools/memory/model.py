@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
-from html import escape
+from typing import Any
 
 from ...core.arrays import title_of
 from ...core.places import Place
@@ -71,7 +71,7 @@ class MemoryReport(Result):
         if self.rows:
             rows = tuple(map(self._cells, self.rows[:_MOST]))
             blocks.append(Table(_HEADER, rows, (0, 1, 2), caption="What is kept"))
-            blocks.append(Figure("svg", {"svg": self.svg()}))
+            blocks.append(self.figure())
         hidden = len(self.rows) - _MOST
         blocks += [Line(f"... and {hidden} more lines")] if hidden > 0 else []
         blocks += [Line(line, indent=0) for line in self._advice()]
@@ -123,29 +123,33 @@ class MemoryReport(Result):
             lines.append(f"by function: {told}")
         return [*lines, *self.notes]
 
+    def figure(self) -> Figure:
+        """The lines that keep most."""
+        rows = [
+            {
+                "label": " ".join(filter(None, (row.operation, _file(row.place)))),
+                "nbytes": row.nbytes,
+                "size": size(row.nbytes),
+            }
+            for row in self.rows[:_MOST]
+        ]
+        return Figure("memory", {"rows": rows})
+
     def svg(self) -> str:
         """A plot of the lines that keep most, as the text of an SVG file."""
-        rows = self.rows[:_MOST]
-        largest = max((row.nbytes for row in rows), default=1) or 1
-        height = 34 + 24 * len(rows)
-        parts = [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 720 {height}" '
-            'font-family="sans-serif" font-size="12" fill="currentColor">',
-            f'<text x="4" y="18" font-weight="bold">{escape(self._headline())}</text>',
-        ]
-        for i, row in enumerate(rows):
-            y, width = 30 + 24 * i, 300 * row.nbytes / largest
-            place = ""
-            if row.place:
-                place = f"{os.path.basename(row.place.file)}:{row.place.line}"
-            label = f"{row.operation}  {place}"
-            parts += [
-                f'<rect x="4" y="{y}" width="{max(width, 1):.1f}" height="18" '
-                'fill="#4c78a8"/>',
-                f'<text x="{width + 10:.1f}" y="{y + 13}">{escape(size(row.nbytes))}  '
-                f"{escape(label)}</text>",
-            ]
-        return "\n".join([*parts, "</svg>"])
+        from ...report.plots import svg_file
+
+        return svg_file(self.figure())
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """Draw the lines that keep most by Matplotlib, and return its Axes."""
+        from ...report.plots.axes import plot
+
+        return plot([self.figure()], ax, title=self._headline())
+
+
+def _file(place: Place | None) -> str:
+    return f"{os.path.basename(place.file)}:{place.line}" if place else ""
 
 
 def gathered(kept: Iterable[Residual]) -> tuple[Row, ...]:

@@ -15,13 +15,13 @@ import numpy as np
 from ...core.errors import GradsmithError
 from ...core.progress import without_warnings
 from ...report.result import Document, Figure, Line, Result
-from ...tools.check.differences import Slope
-from ...tools.check.flat import flatten, symmetrized
-from ...tools.check.point import MANY, Point
-from ...tools.check.preparation import evaluate_first, prepare
-from ...tools.check.problem import Problem
-from ...tools.check.session import Session
-from ...tools.check.sizes import truncated
+from .differences import Slope
+from .flat import flatten, symmetrized
+from .point import MANY, Point
+from .preparation import evaluate_first, prepare
+from .problem import Problem
+from .session import Session
+from .sizes import truncated
 
 CURVE = 72  # points of a curve beside the inputs themselves
 OWN = 48  # inputs that are shown at most
