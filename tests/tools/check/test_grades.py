@@ -203,6 +203,7 @@ def test_arguments_without_a_gradient_that_are_left_at_their_defaults():
 
 
 SIMPLEX = np.abs(X) / np.sum(np.abs(X), -1, keepdims=True)
+LENGTHS = np.linalg.norm(X, axis=-1, keepdims=True)
 SQUARE = X[:, :3]
 
 
@@ -214,7 +215,8 @@ SQUARE = X[:, :3]
         (np.tril(SQUARE), "triangular"),
         (np.linalg.qr(SQUARE)[0], "orthogonal"),
         (SIMPLEX, "probabilities"),
-        (X / np.linalg.norm(X, axis=-1, keepdims=True), "unit vectors"),
+        (np.log(SIMPLEX), "logarithms of probabilities"),
+        (X / LENGTHS, "unit vectors"),
         (np.eye(4)[[0, 2, 1]], "one-hot"),
         ((X > 0).astype(float), "zeros and ones"),
         (np.array([3.0, 0.0, 5.0, 2.0]), "integers"),
@@ -244,6 +246,36 @@ def test_inputs_that_we_make_up_stay_probabilities():
         (p,) = scenario.problem.xs
         np.testing.assert_allclose(np.sum(p, -1), 1, err_msg=scenario.name)
         assert np.all(p >= 0), scenario.name
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "x"),
+    [
+        # each loss by what the argument is made of: softmax, x / sum(x), x / |x|
+        (lambda x: -x[:, 0], lambda x: np.exp(x) - np.eye(4)[0], np.log(SIMPLEX)),
+        (lambda x: np.sum(x * np.log(x), -1), lambda x: np.log(x), SIMPLEX),
+        (lambda x: np.sum(x**3, -1), lambda x: 3 * x**2 - 5 * x, X / LENGTHS),
+    ],
+)
+def test_right_as_long_as_the_structure_is_kept(body, rule, x):
+    def check(scale):
+        op = gs.operation(body)
+        op.vjp(lambda dy, y, x: dy[:, None] * scale * rule(x))
+        return gs.check(op, x)
+
+    report = check(1.0)
+    assert report.verdict == "right, with limits", report
+    assert any("keeps to" in limit.message for limit in report.limits)
+    assert check(1.01).verdict == "wrong"
+
+
+def test_the_gradient_of_ctc_loss_is_meant_for_log_probabilities():
+    labels = torch.tensor([[1, 2, 2], [3, 1, 1]])
+    lengths = torch.tensor([6, 5]), torch.tensor([3, 2])
+    x = torch.tensor(np.random.default_rng(0).normal(size=(6, 2, 4)))
+    report = gs.check(torch.nn.CTCLoss(), x.log_softmax(-1), labels, *lengths)
+    assert report.ok, report
+    assert any("keeps to" in limit.message for limit in report.limits)
 
 
 @pytest.mark.parametrize("seed", range(3))
