@@ -278,6 +278,50 @@ def test_the_gradient_of_ctc_loss_is_meant_for_log_probabilities():
     assert any("keeps to" in limit.message for limit in report.limits)
 
 
+def scaled_density(x, s):
+    """That of a normal distribution, with a rule for positive s."""
+    y = np.exp(-0.5 * (x / s) ** 2) / np.abs(s)
+    return y, lambda dy: (-dy * y * x / s / np.abs(s), dy * y * ((x / s) ** 2 - 1) / s)
+
+
+def mixed(x, s):
+    """The same of sums, which is no elementwise operation."""
+    z, back = scaled_density(x, s)
+    return np.cumsum(z), lambda dy: back(np.cumsum(dy[::-1])[::-1])
+
+
+@pytest.mark.parametrize("body", [scaled_density, mixed])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_parameter_keeps_its_sign_where_others_are_judged(body, seed):
+    x, s = np.array([0.7, -1.1, 0.3, -0.2]), np.array([0.5, 1.5, 0.8, 1.1])
+    op = gs.custom_gradient(body)
+    report = gs.check.options(seed=seed)(op, x, s)
+    assert report.verdict == "right, with limits", report
+    assert any("signs of s" in (limit.scenario or "") for limit in report.limits)
+    assert gs.check.options(seed=seed)(op, x, -s).verdict == "wrong"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_wrong_for_other_signs_of_itself_stays_wrong(wide):
+    """Of one argument among several, given with one sign."""
+
+    def body(x, w):
+        z = np.cumsum(x * w) if wide else x * w
+        back = (lambda dy: np.cumsum(dy[::-1])[::-1]) if wide else (lambda dy: dy)
+
+        def grad(dy):
+            dx = back(dy) * w
+            return np.where(x < 0, 0.5 * dx, dx), back(dy) * x
+
+        return z, grad
+
+    x, w = np.array([0.7, 1.1, 0.3, 0.2]), np.array([0.5, -1.5, 0.8, 1.1])
+    for other in (w, np.abs(w)):
+        report = gs.check(gs.custom_gradient(body), x, other)
+        assert report.verdict == "wrong", report
+        assert report.findings[0].argument == "x"
+
+
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("op", "inputs"),

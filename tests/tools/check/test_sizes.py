@@ -115,7 +115,8 @@ def test_an_axis_is_never_too_short_for_integers(name, is_captured):
 
 def test_labels_stay_labels_where_another_axis_gets_shorter():
     found = resized(
-        problem(lambda x, i: x, normal(2, 5), np.array([4, 3])), np.random.default_rng(0)
+        problem(lambda x, i: x, normal(2, 5), np.array([4, 3])),
+        np.random.default_rng(0),
     )
     ((x, labels),) = [p.inputs[0] for n, p in found if n.startswith("axes")]
     assert x.shape == (1, 5)

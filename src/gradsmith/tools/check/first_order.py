@@ -30,6 +30,8 @@ WITHIN = 1e-6  # the relative error of directions that are rounded
 
 def check_first_order(session: Session, scenario: Scenario) -> None:
     """Compare the rule with differences on the inputs of one scenario."""
+    if scenario.reversed is not None:
+        scenario = _of_reversed(session, scenario)
     session.at = problem = scenario.problem
     point = _point(scenario, session.random(scenario.name))
     if point is None:
@@ -71,6 +73,21 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
         session.found(_sample(Finding(FIRST_ORDER, "", scenario=scenario.name)))
     elif scenario.is_given and not session.findings:
         session.give_up("the differences do not settle at the given inputs: try others")
+
+
+def _of_reversed(session: Session, scenario: Scenario) -> Scenario:
+    """The scenario for the argument that has not the given sign, without the others.
+
+    If the rule of another argument is wrong there, it may not have that sign.
+    """
+    problem, name = scenario.problem, scenario.reversed or ""
+    before = len(session.checks)
+    others = replace(scenario, problem=problem.freezing({name}), is_far=True)
+    check_first_order(session, replace(others, reversed=None))
+    told = [check.verdict for check in session.checks[before:]]
+    far = scenario.is_far or Verdict.LIMITED in told
+    alone = problem.freezing(set(problem.perturbed) - {name})
+    return replace(scenario, problem=alone, reversed=None, is_far=far)
 
 
 def _point(scenario: Scenario, random: np.random.Generator) -> Point | None:

@@ -1,10 +1,10 @@
 """The same inputs in other sizes.
 
 Axes of the same length keep the same length: it is likely that they have to. Arrays of
-integers (labels, indices, lengths) are repeated, so that they stay valid, and an axis that
-they may count along never gets too short for them. The parameters of a module or layer
-keep their shapes, and so do axes that are as long: its code may rely on them so much that
-other ones crash the process.
+integers (labels, indices, lengths) are repeated, so that they stay valid, and an axis
+that they may count along never gets too short for them. The parameters of a module or
+layer keep their shapes, and so do axes that are as long: its code may rely on them so
+much that other ones crash the process.
 """
 
 from __future__ import annotations
