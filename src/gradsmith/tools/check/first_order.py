@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .budget import OutOfTimeError
 from .comparison import Comparison
 from .confirm import confirmed
-from .diagnosis import Explanation, explain
+from .diagnosis import explain
 from .flat import Part, flatten
 from .grade import digits, is_minor, is_surrogate
 from .model import Finding, Verdict
@@ -137,6 +138,20 @@ def _agrees(error: float) -> str:
 def _report_wrong(
     session: Session, scenario: Scenario, point: Point, comparison: Comparison
 ) -> float | None:
+    """What to tell of a refuted gradient; in no time left, that it is refuted."""
+    try:
+        return _told(session, scenario, point, comparison)
+    except OutOfTimeError:
+        session.give_up(
+            f"the gradient of {comparison.part.name} disagrees with differences, with "
+            f"{scenario.name}; there was no time left to find out how"
+        )
+        raise
+
+
+def _told(
+    session: Session, scenario: Scenario, point: Point, comparison: Comparison
+) -> float | None:
     """A finding; a limit if the error is small, or far from the given inputs.
 
     Of a small error it is the size that is returned.
@@ -152,7 +167,9 @@ def _report_wrong(
     if words := _right_within(point, comparison.part):
         session.limit(replace(finding, message=words))
         return comparison.resolution
-    found = _explained(session, scenario, point, comparison)
+    found = point.flat.problem.budget.run_aside(  # other inputs may take for ever
+        lambda: explain(point, comparison, session)
+    )
     finding = replace(
         finding,
         message=found.message,
@@ -179,7 +196,8 @@ def _report_wrong(
         finding = _on_purpose(session, point, finding)
     script = None
     if not is_surrogate(finding):
-        script = reproducer(scenario.problem, finding.argument)
+        with suppress(OutOfTimeError):
+            script = reproducer(scenario.problem, finding.argument)
     session.found(replace(finding, reproducer=script))
     return None
 
@@ -231,22 +249,6 @@ def _sample(finding: Finding) -> Finding:
         "derivative of those drawn: usual where it is that of their distribution",
         diagnosis="sample",
     )
-
-
-def _explained(
-    session: Session, scenario: Scenario, point: Point, comparison: Comparison
-) -> Explanation:
-    """Why it is wrong, by other inputs that we make up; they may take for ever."""
-    try:
-        return point.flat.problem.budget.run_aside(
-            lambda: explain(point, comparison, session)
-        )
-    except OutOfTimeError:
-        session.give_up(
-            f"the gradient of {comparison.part.name} disagrees with differences, with "
-            f"{scenario.name}; there was no time left to find out how"
-        )
-        raise
 
 
 # --- NaN and infinity
