@@ -4,7 +4,7 @@ PYTHON ?= python3
 ENVS := .venvs
 JOBS ?= 2
 
-.PHONY: demo demo-all test test-gpu test-oldest test-pythons version versions dist lint format bench wild adoption docs browser screenshot clean
+.PHONY: demo demo-all test test-gpu test-oldest test-pythons version versions dist lint format bench figures picture wild adoption docs browser screenshot clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -58,6 +58,16 @@ format: $(ENVS)/lint/made
 
 bench: $(ENVS)/bench/made
 	$(ENVS)/bench/bin/python -m benchmarks all $(ARGS)
+
+# The figures that the README and the docs quote, from docs/figures.json (three minutes).
+figures: $(ENVS)/bench/made
+	$(ENVS)/bench/bin/python -m benchmarks overhead --record
+	$(ENVS)/bench/bin/python -m benchmarks lse --record
+	$(ENVS)/bench/bin/python -m benchmarks import --record
+
+# The picture of the README.
+picture: $(ENVS)/test/made
+	$(ENVS)/test/bin/python -m benchmarks.picture docs/lost-digits.svg
 
 wild: $(ENVS)/wild/made
 	$(ENVS)/wild/bin/python -m benchmarks wild $(ARGS)

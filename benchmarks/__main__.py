@@ -1,7 +1,8 @@
 """The command line: `python -m benchmarks NAME [--json] [--check] [--quick]`.
 
 `survival` and `accuracy` also take `--markdown`, and `--update FILE` for the tables in
-documents; `mutants` and `torture` take what part of them is asked for.
+documents; `mutants` and `torture` take what part of them is asked for. `--record` keeps
+the figures that documents quote.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from importlib import import_module
 from typing import Any
 
+from benchmarks import figures
 from benchmarks._documents import update
 from benchmarks._peers import PEERS
 from benchmarks._report import Options, Report
@@ -68,6 +70,11 @@ def parser() -> argparse.ArgumentParser:
         help="put its tables between the marks in a document",
     )
     parser.add_argument(
+        "--record",
+        action="store_true",
+        help=f"put its figures into all documents: {', '.join(figures.RECORDED)}",
+    )
+    parser.add_argument(
         "--peers",
         type=_peers,
         default=tuple(PEERS),
@@ -98,6 +105,8 @@ def main(argv: list[str] | None = None) -> int:
     tables = arguments.markdown or arguments.update
     if tables and arguments.name not in WITH_TABLES:
         command.error(f"--markdown and --update are for {' and '.join(WITH_TABLES)}")
+    if arguments.record and (arguments.quick or arguments.name not in figures.RECORDED):
+        command.error(f"--record is for {', '.join(figures.RECORDED)}, not quick")
     names = [arguments.name]
     if arguments.name == "all":
         names = [name for name in BENCHMARKS if name not in APART]
@@ -106,6 +115,8 @@ def main(argv: list[str] | None = None) -> int:
     for name in names:
         report = import_module(f"benchmarks.{BENCHMARKS[name][0]}").run(options)
         reports.append(report)
+        if arguments.record:
+            figures.record(report)
         if tables:
             _as_markdown(report, arguments.update or ())
         elif not arguments.json:
@@ -120,6 +131,7 @@ def _as_markdown(report: Any, paths: Iterable[str]) -> None:
     update(paths, content, report.name)
     if not paths:
         print(content)
+    figures.write()  # the totals of tables
 
 
 def _as_json(name: str, reports: list[Report]) -> dict[str, object]:
