@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
@@ -10,12 +11,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from click.testing import CliRunner
 
 import examples
 import gradsmith
 from gradsmith.command.command import gradsmith as command
+from gradsmith.command.guess import guess
 from gradsmith.command.options import size_of
 from gradsmith.command.results import Status, TaskOutcome, exit_status
 from gradsmith.command.run import _frameworks
@@ -199,6 +202,43 @@ def choose(x, i):
     assert notes["matmul"].endswith("a (3, 4), b (4, 5)")
     assert notes["choose"].endswith("x (3, 4), i (3,) of integers")
     assert notes["power"].endswith("x (3, 4), n 2, scale 0.75")
+
+
+def by_name(x, gradient_min: float, gradient_max: float):
+    return x
+
+
+def by_array(lower, upper, x):
+    return x
+
+
+@pytest.mark.parametrize("op", [by_name, by_array])
+@pytest.mark.parametrize("seed", range(3))
+def test_guessed_bounds_are_in_order(op, seed):
+    names = inspect.signature(op).parameters
+    found = dict(zip(names, guess(op, "numpy", seed).args, strict=True))
+    x = found.pop("x")
+    low, high = found.values()
+    assert np.all(low < high)
+    assert isinstance(x, np.ndarray)
+
+
+def test_a_clip_of_the_gradient_with_guessed_bounds(folder):
+    write(
+        "ops.py",
+        """
+import jax
+import jax.numpy as jnp
+
+@jax.custom_gradient
+def clip_gradient(x, gradient_min: float, gradient_max: float):
+    def grad(dy):
+        return jnp.clip(dy, gradient_min, gradient_max), 0.0, 0.0
+    return x, grad
+""",
+    )
+    status, results, _ = run("ops.py")
+    assert (status, statuses(results)) == (0, {"clip_gradient": "surrogate"})
 
 
 def test_frameworks_own_operations(folder):

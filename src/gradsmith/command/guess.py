@@ -33,6 +33,7 @@ _SHAPES: list[tuple[Any, Any]] = [
 ]
 _INTEGERS = ((3, 4), (3,))  # numbers of classes, one for each row
 _NUMBERS = {int: 2, bool: True, float: 0.75}
+_BOUNDS = (("min", "max"), ("low", "high"), ("lower", "upper"), ("lo", "hi"))
 _EVERYWHERE = (None, None)
 _INSIDE = (0.0, 1.0)  # for logarithms, roots and probabilities
 
@@ -162,8 +163,22 @@ def _with(
     args = list(fixed)
     for i, x in zip(places, arrays, strict=True):
         args[i] = x
+    _order(args, [p.name for p in parameters])
     pairs = zip(parameters, args, strict=True)
     return Guess(tuple(args), ", ".join(f"{p.name} {_described(x)}" for p, x in pairs))
+
+
+def _order(args: list[Any], names: list[str]) -> None:
+    """Bounds by their names, the lower one below: about zero, if they are equal."""
+    pairs = [(p.replace(*ends), p) for p in names for ends in _BOUNDS if ends[0] in p]
+    for upper, lower in pairs:
+        if upper in names:
+            i, k = names.index(lower), names.index(upper)
+            a, b = args[i], args[k]
+            if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
+                args[i], args[k] = np.minimum(a, b), np.maximum(a, b)
+            elif type(a) is type(b) is float and a >= b:
+                args[i], args[k] = -abs(a), abs(a)
 
 
 def _described(x: Any) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import subprocess
 import sys
 import threading
+import time
 
+import numpy as np
 import pytest
 
-from gradsmith.tools.check import budget
+import gradsmith as gs
+from gradsmith.tools.check import first_order
 from gradsmith.tools.check.budget import Budget, OutOfTimeError
 
 
@@ -31,8 +34,7 @@ def test_exceptions_pass_and_the_thread_goes_on():
     assert threading.active_count() == count
 
 
-def test_what_does_not_return_is_left_behind(monkeypatch):
-    monkeypatch.setattr(budget, "GRACE", 0.05)
+def test_what_does_not_return_is_left_behind():
     end, seen = threading.Event(), []
     with pytest.raises(OutOfTimeError):
         Budget(0.0).run_aside(lambda: end.wait(20))
@@ -65,3 +67,75 @@ raise SystemExit(os.waitpid(child, 0)[1])
 """
     # In a process of its own: JAX, which other tests import, warns of each fork
     subprocess.run([sys.executable, "-c", script], check=True)
+
+
+X = np.linspace(0.5, 2.0, 6)
+
+
+@pytest.mark.parametrize("each", [0.1, 0.3, 0.9, 5.0])
+@pytest.mark.parametrize("wrong", [False, True])
+def test_no_check_takes_a_fifth_more_than_its_budget(each, wrong):
+    """Whether one evaluation takes less than the budget or more of it than is left."""
+    calls = []
+
+    def rule(dy, y, x):
+        time.sleep(each)
+        return (1.1 if wrong else 1.0) * dy * np.cos(x)
+
+    def body(x):
+        calls.append(None)
+        time.sleep(each if len(calls) > 1 else min(each, 1.0))
+        return np.sin(x)
+
+    op = gs.operation(body)
+    op.vjp(rule)
+    start = time.perf_counter()
+    report = gs.check.options(seconds=2.0)(op, X)
+    assert time.perf_counter() - start < 2.0 * 1.2
+    assert report.verdict != "right" or not wrong
+    assert report.ok == (report.verdict in ("right", "right, with limits"))
+    assert any("2 s" in note for note in report.notes) or report.findings
+
+
+EXIT = """
+import time
+import numpy as np
+import gradsmith as gs
+
+def op(x):
+    time.sleep(0.3 if np.all(x > 0) else 60.0)
+    return np.sin(x)
+
+print(gs.check.options(seconds=6)(op, np.linspace(0.5, 2, 6)).verdict)
+print(time.time())
+"""
+
+
+def test_the_interpreter_does_not_wait_for_what_was_left_behind():
+    command = [sys.executable, "-c", EXIT]
+    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert found.returncode == 0, found.stderr
+    verdict, end = found.stdout.splitlines()
+    assert verdict.startswith("right")
+    assert time.time() - float(end) < 3
+
+
+@pytest.mark.parametrize("when", ["explain", "reproducer"])
+def test_a_refuted_gradient_is_told_even_without_time_for_the_words(when, monkeypatch):
+    def late(*args, **kwargs):
+        raise OutOfTimeError
+
+    monkeypatch.setattr(first_order, when, late)
+    op = gs.custom_gradient(lambda x: (np.sin(x), lambda dy: 1.1 * dy * np.cos(x)))
+    report = gs.check(op, X)
+    assert report.verdict == ("wrong" if when == "reproducer" else "could not tell")
+    assert "disagrees with differences" in str(report) or report.findings
+
+
+def test_a_finding_without_time_for_its_script(monkeypatch):
+    def late(*args, **kwargs):
+        raise OutOfTimeError
+
+    monkeypatch.setattr("gradsmith.tools.check.reproducer", late)
+    op = gs.custom_gradient(lambda x: (np.sin(x), lambda dy: dy[:3] * np.cos(x[:3])))
+    assert gs.check(op, X).verdict == "wrong"

@@ -203,6 +203,7 @@ def test_arguments_without_a_gradient_that_are_left_at_their_defaults():
 
 
 SIMPLEX = np.abs(X) / np.sum(np.abs(X), -1, keepdims=True)
+LENGTHS = np.linalg.norm(X, axis=-1, keepdims=True)
 SQUARE = X[:, :3]
 
 
@@ -214,7 +215,8 @@ SQUARE = X[:, :3]
         (np.tril(SQUARE), "triangular"),
         (np.linalg.qr(SQUARE)[0], "orthogonal"),
         (SIMPLEX, "probabilities"),
-        (X / np.linalg.norm(X, axis=-1, keepdims=True), "unit vectors"),
+        (np.log(SIMPLEX), "logarithms of probabilities"),
+        (X / LENGTHS, "unit vectors"),
         (np.eye(4)[[0, 2, 1]], "one-hot"),
         ((X > 0).astype(float), "zeros and ones"),
         (np.array([3.0, 0.0, 5.0, 2.0]), "integers"),
@@ -244,6 +246,80 @@ def test_inputs_that_we_make_up_stay_probabilities():
         (p,) = scenario.problem.xs
         np.testing.assert_allclose(np.sum(p, -1), 1, err_msg=scenario.name)
         assert np.all(p >= 0), scenario.name
+
+
+@pytest.mark.parametrize(
+    ("body", "rule", "x"),
+    [
+        # each loss by what the argument is made of: softmax, x / sum(x), x / |x|
+        (lambda x: -x[:, 0], lambda x: np.exp(x) - np.eye(4)[0], np.log(SIMPLEX)),
+        (lambda x: np.sum(x * np.log(x), -1), lambda x: np.log(x), SIMPLEX),
+        (lambda x: np.sum(x**3, -1), lambda x: 3 * x**2 - 5 * x, X / LENGTHS),
+    ],
+)
+def test_right_as_long_as_the_structure_is_kept(body, rule, x):
+    def check(scale):
+        op = gs.operation(body)
+        op.vjp(lambda dy, y, x: dy[:, None] * scale * rule(x))
+        return gs.check(op, x)
+
+    report = check(1.0)
+    assert report.verdict == "right, with limits", report
+    assert any("keeps to" in limit.message for limit in report.limits)
+    assert check(1.01).verdict == "wrong"
+
+
+def test_the_gradient_of_ctc_loss_is_meant_for_log_probabilities():
+    labels = torch.tensor([[1, 2, 2], [3, 1, 1]])
+    lengths = torch.tensor([6, 5]), torch.tensor([3, 2])
+    x = torch.tensor(np.random.default_rng(0).normal(size=(6, 2, 4)))
+    report = gs.check(torch.nn.CTCLoss(), x.log_softmax(-1), labels, *lengths)
+    assert report.ok, report
+    assert any("keeps to" in limit.message for limit in report.limits)
+
+
+def scaled_density(x, s):
+    """That of a normal distribution, with a rule for positive s."""
+    y = np.exp(-0.5 * (x / s) ** 2) / np.abs(s)
+    return y, lambda dy: (-dy * y * x / s / np.abs(s), dy * y * ((x / s) ** 2 - 1) / s)
+
+
+def mixed(x, s):
+    """The same of sums, which is no elementwise operation."""
+    z, back = scaled_density(x, s)
+    return np.cumsum(z), lambda dy: back(np.cumsum(dy[::-1])[::-1])
+
+
+@pytest.mark.parametrize("body", [scaled_density, mixed])
+@pytest.mark.parametrize("seed", range(3))
+def test_a_parameter_keeps_its_sign_where_others_are_judged(body, seed):
+    x, s = np.array([0.7, -1.1, 0.3, -0.2]), np.array([0.5, 1.5, 0.8, 1.1])
+    op = gs.custom_gradient(body)
+    report = gs.check.options(seed=seed)(op, x, s)
+    assert report.verdict == "right, with limits", report
+    assert any("signs of s" in (limit.scenario or "") for limit in report.limits)
+    assert gs.check.options(seed=seed)(op, x, -s).verdict == "wrong"
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_wrong_for_other_signs_of_itself_stays_wrong(wide):
+    """Of one argument among several, given with one sign."""
+
+    def body(x, w):
+        z = np.cumsum(x * w) if wide else x * w
+        back = (lambda dy: np.cumsum(dy[::-1])[::-1]) if wide else (lambda dy: dy)
+
+        def grad(dy):
+            dx = back(dy) * w
+            return np.where(x < 0, 0.5 * dx, dx), back(dy) * x
+
+        return z, grad
+
+    x, w = np.array([0.7, 1.1, 0.3, 0.2]), np.array([0.5, -1.5, 0.8, 1.1])
+    for other in (w, np.abs(w)):
+        report = gs.check(gs.custom_gradient(body), x, other)
+        assert report.verdict == "wrong", report
+        assert report.findings[0].argument == "x"
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -7,7 +7,8 @@ import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.tools._inputs import info_of
-from gradsmith.tools.check.problem import problem_of
+from gradsmith.tools.check.inputs import CheckInputs
+from gradsmith.tools.check.problem import problem_for, problem_of
 from gradsmith.tools.check.session import GIVEN, PART
 from gradsmith.tools.check.sizes import resized, truncated
 
@@ -87,6 +88,39 @@ def test_the_beginning_keeps_indices_valid():
     (x,), (_, i) = some.xs, some.inputs[0]
     assert x.size < 5000
     assert max(i) < x.size
+
+
+def axes_of_length_1(name, op, *xs):
+    own = problem_for(op, CheckInputs(xs, {}, ()), name)
+    found = resized(own, np.random.default_rng(0))
+    return [int(n.split()[-1]) for n, _ in found if n.startswith("axes")]
+
+
+@pytest.mark.parametrize("name", ["numpy", "torch", "jax", "tensorflow"])
+@pytest.mark.parametrize("is_captured", [False, True])
+def test_an_axis_is_never_too_short_for_integers(name, is_captured):
+    pytest.importorskip(name)
+    arrays = FRAMEWORKS[name].arrays
+    labels, lengths = np.array([[1, 2, 2], [3, 1, 0]]), np.array([6, 5])
+    x, labels, lengths = (
+        arrays.array(a, str(a.dtype)) for a in (normal(2, 6, 4), labels, lengths)
+    )
+    if is_captured:
+        found = axes_of_length_1(name, lambda x: (labels, lengths, x)[2], x)
+    else:
+        found = axes_of_length_1(name, lambda x, i, n: x, x, labels, lengths)
+    # Labels up to 3 need their 4 classes, lengths up to 6 their 6 steps.
+    assert found == [2]
+
+
+def test_labels_stay_labels_where_another_axis_gets_shorter():
+    found = resized(
+        problem(lambda x, i: x, normal(2, 5), np.array([4, 3])),
+        np.random.default_rng(0),
+    )
+    ((x, labels),) = [p.inputs[0] for n, p in found if n.startswith("axes")]
+    assert x.shape == (1, 5)
+    assert list(labels) == [4]
 
 
 @pytest.mark.parametrize("kind", ["GRU", "LSTM"])

@@ -6,7 +6,7 @@ import inspect
 import textwrap
 import time
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from dataclasses import replace
 from functools import lru_cache, partial
@@ -21,7 +21,7 @@ from ...core.hooks import unrecorded
 from ...core.progress import without_warnings
 from ...operations.info import of_operation, positional
 from ...report.result import Result
-from .budget import UNLIMITED, Budget
+from .budget import UNLIMITED, Budget, OutOfTimeError
 from .first_order import FIRST_ORDER
 from .inputs import CheckInputs, inputs_for
 from .model import CheckReport, CheckRun, Finding, RuleSource, Verdict, merged
@@ -165,7 +165,8 @@ def _check_one(
 ) -> CheckReport:
     start = time.perf_counter()
     problem = problem_for(op, given, options.framework)
-    problem = replace(problem, budget=Budget(options.seconds))
+    is_compiled = problem.framework.name != NUMPY
+    problem = replace(problem, budget=Budget(options.seconds, compiled=is_compiled))
     names = positional(problem.info, given.args)[: len(given.args)]
     problem = problem.freezing(constants_among(options, problem.names, names))
     if options.surrogate is not None:
@@ -196,7 +197,8 @@ def _prove(session: Session) -> None:
     first = session.findings[0]
     if first.what == FIRST_ORDER and first.scenario in (None, GIVEN):
         return  # tried there
-    with without_warnings(), np.errstate(all="ignore"):
+    script = None
+    with suppress(OutOfTimeError), without_warnings(), np.errstate(all="ignore"):
         script = reproducer(
             session.problem, first.argument, misfit=first.what in ("contract", "shape")
         )

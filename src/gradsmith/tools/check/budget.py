@@ -20,9 +20,11 @@ import numpy as np
 from ...core.hooks import unrecorded
 
 T = TypeVar("T")
-GRACE = 1.0  # an evaluation that began in time may end
+GRACE = 1.0  # seconds in which an evaluation that began in time may end
+BEYOND = 0.1  # of the budget, which is what they are at most
 SHORT = 6.0  # seconds, in which the most telling check comes first
-AT_EXIT = 10.0  # compiled code that ends after the interpreter aborts the process
+AT_EXIT = 10.0  # seconds for compiled code: if it ends after the interpreter, it aborts
+LONG = 0.05  # of the budget, for one evaluation
 
 
 class OutOfTimeError(BaseException):
@@ -30,10 +32,14 @@ class OutOfTimeError(BaseException):
 
 
 class Budget:
-    """The seconds for one check; None is no limit."""
+    """The seconds for one check; None is no limit.
 
-    def __init__(self, seconds: float | None) -> None:
+    What is left behind of compiled code is waited for when the interpreter ends.
+    """
+
+    def __init__(self, seconds: float | None, *, compiled: bool = True) -> None:
         self.seconds = seconds
+        self.compiled = compiled
         self._end = None if seconds is None else time.perf_counter() + seconds
 
     @property
@@ -43,6 +49,10 @@ class Budget:
     @property
     def left(self) -> float | None:
         return None if self._end is None else self._end - time.perf_counter()
+
+    def is_long(self, seconds: float) -> bool:
+        """Whether evaluations that take so long could go far beyond the budget."""
+        return self.seconds is not None and seconds > LONG * self.seconds
 
     def require_time(self) -> None:
         if self._end is not None and time.perf_counter() > self._end:
@@ -65,8 +75,10 @@ class Budget:
 
         context = copy_context()
         done = _thread().start(lambda: context.run(run))
-        if not done.wait(max(self.left or 0.0, 0.0) + GRACE):
-            atexit.register(done.wait, AT_EXIT)
+        grace = min(GRACE, BEYOND * (self.seconds or 0.0))
+        if not done.wait(max(self.left or 0.0, 0.0) + grace):
+            if self.compiled:
+                _abandoned.append(done)
             raise OutOfTimeError
         if raised:
             raise raised[0]
@@ -74,6 +86,15 @@ class Budget:
 
 
 UNLIMITED = Budget(None)
+_abandoned: list[threading.Event] = []
+
+
+@atexit.register
+def _wait() -> None:
+    """For all that was left behind, together."""
+    end = time.perf_counter() + AT_EXIT
+    for done in _abandoned:
+        done.wait(max(end - time.perf_counter(), 0.0))
 
 
 class _Thread:

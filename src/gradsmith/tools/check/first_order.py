@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from .budget import OutOfTimeError
 from .comparison import Comparison
 from .confirm import confirmed
-from .diagnosis import Explanation, explain
+from .diagnosis import explain
 from .flat import Part, flatten
 from .grade import digits, is_minor, is_surrogate
 from .model import Finding, Verdict
@@ -19,15 +20,19 @@ from .purpose import grows_smoothly, is_right_on_average, stated
 from .reproducer import reproducer
 from .scenarios import Scenario
 from .session import Session
+from .structure import structure_of
 
 FIRST_ORDER = "first order"
 TRIED = 3
 DECLARE = "say that it is on purpose"
 ASIDE = 2.0**-7
+WITHIN = 1e-6  # the relative error of directions that are rounded
 
 
 def check_first_order(session: Session, scenario: Scenario) -> None:
     """Compare the rule with differences on the inputs of one scenario."""
+    if scenario.reversed is not None:
+        scenario = _of_reversed(session, scenario)
     session.at = problem = scenario.problem
     point = _point(scenario, session.random(scenario.name))
     if point is None:
@@ -69,6 +74,21 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
         session.found(_sample(Finding(FIRST_ORDER, "", scenario=scenario.name)))
     elif scenario.is_given and not session.findings:
         session.give_up("the differences do not settle at the given inputs: try others")
+
+
+def _of_reversed(session: Session, scenario: Scenario) -> Scenario:
+    """The scenario for the argument that has not the given sign, without the others.
+
+    If the rule of another argument is wrong there, it may not have that sign.
+    """
+    problem, name = scenario.problem, scenario.reversed or ""
+    before = len(session.checks)
+    others = replace(scenario, problem=problem.freezing({name}), is_far=True)
+    check_first_order(session, replace(others, reversed=None))
+    told = [check.verdict for check in session.checks[before:]]
+    far = scenario.is_far or Verdict.LIMITED in told
+    alone = problem.freezing(set(problem.perturbed) - {name})
+    return replace(scenario, problem=alone, reversed=None, is_far=far)
 
 
 def _point(scenario: Scenario, random: np.random.Generator) -> Point | None:
@@ -118,20 +138,43 @@ def _agrees(error: float) -> str:
 def _report_wrong(
     session: Session, scenario: Scenario, point: Point, comparison: Comparison
 ) -> float | None:
+    """What to tell of a refuted gradient; in no time left, that it is refuted."""
+    try:
+        return _told(session, scenario, point, comparison)
+    except OutOfTimeError:
+        session.give_up(
+            f"the gradient of {comparison.part.name} disagrees with differences, with "
+            f"{scenario.name}; there was no time left to find out how"
+        )
+        raise
+
+
+def _told(
+    session: Session, scenario: Scenario, point: Point, comparison: Comparison
+) -> float | None:
     """A finding; a limit if the error is small, or far from the given inputs.
 
     Of a small error it is the size that is returned.
     """
-    found = _explained(session, scenario, point, comparison)
     finding = Finding(
         FIRST_ORDER,
-        found.message,
+        "",
         argument=comparison.part.name,
-        output=found.output,
-        elements=found.elements,
         scenario=scenario.name,
         error=comparison.gap / comparison.scale,
         noise=comparison.resolution,
+    )
+    if words := _right_within(point, comparison.part):
+        session.limit(replace(finding, message=words))
+        return comparison.resolution
+    found = point.flat.problem.budget.run_aside(  # other inputs may take for ever
+        lambda: explain(point, comparison, session)
+    )
+    finding = replace(
+        finding,
+        message=found.message,
+        output=found.output,
+        elements=found.elements,
         diagnosis=found.diagnosis,
         repair=found.repair,
     )
@@ -153,9 +196,29 @@ def _report_wrong(
         finding = _on_purpose(session, point, finding)
     script = None
     if not is_surrogate(finding):
-        script = reproducer(scenario.problem, finding.argument)
+        with suppress(OutOfTimeError):
+            script = reproducer(scenario.problem, finding.argument)
     session.found(replace(finding, reproducer=script))
     return None
+
+
+def _right_within(point: Point, part: Part) -> str | None:
+    """Words for a gradient of what has a structure, if it is right as long as that is.
+
+    The loss of log-probabilities may have the gradient by what they are made of, since
+    everyone makes them so.
+    """
+    structure = structure_of(part.array(point.x)) if part.shape else None
+    if structure is None or structure.tangent is None:
+        return None
+    for _ in range(TRIED):
+        found = [*point.within(part, structure.tangent)]
+        if not found or any(each.gap > WITHIN * each.scale for each in found):
+            return None
+    return (
+        f"right along all directions in which {part.name} keeps to {structure.name}, "
+        "along its last axis; not the derivative by each element alone"
+    )
 
 
 def _on_purpose(session: Session, point: Point, finding: Finding) -> Finding:
@@ -186,22 +249,6 @@ def _sample(finding: Finding) -> Finding:
         "derivative of those drawn: usual where it is that of their distribution",
         diagnosis="sample",
     )
-
-
-def _explained(
-    session: Session, scenario: Scenario, point: Point, comparison: Comparison
-) -> Explanation:
-    """Why it is wrong, by other inputs that we make up; they may take for ever."""
-    try:
-        return point.flat.problem.budget.run_aside(
-            lambda: explain(point, comparison, session)
-        )
-    except OutOfTimeError:
-        session.give_up(
-            f"the gradient of {comparison.part.name} disagrees with differences, with "
-            f"{scenario.name}; there was no time left to find out how"
-        )
-        raise
 
 
 # --- NaN and infinity

@@ -25,6 +25,11 @@ class Kind:
     smallest: float  # magnitude; 0 is of the same kind, if the region holds it
     largest: float
 
+    @property
+    def has_sign(self) -> bool:
+        """Whether the operation fails for the other sign."""
+        return self.low >= 0 or self.high <= 0
+
     def holds(self, x: np.ndarray) -> np.ndarray:
         """For each element whether it is of this kind."""
         size, real = np.abs(x), np.real(x)

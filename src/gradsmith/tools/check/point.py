@@ -152,6 +152,14 @@ class Point:
         for comparison in self._along(part, v, step, among):
             yield replace(comparison, even=even)
 
+    def within(
+        self, part: Part, tangent: Callable[[np.ndarray], np.ndarray]
+    ) -> Iterator[Comparison]:
+        """The comparisons in directions that keep the structure of an argument."""
+        v = np.zeros(self.x.size)
+        v[part.slice] = np.ravel(tangent(part.array(self.direction())))
+        yield from self._along(part, np.where(self.not_finite, 0.0, v), STEP, None)
+
     def again(
         self, comparison: Comparison, step: float, among: np.ndarray
     ) -> Iterator[Comparison]:

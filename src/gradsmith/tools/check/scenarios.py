@@ -6,13 +6,17 @@ domain. If the arguments have bounds, values stay inside. Values of another kind
 the given ones (another sign, a much larger scale) make the scenario a far one. With
 those an operation that iterates may go on for ever: it is not tried.
 
+An argument beside others that was given with one sign may be a parameter that has to
+have it (a scale, a concentration), whatever the value is for the other sign. It alone
+changes its sign then, and only its own gradient is judged by that.
+
 An elementwise operation takes all kinds of values at once, in one long vector.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -25,6 +29,7 @@ from .sizes import resized
 from .structure import Structure, structure_of
 
 LARGE = (20.0, 100.0, 750.0, 1e4)
+SEVERAL = 3  # elements that have the same sign by chance
 
 
 @dataclass(frozen=True)
@@ -36,11 +41,17 @@ class Scenario:
     even: bool = False  # equal elements are perturbed alike too: ties stay ties
     is_given: bool = False
     is_far: bool = False  # some values are of another kind than the given ones
+    reversed: str | None = None  # the argument that has not the sign that was given
 
     @property
     def is_inside(self) -> bool:
         """Whether no index is out of bounds, which some frameworks don't report."""
         return self.is_given or self.problem.is_inside()
+
+    def reversing(self, i: int) -> Scenario:
+        """The same, where it is one argument alone that has not the given sign."""
+        name = self.problem.perturbed[i]
+        return replace(self, name=f"{self.name} of {name}", reversed=name)
 
 
 def scenarios(
@@ -52,14 +63,9 @@ def scenarios(
     pool = None
     if _is_elementwise(problem, xs):
         pool = _pooled(problem, structures, kinds, constants, random)
+    signs = _signs(problem, kinds, structures)
     if pool is not None:
-        pairs = zip(kinds, pool, strict=True)
-        near = np.logical_and.reduce([kind.holds(x) for kind, x in pairs])
-        values = {"a range of values": (near, False), "a wider range": (~near, True)}
-        for name, (some, is_far) in values.items():
-            if np.any(some):
-                chosen = problem.with_perturbed([x[some] for x in pool])
-                yield Scenario(name, chosen, is_far=is_far)
+        yield from _ranges(problem, pool, kinds, signs)
     parameters = problem.info.captured or {}
     for name, change in VALUES.items() if pool is None else ():
         new = [
@@ -70,15 +76,22 @@ def scenarios(
         ]
         pairs = zip(structures, new, strict=True)
         new = [x if structure is None else structure.keep(x) for structure, x in pairs]
-        if all(map(np.array_equal, new, xs)):
-            continue
-        other = problem.with_perturbed(new)
-        pairs = zip(kinds, other.xs, strict=True)
-        far = not all(np.all(kind.holds(x)) for kind, x in pairs)
-        far |= name in DEGENERATE and not _is_degenerate(xs)
-        if far and problem.traits.iterates:
-            continue
-        yield Scenario(name, other, even=name in EVEN, is_far=far)
+        alone = {}
+        for i, sign in signs.items():
+            if name in SIGNS:
+                alone[i] = [new[i] if k == i else x for k, x in enumerate(xs)]
+            new[i] = xs[i] if name in SIGNS else sign * np.abs(new[i])
+        for i, values in {None: new, **alone}.items():
+            if all(map(np.array_equal, values, xs)):
+                continue
+            other = problem.with_perturbed(values)
+            pairs = zip(kinds, other.xs, strict=True)
+            far = not all(np.all(kind.holds(x)) for kind, x in pairs)
+            far |= name in DEGENERATE and not _is_degenerate(xs)
+            if far and problem.traits.iterates:
+                continue
+            scenario = Scenario(name, other, even=name in EVEN, is_far=far)
+            yield scenario if i is None else scenario.reversing(i)
     for name, other in resized(problem, random):
         yield Scenario(name, other)
 
@@ -153,7 +166,45 @@ def _is_degenerate(xs: Arrays) -> bool:
     return any(np.any(x == 0) or np.unique(x).size < x.size for x in xs)
 
 
+def _signs(
+    problem: Problem, kinds: Sequence[Kind], structures: Sequence[Structure | None]
+) -> dict[int, float]:
+    """The sign of each argument beside others that has one, and could have another."""
+    if len(problem.xs) < 2:
+        return {}
+    rows = zip(problem.perturbed, problem.xs, kinds, structures, strict=True)
+    return {
+        i: float(np.sign(x.flat[0]))
+        for i, (name, x, kind, structure) in enumerate(rows)
+        if name not in (problem.info.captured or {})
+        and structure is None
+        and not kind.has_sign
+        and (x.size >= SEVERAL or not x.ndim)
+        and (np.all(x > 0) or np.all(x < 0))
+    }
+
+
 # --- elementwise operations
+
+
+def _ranges(
+    problem: Problem, pool: Arrays, kinds: Sequence[Kind], signs: dict[int, float]
+) -> Iterator[Scenario]:
+    pairs = zip(kinds, pool, strict=True)
+    near = np.logical_and.reduce([kind.holds(x) for kind, x in pairs])
+    turned = {i: sign * pool[i] < 0 for i, sign in signs.items()}
+    count = np.sum([*turned.values(), 0 * near], axis=0)
+
+    def chosen(name: str, some: np.ndarray, is_far: bool = False) -> Iterator[Scenario]:
+        if np.any(some):
+            other = problem.with_perturbed([x[some] for x in pool])
+            yield Scenario(name, other, is_far=is_far)
+
+    yield from chosen("a range of values", near & (count == 0))
+    for i, some in turned.items():
+        for scenario in chosen("the opposite signs", near & some & (count == 1)):
+            yield scenario.reversing(i)
+    yield from chosen("a wider range", ~near | (count > 1), is_far=True)
 
 
 def _is_elementwise(problem: Problem, xs: Arrays) -> bool:

@@ -1,20 +1,25 @@
 """The same inputs in other sizes.
 
 Axes of the same length keep the same length: it is likely that they have to. Arrays of
-integers (labels, indices) are repeated, so that they stay valid. The parameters of a
-module or layer keep their shapes, and so do axes that are as long: its code may rely on
-them so much that other ones crash the process.
+integers (labels, indices, lengths) are repeated, so that they stay valid, and an axis
+that they may count along never gets too short for them. The parameters of a module or
+layer keep their shapes, and so do axes that are as long: its code may rely on them so
+much that other ones crash the process.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
+from itertools import islice
 from math import ceil
 from typing import Any
 
 import numpy as np
 
 from ...core import trees
+from ...core.arrays import is_array
+from ...core.reach import reached
 from .flat import flatten
 from .problem import Problem
 from .structure import structure_of
@@ -23,6 +28,7 @@ MANY = 4200  # elements: past blocks of 1024 and of 4096
 LONG = 1100
 LARGEST = 2 * 10**5
 FEW = 1024
+MOST = 16  # arrays of integers that a function captures
 
 Shape = tuple[int, ...]
 Lengths = dict[int, int]  # the new length of each
@@ -38,10 +44,28 @@ def resized(
         return
     yield from _enlarged(problem, shapes, lengths, random)
     for n in lengths:
-        if n > 1:
+        if n > 1 and _least(n, counts_of(problem)) == 1:
             one = {m: 1 if m == n else m for m in lengths}
             shorter = _with_lengths(problem, one, random)
             yield f"axes of length 1 instead of {n}", shorter
+
+
+def counts_of(problem: Problem) -> list[int]:
+    """The largest of each array of integers among the inputs and what is captured."""
+    given = [x for x in _arrays(problem) if _is_integer(x)]
+    held = reached(problem.info.call, stop=_is_integer)
+    arrays = [*given, *map(problem.arrays.numpy, islice(held, MOST))]
+    return [int(np.max(x)) for x in arrays if x.size]
+
+
+def _is_integer(x: Any) -> bool:
+    """Whether it is an array of integers, of any framework."""
+    return is_array(x) and bool(re.search(r"\bu?int\d", str(x.dtype)))
+
+
+def _least(n: int, counts: Iterable[int]) -> int:
+    """What is left of an axis of length n, if integers are places or lengths on it."""
+    return max((min(k + 1, n) for k in counts if 0 < k <= n), default=1)
 
 
 def _fixed(problem: Problem) -> set[int]:
@@ -140,8 +164,6 @@ def _many(shape: Shape, lengths: list[int]) -> Lengths:
 def _with_lengths(
     problem: Problem, lengths: Lengths, random: np.random.Generator
 ) -> Problem:
-    shorter = [new for old, new in lengths.items() if new < old]
-    shortest = max(min(shorter, default=2**31) - 1, 0)
     names = iter(problem.names)
 
     def leaf(x: Any) -> Any:
@@ -149,17 +171,12 @@ def _with_lengths(
             return x
         is_data = x.dtype.kind in "fc" and next(names) in problem.frozen
         shape: Any = tuple(lengths.get(n, n) for n in x.shape)
-        if shape == x.shape and x.dtype.kind not in "iu":
+        if shape == x.shape:
             return x
         if not x.size:
             return np.zeros(shape, x.dtype)
         new = np.resize(x, shape)
-        if x.dtype.kind not in "fc":
-            # An index must not point beyond an axis that became shorter.
-            if x.dtype.kind not in "iu":
-                return new
-            return np.minimum(new, min(shortest, np.iinfo(x.dtype).max))
-        if is_data or structure_of(x) is not None:
+        if x.dtype.kind not in "fc" or is_data or structure_of(x) is not None:
             return new
         return (new * (1 + 0.1 * random.standard_normal(shape))).astype(x.dtype)
 
@@ -185,20 +202,34 @@ def truncated(problem: Problem) -> Problem | None:
 
     None if the operation does not take them.
     """
-    arrays = _arrays(problem)
-    lengths = {n: n for n in lengths_of(problem)}
-    while max(_size(x.shape, lengths) for x in arrays) > FEW:
-        longest = max(lengths, key=lambda n: lengths[n], default=0)
-        if lengths.get(longest, 1) == 1:
+    lengths = _shortened(problem, counts_of(problem))
+    last = None
+    if lengths is None:  # too many places: those beyond the end become the last one
+        lengths = _shortened(problem, ())
+        if lengths is None:
             return None
-        lengths[longest] //= 2
-    cut = cropped(problem, lengths, last=min(lengths.values(), default=1) - 1)
+        last = min(lengths.values(), default=1) - 1
+    cut = cropped(problem, lengths, last)
     try:
         found = cut.linearize(cut.xs)
         found.pull([np.ones_like(y) for y in found.ys])
     except Exception:
         return None
     return cut if all(np.all(np.isfinite(y)) for y in found.ys) else None
+
+
+def _shortened(problem: Problem, counts: Iterable[int]) -> Lengths | None:
+    """Lengths with few elements in each array; None if there are none."""
+    lengths = {n: n for n in lengths_of(problem)}
+    spare = {n: n - _least(n, counts) for n in lengths}
+    while max(_size(x.shape, lengths) for x in _arrays(problem)) > FEW:
+        n = max(lengths, key=lambda n: min(lengths[n], spare[n]), default=0)
+        fewer = min(ceil(lengths.get(n, 0) / 2), spare.get(n, 0))
+        if not fewer:
+            return None
+        lengths[n] -= fewer
+        spare[n] -= fewer
+    return lengths
 
 
 def cropped(problem: Problem, lengths: Lengths, last: int | None = None) -> Problem:

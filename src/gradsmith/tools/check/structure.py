@@ -21,13 +21,15 @@ class Structure:
     """What an array is, and how other values become such an array.
 
     Its last `axes` axes keep their length. `element` is `keep` for single elements,
-    where each of them is what it is without the others.
+    where each of them is what it is without the others. `tangent` makes a direction one
+    that keeps the structure.
     """
 
     name: str
     keep: Values
     axes: int = 0
     element: Values | None = None
+    tangent: Values | None = None
 
 
 def structure_of(x: np.ndarray) -> Structure | None:
@@ -65,19 +67,28 @@ def _of_rows(x: np.ndarray) -> Structure | None:
             return Structure("one-hot", lambda new: x, 1)
         if x.size >= ENOUGH and 0 < np.mean(x) < 1:
             return Structure("zeros and ones", lambda new: x, 0, _bits)
-    if (
-        has_rows
-        and np.all(x >= 0)
-        and np.allclose(np.sum(x, -1), 1, rtol=0, atol=CLOSE)
-    ):
-        return Structure("probabilities", _probabilities, 1)
-    if has_rows and np.allclose(np.sum(x * x, -1), 1, rtol=0, atol=CLOSE):
-        return Structure("unit vectors", _unit, 1)
+    if has_rows and np.all(x >= 0) and _is_one(np.sum(x, -1)):
+        level = lambda v: v - np.mean(v, -1, keepdims=True)
+        return Structure("probabilities", _probabilities, 1, tangent=level)
+    if has_rows and np.all(x <= 0) and _is_one(np.sum(np.exp(x), -1)):
+        return Structure(
+            "logarithms of probabilities",
+            lambda new: new - np.logaddexp.reduce(new, -1, keepdims=True),
+            1,
+            tangent=lambda v: v - np.sum(np.exp(x) * v, -1, keepdims=True),
+        )
+    if has_rows and _is_one(np.sum(x * x, -1)):
+        across = lambda v: v - x * np.sum(x * v, -1, keepdims=True)
+        return Structure("unit vectors", _unit, 1, tangent=across)
     if x.size >= ENOUGH and np.all(x == np.round(x)) and np.any(np.abs(x) > 1):
         return Structure("integers", np.round, 0, np.round)
     if has_rows and x.shape[-1] >= ENOUGH and np.all(np.diff(x, axis=-1) > 0):
         return Structure("in order", lambda new: np.sort(new, -1))
     return None
+
+
+def _is_one(x: np.ndarray) -> bool:
+    return np.allclose(x, 1, rtol=0, atol=CLOSE)
 
 
 def _bits(x: np.ndarray) -> np.ndarray:
