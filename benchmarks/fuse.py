@@ -1,4 +1,4 @@
-"""Fused kernels on the CPU: eager PyTorch, the engine, and the cost of a first one.
+"""Fused kernels on the CPU: eager PyTorch, the engine, JAX, and what a first one costs.
 
 Forward and gradient, ours beside the framework's own. The copy is the floor: as many
 bytes as the value and the gradient of one argument have to move, and nothing computed.
@@ -16,12 +16,14 @@ import numpy as np
 from benchmarks._measure import Progress, interleaved
 from benchmarks._peers import load
 from benchmarks._report import Options, Report, Row
-from benchmarks.ops.benchmark import CASES, arguments, one_core
+from benchmarks.ops.benchmark import CASES, arguments, measure, one_core
 from benchmarks.ops.cases import Case
+from benchmarks.ops.native import Jax
 
 LARGE, SMALL = (1024, 1024), (10, 100)
 TARGETS = {LARGE: 1.0, SMALL: 1.3}
-ENGINE, LOSS = 0.5, 0.55
+ENGINE, LOSS, JIT = 0.5, 0.55, 0.6
+IN_JIT = ("softmax", "log_softmax", "logsumexp", "cross_entropy")  # reductions
 FIRST, AGAIN = 2.0, 0.1  # seconds
 COPY = "a copy"
 
@@ -40,6 +42,10 @@ def run(options: Options) -> Report:
         for case in CASES:
             if case.plain is not None and chosen in (None, case.name):
                 _in_engine(case, report, progress)
+        if "jax" in report.available("jax"):
+            for case in CASES:
+                if case.name in IN_JIT and chosen in (None, case.name):
+                    measure(case, Jax("jax", "jit"), report, progress, JIT)
     if chosen in (None, "cross_entropy") and "torch" in report.available("torch"):
         _loss(report, progress)
     if chosen is None:

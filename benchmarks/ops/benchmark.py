@@ -82,7 +82,11 @@ def title(framework: Framework) -> str:
 
 
 def measure(
-    case: Case, framework: Framework, report: Report, progress: Progress
+    case: Case,
+    framework: Framework,
+    report: Report,
+    progress: Progress,
+    target: float = COMPILED,
 ) -> None:
     if case.plain is None and framework.name not in case.own:
         return
@@ -104,7 +108,7 @@ def measure(
             ours=seconds["ours"] * 1e6,
             peer=seconds["theirs"] * 1e6,
             peer_name=who,
-            target=None if framework.name == "numpy" else COMPILED,
+            target=None if framework.name == "numpy" else target,
             unit="us",
         )
     )

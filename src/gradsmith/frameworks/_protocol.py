@@ -288,7 +288,8 @@ class Natives(Protocol):
 class Calls(Protocol):
     """`call`: operations of ours as operations of the framework.
 
-    Loading it may enter a faster way for the usual call in `core.arrays.QUICK`.
+    Loading it may enter a faster way for the usual call in `core.arrays.QUICK`. Where
+    kernels may be refused, `refusal(plan)` says why they are, or nothing.
     """
 
     def call(self, operation: Any, bound: Bound) -> Any:

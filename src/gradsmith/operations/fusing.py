@@ -6,11 +6,13 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from functools import cache
 from importlib.util import find_spec
 from typing import Any
 
 from ..core import hooks
+from ..core.arrays import FRAMEWORKS, common_framework
 from ..core.cotangent import Spec
 from ..core.errors import GradsmithError, UnsupportedOperationError
 from .parameters import Bound
@@ -65,8 +67,8 @@ def runs_on_gpu() -> bool:
 def fuse(operation: Any) -> Any:
     """Return the operation, which from now on runs as fused kernels.
 
-    Body and gradient become one loop each, on arrays of NumPy and eager tensors of
-    PyTorch; on a GPU, one Triton kernel each.
+    Body and gradient become one loop each, on arrays of NumPy, eager tensors of PyTorch
+    and in JAX on a CPU; in PyTorch on a GPU, one Triton kernel each.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -131,10 +133,11 @@ class Fused:
     ) -> Any:
         """The plan for a key, None if there is none.
 
-        `describe` gives what `planned` is given: the call with specs for arrays, and
-        the arrays that have gradients. Making a plan takes as long as composing small
-        arrays a hundred times: these have one only where it was asked for. Not after
-        some calls: the last digit would change from one call to the next.
+        `describe` gives what `planned` is given: the call with specs for arrays, the
+        arrays that have gradients, and whether it is for a GPU. Making a plan takes as
+        long as composing small arrays a hundred times: these have one only where it was
+        asked for. Not after some calls: the last digit would change from one call to
+        the next.
         """
         if size < SMALL and not self.strict:
             return None
@@ -142,12 +145,26 @@ class Fused:
         if found is _NEW:
             if len(self._plans) >= MOST_PLANS:
                 self._plans.clear()
-            found = self._plans[key] = self._described(describe)
+            found = self._plans[key] = self.planned(*describe())
         return found
 
-    def _described(self, describe: Callable[[], tuple[Any, ...]]) -> Any:
-        bound, wanted, *as_numpy = describe()
-        return self.planned(bound, wanted, as_numpy=bool(as_numpy))
+    def plan_of(self, bound: Bound, wanted: Sequence[int] = ()) -> Any:
+        """The plan of a bound call, None if there is none.
+
+        Its leaves are arrays or specs; those wanted have gradients.
+        """
+        if not bound.places:
+            return None  # there is no array, or one in a tree
+        key, leaves, size = [*bound.values], bound.leaves, 0
+        for k, i in enumerate(bound.places):
+            x = leaves[k]
+            key[i] = (x.dtype, x.shape, k in wanted)
+            size = max(size, x.size)
+        types = tuple(map(type, key))  # 1 is True, and 1.0
+        try:
+            return self.plan((types, *key), lambda: (bound, wanted), size)
+        except TypeError:  # what is no key
+            return None
 
     def kernels(self, bound: Bound) -> Any:
         """The plan for a call, with gradients for all that can have one."""
@@ -156,18 +173,19 @@ class Fused:
         specs = [Spec(tuple(x.shape), name) for x, name in pairs]
         wanted = [i for i, name in enumerate(names) if "float" in name]
         found = Fused(self.operation, strict=True)
-        return found.planned(bound.with_leaves(specs), wanted)
+        plan = found.planned(bound.with_leaves(specs), wanted)
+        name = common_framework(bound.leaves, "kernels")
+        refusal = getattr(FRAMEWORKS[name].call, "refusal", None)
+        return plan if refusal is None else replace(plan, note=refusal(plan))
 
     def forget(self) -> None:
         """Another rule was given."""
         self._plans.clear()
 
-    def planned(
-        self, bound: Bound, wanted: Sequence[int], *, as_numpy: bool = False
-    ) -> Any:
-        """A new plan; `as_numpy` is computed in the precision of NumPy's form."""
+    def planned(self, bound: Bound, wanted: Sequence[int], gpu: bool = False) -> Any:
+        """A new plan, for a CPU or a GPU."""
         try:
-            return PLANNERS[0]()(self.operation, bound, wanted, as_numpy=as_numpy)
+            return PLANNERS[0]()(self.operation, bound, wanted, gpu=gpu)
         except UnsupportedOperationError as error:
             if self.strict:
                 error.add_note(f"raised by fusing operation {self.operation.name!r}")

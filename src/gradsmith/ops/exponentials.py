@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient, operation
+from ..program.kernels.mode import in_cpu_kernel
 from ._inputs import (
     fitted,
     kind,
@@ -49,6 +50,8 @@ class Shares:
 
         def of_others() -> Any:
             e = gnp.where(self.e < 1, self.e, gnp.zeros_like(self.e))
+            if in_cpu_kernel():  # which then leaves the sum out in the other rows
+                e = gnp.where(self.close, e, gnp.zeros_like(e))
             return gnp.sum(e, axis=self.axis, keepdims=True)
 
         return unless_none(self.close, of_others, lambda: self.total - 1)

@@ -9,13 +9,13 @@ bytes than one that is read again.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from .. import numpy as gnp
 from ..core.cotangent import Spec
 from ..core.transforms import vjp
 from ..operations import fusing
@@ -48,10 +48,12 @@ class Plan:
     sources: list[tuple[str, int]]
     storage: tuple[str, ...]
     _backward: dict[Any, Kernel]
+    note: str = ""  # why the framework does without, if it does
 
     def __str__(self) -> str:
         kernels = [self.forward, *([self.backward()] if self.wanted else [])]
-        return "\n\n".join(map(str, kernels))
+        notes = [f"# {self.note}"] if self.note else []
+        return "\n\n".join([*notes, *map(str, kernels)])
 
     @cached_property
     def y_dtype(self) -> str:
@@ -74,6 +76,18 @@ class Plan:
         """Whether the gradient is one array, of dy and one argument, in this order."""
         return self.is_unary and self.sources == [("dy", 0), ("x", 0)]
 
+    def saved_of(self, arrays: Sequence[Any], as_array: Any) -> list[Any]:
+        """What the forward kernel saves, composed: as `Program.portably`."""
+        program = self.forward.program
+        _, *saved = program.outputs
+        if not saved:
+            return []
+        given = [
+            gnp.astype(x, v.dtype.name) if str(x.dtype) in NARROW else x
+            for x, v in zip(arrays, program.inputs, strict=True)
+        ]
+        return without_dead(replace(program, outputs=saved)).portably(given, as_array)
+
     def backward(self, dy: str = FULL) -> Kernel:
         """The gradient's kernel, for an upstream gradient that may repeat itself."""
         found = self._backward.get(dy)
@@ -92,13 +106,9 @@ def plan_of(
     bound: Bound,
     wanted: Sequence[int],
     *,
-    as_numpy: bool = False,
+    gpu: bool = False,
 ) -> Plan:
-    """Trace a call whose arrays are specs, and its gradient for those wanted.
-
-    `as_numpy` keeps the precision that NumPy's arrays are computed in: operations take
-    some of float32 in float64 there, for the last digit.
-    """
+    """Trace a call whose arrays are specs, and its gradient for those wanted."""
     specs = [_computed_in(x) for x in bound.leaves]
     names = [
         x.dtype if isinstance(x.dtype, str) else x.dtype.name for x in bound.leaves
@@ -111,7 +121,7 @@ def plan_of(
         args, kwargs = bound.with_leaves(xs).given_arguments()
         return operation(*args, **kwargs)
 
-    with nullcontext() if as_numpy else for_kernel(), fusing.kernels(False):
+    with for_kernel(gpu=gpu), fusing.kernels(False):
         first = replace(trace(run, *specs), name=operation.name)
         y = _single(operation, first)
         joint, dxs = first, ()

@@ -526,7 +526,7 @@ def _passes(outputs: list[Node]) -> list[Pass]:
             is_long = node.op in _LONG and node.kind == FULL
             return is_long and first.get(id(node), i) < i
 
-        for node in _within(each.roots, is_known):
+        for node in _within(each.roots, is_known, usual=True):
             if is_known(node):
                 each.takes.append(node)
                 if node not in passes[first[id(node)]].keeps:
@@ -535,8 +535,23 @@ def _passes(outputs: list[Node]) -> list[Pass]:
     return passes
 
 
-def _within(roots: Sequence[Node], stop: Any) -> list[Node]:
-    """What is computed in the loop for some nodes; not beyond those that stop it."""
+def is_choice(node: Node) -> bool:
+    """Whether it is one of two, for a whole row."""
+    return node.op == "where" and node.kind == FULL and node.args[0].kind == ROW
+
+
+def usual_of(choice: Node) -> Node:
+    """What is mostly chosen: few rows are equal to something, or special."""
+    condition, then, otherwise = choice.args
+    likely = condition.op in ("not_equal", "not", "isfinite")
+    return then if likely else otherwise
+
+
+def _within(roots: Sequence[Node], stop: Any, *, usual: bool = False) -> list[Node]:
+    """What is computed in the loop for some nodes; not beyond those that stop it.
+
+    If `usual`, only for what is mostly chosen: it is not worth keeping more.
+    """
     seen: dict[int, Node] = {}
     todo = [n for n in roots if n.kind in (FULL, COLUMN)]
     while todo:
@@ -545,7 +560,8 @@ def _within(roots: Sequence[Node], stop: Any) -> list[Node]:
             continue
         seen[id(node)] = node
         if not stop(node):
-            todo += [a for a in node.args if a.kind in (FULL, COLUMN)]
+            args = [usual_of(node)] if usual and is_choice(node) else node.args
+            todo += [a for a in args if a.kind in (FULL, COLUMN)]
     return [*seen.values()]
 
 

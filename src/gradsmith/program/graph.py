@@ -8,15 +8,17 @@ interpreter of its own, and a rule written in NumPy calls becomes steps as it is
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
+from .. import numpy as gnp
 from ..core import trees
 from ..core.cotangent import Spec
 from ..core.places import Place
+from ..core.rule import convert, index
 
 
 class Value(Spec):
@@ -151,6 +153,31 @@ class Program:
             if x in self.constants:
                 known[x] = self.constants[x].copy()  # the caller may change it
         return replaced(self.outputs, known)
+
+    def portably(self, arrays: Sequence[Any], as_array: Callable[[Any], Any]) -> Any:
+        """Run the steps on arrays of a framework, by the functions of `gnp`.
+
+        `as_array` makes the framework's array of one of NumPy's.
+        """
+        known: dict[Value, Any] = dict(zip(self.inputs, arrays, strict=True))
+        known.update({x: as_array(c) for x, c in self.constants.items()})
+        for step in self.steps:
+            args, kwargs = replaced((step.args, step.kwargs), known)
+            (y,) = step.outputs
+            known[y] = as_array(_portable(step.fn)(*args, **kwargs))
+        return replaced(self.outputs, known)
+
+
+def _portable(fn: Any) -> Any:
+    """The function of `gnp` that does what one of NumPy does."""
+    if fn is index:
+        return fn
+    if fn is convert or fn.__name__ == "astype":
+        return lambda x, dtype: gnp.astype(x, np.dtype(dtype).name)
+    if fn in (np.copy, np.ascontiguousarray):
+        return gnp.asarray
+    name = "absolute" if fn is np.fabs else str(fn.__name__)
+    return getattr(gnp, name, None) or getattr(gnp.special, name)
 
 
 def values_in(x: Any) -> Iterator[Value]:

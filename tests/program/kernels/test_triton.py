@@ -130,7 +130,7 @@ def _in_chunks(monkeypatch):
 
 
 def _traced(fn, *args):
-    with for_kernel(), gs.kernels(False):
+    with for_kernel(gpu=True), gs.kernels(False):
         return trace(fn, *args)
 
 

@@ -88,6 +88,17 @@ except (ImportError, AttributeError):
     RULE_CALLERS = set()
 
 
+def is_for_one_cpu(ctx: Any) -> bool:
+    """Whether code is lowered for one CPU, here: not to be exported.
+
+    Without what tells it, nothing is.
+    """
+    module = ctx.module_context
+    devices = getattr(module.axis_context, "num_devices", None)
+    exported = getattr(module.lowering_parameters, "for_export", True)
+    return devices == 1 and tuple(module.platforms) == ("cpu",) and not exported
+
+
 def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:
     """What a function that returns a list computes; what it captures are constants."""
     if trace_to_jaxpr_dynamic is None:

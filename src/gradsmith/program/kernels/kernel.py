@@ -10,6 +10,7 @@ import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
+from hashlib import sha256
 from itertools import pairwise
 from typing import Any
 
@@ -22,6 +23,7 @@ from .emit import assembly
 from .listing import listing
 from .machine import compiled, function_at, this_machine
 from .triton import GpuKernel
+from .xla import handler
 
 # Elements that each of several threads must have: starting one takes 30 us.
 SHARE = 1 << 16
@@ -75,6 +77,30 @@ class Kernel:
             found = function_at(address, len(self.storage) + 1)
             _functions[self.source] = found
         return found
+
+    @cached_property
+    def for_xla(self) -> tuple[str, int]:
+        """The name and the address of what XLA calls; the memory is never given back.
+
+        The name says what it computes, in every process: compiled programs that are
+        kept on disk contain it.
+        """
+        columns, outputs = self.nest.columns, len(self.nest.outputs)
+        arrays = len(self.storage) - outputs - len(self.constants), outputs
+        numbers = {
+            "kept": 8 * self.kept * columns,
+            "count": self.count,
+            "columns": columns,
+            "parts": max(1, min(self.count, self.size // SHARE)),
+        }
+        content = sha256(f"{self.source}{numbers}".encode())
+        for x in self.nest.constants:
+            content.update(x.tobytes())
+        name = f"gradsmith_{content.hexdigest()[:32]}"
+        if name not in _handlers:
+            code = self.source + handler(arrays, self.constants, **numbers)
+            _handlers[name] = compiled(code, this_machine(), "handler"), self
+        return name, _handlers[name][0]
 
     @cached_property
     def on_gpu(self) -> GpuKernel:
@@ -140,6 +166,7 @@ def _memory(n: int) -> int:
 
 
 _functions: dict[str, Any] = {}  # by source
+_handlers: dict[str, tuple[int, Kernel]] = {}  # and the owner of constants, by name
 _pools: dict[int, ThreadPoolExecutor] = {}
 
 

@@ -53,8 +53,8 @@ def this_machine() -> Machine:
     return Machine(name, features.flatten(), size, fma, scales=size == 64)
 
 
-def compiled(assembly: str, machine: Machine) -> int:
-    """The address of the function `kernel`."""
+def compiled(assembly: str, machine: Machine, name: str = "kernel") -> int:
+    """The address of a function of the code."""
     llvm = _llvm()
     with _lock:
         module = llvm.parse_assembly(assembly)
@@ -66,7 +66,7 @@ def compiled(assembly: str, machine: Machine) -> int:
         engine = llvm.create_mcjit_compiler(module, target)
         engine.finalize_object()
         _engines.append(engine)
-        return engine.get_function_address("kernel")
+        return engine.get_function_address(name)
 
 
 def _target(machine: Machine) -> Any:

@@ -11,14 +11,19 @@ _thread = threading.local()
 
 def in_kernel() -> bool:
     """Whether what runs now becomes a kernel, whose exp and log are precise."""
-    return getattr(_thread, "on", False)
+    return getattr(_thread, "target", "") != ""
+
+
+def in_cpu_kernel() -> bool:
+    """Whether it becomes one for a CPU, which can leave out passes for single rows."""
+    return getattr(_thread, "target", "") == "cpu"
 
 
 @contextmanager
-def for_kernel() -> Iterator[None]:
-    before = in_kernel()
-    _thread.on = True
+def for_kernel(*, gpu: bool = False) -> Iterator[None]:
+    before = getattr(_thread, "target", "")
+    _thread.target = "gpu" if gpu else "cpu"
     try:
         yield
     finally:
-        _thread.on = before
+        _thread.target = before

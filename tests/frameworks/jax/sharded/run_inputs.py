@@ -11,6 +11,8 @@ from jax.sharding import AxisType, NamedSharding
 from jax.sharding import PartitionSpec as P
 
 import gradsmith as gs
+import gradsmith.numpy as gnp
+from gradsmith.operations import fusing
 
 X = jnp.arange(16.0)
 W = jnp.float32(3)
@@ -127,6 +129,24 @@ def check_collectives():
     same(jax.jit(jax.grad(summed))(X), jnp.full(16, 10.0))
 
 
+def check_kernels():
+    """What is fused is composed on several devices."""
+
+    @gs.custom_gradient(fused=True)
+    def squares(x):
+        return gnp.sum(x * x, axis=-1), lambda dy: 2 * x * dy[:, None]
+
+    gradient = jax.grad(lambda x: jnp.sum(squares(x) ** 2))
+    x = X.reshape(8, 2)
+    expected = 4 * x * jnp.sum(x * x, axis=-1, keepdims=True)
+    sharded = jax.device_put(x, NamedSharding(mesh(), P("i")))
+    for f in (gradient, jax.jit(gradient)):
+        same(f(sharded), expected)
+    assert "gradsmith" not in jax.jit(gradient).lower(sharded).as_text()
+    with jax.set_mesh(mesh(AxisType.Explicit)):
+        same(jax.jit(gradient)(jax.device_put(x, P("i"))), expected)
+
+
 def main():
     for op in (times, times_by_rule):
         check_sharded_inputs(op)
@@ -135,6 +155,8 @@ def main():
         check_gradient_inside(op)
     check_collectives()
     check_silent_gradients()
+    if fusing.runs_on_cpu():
+        check_kernels()
     sys.stdout.write("done\n")
 
 

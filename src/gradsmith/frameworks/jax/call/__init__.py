@@ -12,14 +12,15 @@ from jax.core import Tracer
 
 from ....operations.application import HINTS, run_body
 from ....operations.parameters import Bound
-from . import eager
+from . import eager, fused
 from .callbacks import host
 from .captured import CapturedError
+from .fused import refusal
 from .hints import hint
 from .rules import BoundCall
 from .staged import Staged
 
-__all__ = ["call", "host"]
+__all__ = ["call", "host", "refusal"]
 
 HINTS.append(hint)
 
@@ -31,6 +32,10 @@ def call(operation: Any, bound: Bound) -> Any:
         if isinstance(x, Tracer):
             break
     else:  # nothing to differentiate but what the body captures, which JAX does
+        if operation.fused is not None:
+            ran = fused.ran(BoundCall(operation, bound), leaves)
+            if ran is not None:
+                return ran.y
         return run_body(operation, bound)[0]
     one = BoundCall(operation, bound)
     if eager.is_eager():

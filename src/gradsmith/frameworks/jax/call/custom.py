@@ -25,6 +25,7 @@ from ..private import (
     ad,
     batching,
     check_inside,
+    is_for_one_cpu,
     mlir,
     over_batch,
     traced,
@@ -36,10 +37,11 @@ from .specs import still
 class Custom:
     """`run(*inputs)` gives values, `jvp(inputs, tangents)` values and their tangents.
 
-    Tangents may be `SymbolicZero`. `outs` are the types of the values.
+    Tangents may be `SymbolicZero`. `outs` are the types of the values. `kernel` does
+    the same as `run` on one CPU (fused.py).
     """
 
-    __slots__ = ("__weakref__", "effects", "jvp", "name", "outs", "run")
+    __slots__ = ("__weakref__", "effects", "jvp", "kernel", "name", "outs", "run")
 
     def __init__(
         self,
@@ -49,12 +51,14 @@ class Custom:
         jvp: Callable[..., tuple[Sequence[Any], Sequence[Any]]],
         outs: Sequence[Any],
         effects: Any,
+        kernel: Any = None,
     ) -> None:
         self.name = name
         self.run = run
         self.jvp = jvp
         self.outs = outs
         self.effects = effects
+        self.kernel = kernel
 
     def __call__(self, *inputs: Any) -> list[Any]:
         return custom_p.bind(*inputs, custom=self)
@@ -103,6 +107,8 @@ custom_p.multiple_results = True
 
 @custom_p.def_impl
 def _run(*inputs: Any, custom: Custom) -> Sequence[Any]:
+    if custom.kernel is not None:
+        return custom.kernel.at_once(inputs)
     return custom.run(*inputs)
 
 
@@ -111,7 +117,14 @@ def _types(*avals: Any, custom: Custom) -> tuple[Sequence[Any], Any]:
     return custom.outs, custom.effects
 
 
-mlir.register_lowering(custom_p, mlir.lower_fun(_run, multiple_results=True))
+def _lowered(ctx: Any, *inputs: Any, custom: Custom) -> Any:
+    run = custom.run
+    if custom.kernel is not None and is_for_one_cpu(ctx):
+        run = custom.kernel
+    return mlir.lower_fun(run, multiple_results=True)(ctx, *inputs)
+
+
+mlir.register_lowering(custom_p, _lowered)
 
 
 def _jvp(primals: Any, tangents: Any, *, custom: Custom) -> tuple[Any, Any]:

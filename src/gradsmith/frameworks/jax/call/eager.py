@@ -16,6 +16,7 @@ import jax
 from jax.extend.core import Primitive, take_current_trace
 
 from ..private import EAGER_TRACES, NO_RESIDUALS, ad, primitive_linearizations
+from . import fused
 from .captured import CapturedError, tracers_in
 from .linear import LinearMap
 from .primitive import linear_p
@@ -60,10 +61,21 @@ def _run(*leaves: Any, call: BoundCall, runs: list[Ran]) -> Sequence[Any]:
 
 
 def _linearized(
-    primals: Sequence[Any], perturbed: Sequence[bool], call: BoundCall, runs: list[Ran]
+    primals: Sequence[Any],
+    perturbed: Sequence[bool],
+    call: BoundCall,
+    runs: list[Any],
+    *,
+    by_kernel: bool = False,
 ) -> tuple[Sequence[Any], Rules, LinearMap]:
-    ys = _run(*primals, call=call, runs=runs)
-    rules = runs[0].rules(call.wanted(perturbed))
+    wanted = call.wanted(perturbed)
+    rules: Any = fused.ran(call, primals, wanted) if by_kernel and wanted else None
+    if rules is None:
+        ys = _run(*primals, call=call, runs=runs)
+        rules = runs[0].rules(wanted)
+    else:
+        ys = [rules.y]
+        runs.append(rules)
     linear = LinearMap(
         call.operation,
         pull=rules.pull if rules.can_pull else None,
@@ -98,7 +110,7 @@ ad.primitive_jvps[eager_p] = _jvp
 def _linearize(
     is_vjp: bool, perturbed: Any, *primals: Any, call: BoundCall, runs: list[Ran]
 ) -> Any:
-    ys, rules, linear = _linearized(primals, perturbed, call, runs)
+    ys, rules, linear = _linearized(primals, perturbed, call, runs, by_kernel=is_vjp)
     moving = rules.moving if rules.wanted else ()
 
     def linearized(*residuals_and_dxs: Any) -> list[Any]:

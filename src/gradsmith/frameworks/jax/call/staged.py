@@ -17,6 +17,7 @@ from ..._outputs import rebuilt
 from ..private import ad, named_axes, naming, trace_of, traced
 from .captured import tracers_in
 from .custom import Custom
+from .fused import Foreign, FusedPlan, plan_of
 from .plan import Plan, evaluated, used
 from .primitive import linear_p
 from .rules import BoundCall, Ran
@@ -47,17 +48,28 @@ class Staged:
         self.places = {id(c): i for i, c in enumerate(self.captured)}
         self.op = Custom(
             call.operation.name,
-            run=self._run,
+            run=self.run,
             jvp=self._jvp,
             outs=self.body.out_avals,
             effects=self.body.effects,
         )
+        plan = self._fused(())
+        if plan is not None:
+            self.op.kernel = Foreign(plan.forward, self.op.outs, self.run)
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         return rebuilt(self.template, self.op(*self.captured, *leaves))
 
-    def _run(self, *inputs: Any) -> list[Any]:
+    def run(self, *inputs: Any) -> list[Any]:
         return evaluated(self.body, self.places, inputs)
+
+    def _fused(self, wanted: Sequence[int]) -> Any:
+        """Its kernels, if it has some; they see nothing that is captured."""
+        if self.captured or self.body.effects or len(self.op.outs) != 1:
+            return None
+        return plan_of(
+            self.call.operation, self.call.described, self.op.outs[0], wanted
+        )
 
     def _jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
         with naming(self.axes):
@@ -69,7 +81,8 @@ class Staged:
         wanted = self.call.wanted(moves[k:])
         parts: dict[int, Any] = {}
         if wanted:
-            plan = Plan(self, wanted)
+            fused = self._fused(wanted)
+            plan = FusedPlan(self, wanted, fused) if fused else Plan(self, wanted)
             ys, residuals = plan.forward(primals)
             dxs = [tangents[k + i] for i in wanted]
             dys = linear_p.bind(*residuals, *dxs, linear=plan.linear)
@@ -82,7 +95,7 @@ class Staged:
         ]
         if any(moves[:k]):  # what is captured moves the outputs through the body
             some = [*tangents[:k], *map(still, primals[k:])]
-            through = derivative(self._run, primals, some)[1]
+            through = derivative(self.run, primals, some)[1]
             total = [*map(ad.add_tangents, total, through)]
         return ys, [*map(symbolic, total)]
 

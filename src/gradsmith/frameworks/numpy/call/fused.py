@@ -30,29 +30,18 @@ def run_body(operation: Any, bound: Bound, originals: Sequence[Any]) -> tuple[An
 
 
 def _by_kernel(operation: Any, bound: Bound, originals: Sequence[Any]) -> Any:
-    if not is_on() or not runs_on_cpu() or not bound.places:
-        return None  # not if there is no array, or one in a tree
-    key: list[Any] = [*bound.values]
-    leaves, wanted = bound.leaves, []
-    for k, i in enumerate(bound.places):
-        x = leaves[k]
+    if not is_on() or not runs_on_cpu():
+        return None
+    wanted = []
+    for k, x in enumerate(bound.leaves):
         if x.__class__ is not np.ndarray or x.dtype not in _DTYPES:
             return None
-        is_wanted = (
-            bool(originals) and isinstance(originals[k], Traced) and x.dtype.kind == "f"
-        )
-        if is_wanted:
+        if originals and isinstance(originals[k], Traced) and x.dtype.kind == "f":
             wanted.append(k)
-        key[i] = (x.dtype, x.shape, is_wanted)
-    types = tuple(map(type, key))  # 1 is True, and 1.0
-    try:
-        size = max(x.size for x in leaves)
-        plan = operation.fused.plan((types, *key), lambda: (bound, wanted, True), size)
-    except TypeError:  # what is no key
-        return None
+    plan = operation.fused.plan_of(bound, wanted)
     if plan is None:
         return None
-    return _run(plan, leaves)
+    return _run(plan, bound.leaves)
 
 
 def _run(plan: Any, leaves: Sequence[Any]) -> tuple[Any, Any]:

@@ -51,8 +51,9 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
         else:
             key.append((cls, x))
     try:
+        gpu = device is not None and device.type != "cpu"
         return operation.fused.plan(
-            tuple(key), lambda: _described(operation, args, key), size
+            (*key, gpu), lambda: (*_described(operation, args, key), gpu), size
         )
     except TypeError:  # what is no key
         return None

@@ -1,0 +1,259 @@
+"""Operations that run as kernels on a CPU, as foreign functions of XLA.
+
+Value and gradient are primitives that have their composed form too. A primitive becomes
+a call of the kernel where it runs, or is lowered for one CPU; what JAX maps,
+differentiates again, shards or exports is composed.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from ....operations.fusing import is_on, runs_on_cpu
+from ..private import naming, traced
+from .custom import Custom
+from .linear import LinearMap
+from .plan import Plan
+from .rules import BoundCall
+from .specs import as_array, derivative, still, symbolic, tangent_type
+
+_DTYPES = {
+    "float16", "bfloat16", "float32", "float64", "bool", "int8", "int16", "int32",
+    "int64",
+}  # fmt: skip
+
+
+def plan_of(
+    operation: Any, bound: Any, y: Any = None, wanted: Sequence[int] = ()
+) -> Any:
+    """The kernels of a call whose arrays are specs, or None if it is composed.
+
+    `y` is the type of its value where XLA compiles. Functions of elements are composed
+    there, unless they were fused by name: XLA makes one loop of them and all that is
+    around them.
+    """
+    if operation.fused is None or not is_on() or not runs_on_cpu():
+        return None
+    for spec in bound.leaves:
+        name = getattr(spec.dtype, "name", "")
+        if name not in _DTYPES or not all(type(n) is int for n in spec.shape):
+            return None
+    if jax.default_backend() != "cpu":
+        return None
+    plan = operation.fused.plan_of(bound, wanted)
+    if plan is None or not plan.forward.size:
+        return None
+    if y is None:
+        return plan
+    is_alike = y.shape == plan.y.shape and y.dtype.name == plan.y_dtype
+    is_in_loop = plan.forward.nest.flat and not operation.fused.strict
+    return plan if is_alike and not is_in_loop else None
+
+
+def refusal(plan: Any) -> str:
+    """Why JAX can't run it, if so."""
+    return "" if _target(plan.forward) else f"JAX composes it: {_refused[0]}"
+
+
+class Foreign:
+    """A kernel as a function of some of its inputs; `run` is the composed form."""
+
+    __slots__ = ("kernel", "outs", "run", "takes")
+
+    def __init__(
+        self,
+        kernel: Any,
+        outs: Sequence[Any],
+        run: Callable[..., Sequence[Any]],
+        takes: Sequence[int] | None = None,
+    ) -> None:
+        self.kernel, self.run, self.takes = kernel, run, takes
+        self.outs = [jax.ShapeDtypeStruct(y.shape, y.dtype) for y in outs]
+
+    def __call__(self, *inputs: Any) -> Sequence[Any]:
+        """The call, as traced code."""
+        name = _target(self.kernel)
+        if not name:
+            return self.run(*inputs)
+        return jax.ffi.ffi_call(name, self.outs)(*self._taken(inputs))
+
+    def at_once(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        """Run on concrete arrays."""
+        name = _target(self.kernel) if _are_on_one_cpu(inputs) else ""
+        if not name:
+            return self.run(*inputs)
+        return _called(name, self.outs, self._taken(inputs))
+
+    def _taken(self, inputs: Sequence[Any]) -> Sequence[Any]:
+        return inputs if self.takes is None else [inputs[i] for i in self.takes]
+
+
+def _are_on_one_cpu(arrays: Sequence[Any]) -> bool:
+    """Whether they are concrete, and where kernels run."""
+    for x in arrays:
+        if not isinstance(x, jax.Array) or isinstance(x, Tracer):
+            return False
+        devices = x.devices()
+        if len(devices) > 1 or next(iter(devices)).platform != "cpu":
+            return False
+    return True
+
+
+_registered: dict[int, str] = {}  # names, by address
+_refused: list[str] = []  # what XLA said when it refused a kernel
+_calls: dict[str, Any] = {}  # compiled, by name
+
+
+def _target(kernel: Any) -> str:
+    """The name by which XLA knows a kernel; empty if it takes none of this version."""
+    if _refused:
+        return ""
+    name, address = kernel.for_xla
+    if address not in _registered:
+        try:
+            code = jax.ffi.pycapsule(ctypes.c_void_p(address))
+            jax.ffi.register_ffi_target(name, code, platform="cpu")
+        except Exception as error:
+            _refused.append(str(error))
+            return ""
+        _registered[address] = name
+    return name
+
+
+def _called(name: str, outs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
+    """What a kernel computes of concrete arrays."""
+    call = _calls.get(name)
+    if call is None:
+        call = _calls[name] = jax.jit(jax.ffi.ffi_call(name, outs))
+    return call(*inputs)
+
+
+class Ran:
+    """A call of concrete arrays that ran as a kernel, and its gradient by one.
+
+    It is used like `Rules`. What is traced goes through the composed form.
+    """
+
+    can_pull, can_push = True, False
+
+    def __init__(
+        self, call: BoundCall, leaves: Sequence[Any], wanted: Sequence[int], plan: Any
+    ) -> None:
+        self.call, self.leaves, self.plan = call, leaves, plan
+        self.wanted, self.moving = wanted, (0,)
+        y = jax.ShapeDtypeStruct(plan.y.shape, jnp.dtype(plan.y_dtype))
+        saved = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in plan.saved]
+        name = _target(plan.forward)
+        self.y, *self.saved = _called(name, [y, *saved], leaves)
+        self.ins = [tangent_type(leaves[i]) for i in wanted]
+        self.outs = [tangent_type(self.y)]
+
+    def outputs(self, ys: Sequence[Any]) -> Any:
+        return ys[0]
+
+    def pull(self, dy: Any) -> Sequence[Any]:
+        """The cotangents of the wanted arrays."""
+        of = {"x": self.leaves, "y": [self.y], "saved": self.saved, "dy": [dy]}
+        given = [of[name][i] for name, i in self.plan.sources]
+        if not _are_on_one_cpu(given):
+            return self.call.run(self.leaves).rules(self.wanted).pull(dy)
+        outs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self.ins]
+        return _called(_target(self.plan.backward()), outs, given)
+
+
+def ran(call: BoundCall, leaves: Sequence[Any], wanted: Sequence[int] = ()) -> Any:
+    """A call by its kernels, which ran; None if it is composed."""
+    if call.operation.fused is None or not _are_on_one_cpu(leaves):
+        return None
+    plan = plan_of(call.operation, call.described, wanted=wanted)
+    if plan is None or not _target(plan.forward):
+        return None
+    if wanted and not _target(plan.backward()):
+        return None
+    return Ran(call, leaves, wanted, plan)
+
+
+class FusedPlan:
+    """How a staged call with kernels is differentiated; used like a `Plan`.
+
+    Residuals are what the call was given, the value and what the kernel saved. Where
+    the gradient is composed, it follows from the first alone.
+    """
+
+    def __init__(self, staged: Any, wanted: Sequence[int], plan: Any) -> None:
+        self.staged, self.wanted, self.plan = staged, wanted, plan
+        self.moving = (0,)
+        self.n = len(staged.avals)
+        name, body = staged.call.operation.name, staged.body
+        saved = traced(lambda *xs: plan.saved_of(xs, as_array), staged.avals).out_avals
+        self.op = staged.op
+        if saved:
+            avals = [*body.out_avals, *saved]
+            self.op = Custom(
+                name,
+                run=self._run,
+                jvp=self._jvp,
+                outs=avals,
+                effects=body.effects,
+                kernel=Foreign(plan.forward, avals, self._run),
+            )
+        ins = [staged.avals[i].to_tangent_aval() for i in wanted]
+        first = {"x": 0, "y": self.n, "saved": self.n + 1}
+        held = self.n + 1 + len(saved)
+        takes = [held if s == "dy" else first[s] + i for s, i in plan.sources]
+        self.gradient = Custom(
+            name,
+            run=self._pulled,
+            jvp=self._pulled_jvp,
+            outs=ins,
+            effects=body.effects,
+            kernel=Foreign(plan.backward(), ins, self._pulled, takes),
+        )
+        self.linear = LinearMap(
+            staged.call.operation,
+            pull=self.gradient,
+            push=self._pushed,
+            held=held,
+            ins=ins,
+            outs=[y.to_tangent_aval() for y in body.out_avals],
+        )
+
+    def forward(self, inputs: Sequence[Any]) -> tuple[Sequence[Any], list[Any]]:
+        """The outputs, and the residuals of the linear function."""
+        outs = self.op(*inputs)
+        return outs[:1], [*inputs, *outs]
+
+    @cached_property
+    def composed(self) -> Plan:
+        with naming(self.staged.axes):
+            return Plan(self.staged, self.wanted)
+
+    def _run(self, *inputs: Any) -> list[Any]:
+        return [*self.staged.run(*inputs), *self.plan.saved_of(inputs, as_array)]
+
+    def _jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        """What is saved does not move: the composed gradient reads nothing of it."""
+        ys, dys = derivative(self.staged.op, primals, tangents)
+        saved = self.plan.saved_of(primals, as_array)
+        return [*ys, *saved], [*map(symbolic, dys), *map(still, saved)]
+
+    def _pulled(self, *residuals_and_dy: Any) -> list[Any]:
+        return self._linear(residuals_and_dy, LinearMap.cotangents)
+
+    def _pushed(self, *residuals_and_dxs: Any) -> list[Any]:
+        return self._linear(residuals_and_dxs, LinearMap.tangents)
+
+    def _linear(self, given: Sequence[Any], apply: Any) -> list[Any]:
+        _, residuals = self.composed.forward(given[: self.n])
+        return apply(self.composed.linear, residuals, given[self.linear.held :])
+
+    def _pulled_jvp(self, primals: Any, tangents: Any) -> tuple[Any, Any]:
+        dxs, ddxs = derivative(self._pulled, primals, tangents)
+        return dxs, [*map(symbolic, ddxs)]
