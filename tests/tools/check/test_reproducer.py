@@ -97,3 +97,83 @@ def test_the_two_numbers_differ(framework, mistake, tmp_path):
     if mistake == "region" and finding["scenario"] != "the given inputs":
         assert finding["inputs"].startswith("x = [")
         assert "inputs: x = [" in result["text"]
+
+
+# --- of an operation that can't be imported
+
+JAX_RULE = """
+def forward(x):
+    return {value}, x
+
+def backward(x, dy):
+    return ({rule},)
+
+square.defvjp(forward, backward)
+"""
+RULES = {
+    "torch": TORCH,
+    "jax": "@jax.custom_vjp\ndef square(x):\n    return {value}\n" + JAX_RULE,
+    "tensorflow": FORMS["tensorflow"],
+    "numpy": "def body(x):\n    return {value}\n\nsquare = gs.operation(body)\n\n"
+    "@square.vjp\ndef _(dy, y, x):\n    return {rule}\n",
+}
+LOCAL = """
+def scaled(x):
+    return FACTOR * x
+
+def main():
+    power = 2
+{code}
+    report = gs.check({op}, {array})
+    print(report.findings[0].reproducer)
+
+FACTOR = 1.5
+unused = open("/nowhere") if FACTOR == 0 else None
+
+if __name__ == "__main__":
+    main()
+"""
+AT_TOP = LOCAL.replace("\n    power = 2", "\n    pass").replace("{code}\n", "")
+ARRAYS = {
+    "numpy": "np.linspace(0.5, 2, 4)",
+    "torch": "torch.linspace(0.5, 2, 4)",
+    "jax": "jnp.linspace(0.5, 2, 4)",
+    "tensorflow": "tf.linspace(0.5, 2, 4)",
+}
+
+
+@pytest.mark.parametrize(
+    ("framework", "is_local"),
+    [
+        ("torch", True),
+        ("torch", False),
+        ("jax", True),
+        ("tensorflow", True),
+        ("numpy", False),
+    ],
+)
+def test_the_source_stands_in_the_script(framework, is_local, tmp_path):
+    power = "power" if is_local else "2"
+    code = RULES[framework].format(
+        name="square", value=f"scaled(x) ** {power}", rule="3 * FACTOR * scaled(x) * dy"
+    )
+    op = "square.apply" if framework == "torch" else "square"
+    inner = "\n".join("    " + line for line in code.splitlines())
+    rest = (LOCAL if is_local else AT_TOP).format(
+        code=inner, op=op, array=ARRAYS[framework]
+    )
+    head = "import gradsmith as gs\nimport numpy as np\n" + HEAD[framework]
+    script = tmp_path / "main.py"
+    script.write_text(head + ("" if is_local else code) + rest, encoding="utf-8")
+    found = subprocess.run(
+        [sys.executable, str(script)], cwd=tmp_path, capture_output=True, text=True
+    )
+    assert found.returncode == 0, found.stderr
+    assert "unused" not in found.stdout
+    if framework != "numpy":
+        assert "gradsmith" not in found.stdout
+    command = [sys.executable, "-c", found.stdout]
+    done = subprocess.run(command, cwd="/", capture_output=True, text=True)
+    assert done.returncode == 0, found.stdout + done.stderr
+    by_rule, difference = map(float, re.findall(r": +(\S+)", done.stdout))
+    assert by_rule == pytest.approx(1.5 * difference, rel=1e-3)

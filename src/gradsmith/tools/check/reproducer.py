@@ -16,6 +16,7 @@ import numpy as np
 
 from ...core import trees
 from ...operations.info import is_floating
+from .inline import inlined
 from .numerics import random_signed
 from .problem import Linearization, Problem, floating
 from .sizes import cropped, lengths_of
@@ -198,7 +199,7 @@ def _difference(
 
 
 def _place_of_operation(op: Any) -> tuple[list[str], str] | None:
-    """How to import an operation, and what to call it then."""
+    """How to import or define an operation, and what to call it then."""
     owner = getattr(op, "__self__", None)
     holder = owner if isinstance(owner, type) else op
     module = getattr(holder, "__module__", None) or ""
@@ -212,6 +213,9 @@ def _place_of_operation(op: Any) -> tuple[list[str], str] | None:
         same = False
     short = name.rpartition(".")[2]
     if module == "__main__" or not same:
+        if (found := inlined(holder)) is not None:
+            lines, word = found
+            return ["", *lines], word + suffix
         word = short if short.isidentifier() else "op"
         return [f"# {word} is the operation that was checked"], word + suffix
     top = name.partition(".")[0]

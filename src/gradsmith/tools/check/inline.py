@@ -1,0 +1,200 @@
+"""The source of an operation that can't be imported, with all that it needs.
+
+One that is defined in the script that runs, in a notebook or inside of a function: its
+statements are printed in front of those that show the mistake, with the statements that
+define what they name, and those that give it its rule.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import inspect
+import textwrap
+from collections.abc import Iterator, Mapping
+from importlib.util import resolve_name
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ...core.reach import captured
+
+Statements = list[tuple[ast.stmt, str]]  # with their source
+MOST = 80  # lines
+FEW = 24  # elements of an array that is captured
+_BLOCKS = (ast.If, ast.Try, ast.With)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
+_VALUES = (int, float, complex, str, bytes, bool, type(None))
+
+
+def inlined(holder: Any) -> tuple[list[str], str] | None:
+    """The lines that define an operation, and its name there; None if that fails.
+
+    `holder` is a function, a class, or what a decorator made of a function.
+    """
+    origin = inspect.unwrap(holder)
+    try:
+        file = inspect.getsourcefile(origin)
+        lines, _ = inspect.findsource(origin)
+        first = inspect.getsourcelines(origin)[1]
+        tree = ast.parse("".join(lines))
+    except (TypeError, OSError, SyntaxError):
+        return None
+    package = inspect.getmodule(origin)
+    known = _known(tree, lines, first)
+    name = _name_in(known, holder, origin, first)
+    if file is None or name is None:
+        return None
+    values = dict(captured(origin)) if isinstance(origin, FunctionType) else {}
+    chosen = _needed(known, name, values, getattr(package, "__package__", None) or "")
+    if chosen is None or len(chosen) > MOST:
+        return None
+    try:
+        compile("\n".join(chosen), file, "exec")
+    except SyntaxError:
+        return None
+    return chosen, name
+
+
+def _known(tree: ast.Module, lines: list[str], line: int) -> Statements:
+    """The statements of the scopes around a line, from the outermost on."""
+    found: Statements = []
+    body: list[ast.stmt] = tree.body
+    while body:
+        inner: list[ast.stmt] = []
+        for node in _flat(body):
+            start = _start(node)
+            source = textwrap.dedent("".join(lines[start - 1 : node.end_lineno]))
+            found.append((node, source.rstrip()))
+            is_around = start < line <= (node.end_lineno or 0)
+            if isinstance(node, _SCOPES) and is_around and line != node.lineno:
+                inner = node.body
+        body = inner
+    return found
+
+
+def _start(node: ast.stmt) -> int:
+    decorators = getattr(node, "decorator_list", [])
+    return min(each.lineno for each in (node, *decorators))
+
+
+def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for node in body:
+        if isinstance(node, _BLOCKS):
+            yield from _flat(node.body)
+        else:
+            yield node
+
+
+def _name_in(known: Statements, holder: Any, origin: Any, first: int) -> str | None:
+    """What the operation is called where it is defined."""
+    wraps = not isinstance(holder, (type, FunctionType)) or holder is not origin
+    name = getattr(origin, "__name__", "")
+    for node, _ in known:
+        if isinstance(node, (*_SCOPES, ast.ClassDef)) and _start(node) == first:
+            if node.decorator_list or not wraps:
+                return name
+    made = [
+        node.targets[0].id
+        for node, _ in known
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and (
+            _makes(node.value, name)
+            or (isinstance(node.value, ast.Lambda) and node.lineno == first)
+        )
+    ]
+    return made[0] if len(made) == 1 else None
+
+
+def _makes(value: ast.expr, name: str) -> bool:
+    """Whether it is a call with that name among its arguments."""
+    if not isinstance(value, ast.Call):
+        return False
+    args = [*value.args, *(keyword.value for keyword in value.keywords)]
+    return any(isinstance(each, ast.Name) and each.id == name for each in args)
+
+
+def _needed(
+    known: Statements, name: str, values: Mapping[str, Any], package: str
+) -> list[str] | None:
+    """The lines of all statements that define a name and what it needs, in order."""
+    wanted, chosen = {name}, set()
+    while True:
+        more = {
+            i
+            for i, (node, _) in enumerate(known)
+            if i not in chosen and (_bound(node) & wanted or _root(node) in wanted)
+        }
+        if not more:
+            break
+        chosen |= more
+        for i in more:
+            wanted |= _loaded(known[i][0])
+    bound = set().union(*(_bound(known[i][0]) for i in chosen))
+    given = wanted & set(values) - bound
+    if not all(map(_is_simple, (values[each] for each in given))):
+        return None
+    missing = {n for n in wanted - bound - given if not hasattr(builtins, n)}
+    if missing & {arg for node, _ in known for arg in _parameters(node)}:
+        return None  # an argument of the function around it
+    lines = [f"{each} = {_literal(values[each])}" for each in sorted(given)]
+    for i in sorted(chosen):
+        node, source = known[i]
+        if isinstance(node, ast.ImportFrom) and node.level:
+            target = resolve_name("." * node.level + (node.module or ""), package)
+            source = ast.unparse(ast.ImportFrom(target, node.names, 0))
+        is_definition = isinstance(node, (*_SCOPES, ast.ClassDef))
+        lines += ["", *source.split("\n")] if is_definition else source.split("\n")
+    return lines
+
+
+def _bound(node: ast.stmt) -> set[str]:
+    """The names that a statement defines."""
+    if isinstance(node, (*_SCOPES, ast.ClassDef)):
+        return {node.name}
+    if isinstance(node, (ast.Import, ast.ImportFrom)):
+        return {a.asname or a.name.partition(".")[0] for a in node.names}
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    return {n.id for n in names if isinstance(n.ctx, ast.Store)}
+
+
+def _root(node: ast.stmt) -> str | None:
+    """What a statement adds to: `op.defvjp(...)`, or a function below `@op.vjp`."""
+    value: Any = None
+    if isinstance(node, ast.Expr):
+        value = node.value
+    elif isinstance(node, _SCOPES) and node.decorator_list:
+        value = node.decorator_list[-1]
+    if not isinstance(value, (ast.Call, ast.Attribute)) or isinstance(value, ast.Name):
+        return None
+    while isinstance(value, (ast.Call, ast.Attribute)):
+        value = value.func if isinstance(value, ast.Call) else value.value
+    return value.id if isinstance(value, ast.Name) else None
+
+
+def _loaded(node: ast.stmt) -> set[str]:
+    inner = {arg for each in ast.walk(node) for arg in _parameters(each)}
+    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+    return names - inner
+
+
+def _parameters(node: ast.AST) -> list[str]:
+    if not isinstance(node, (*_SCOPES, ast.Lambda)):
+        return []
+    a = node.args
+    every = [*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg]
+    return [arg.arg for arg in every if arg is not None]
+
+
+def _is_simple(x: Any) -> bool:
+    if isinstance(x, tuple | list):
+        return all(map(_is_simple, x))
+    return isinstance(x, _VALUES) or (isinstance(x, np.ndarray) and x.size <= FEW)
+
+
+def _literal(x: Any) -> str:
+    if isinstance(x, np.ndarray):
+        return f"np.array({x.tolist()!r}, np.{x.dtype.name})"
+    return repr(x)
