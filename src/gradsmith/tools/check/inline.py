@@ -92,9 +92,12 @@ def _name_in(known: Statements, holder: Any, origin: Any, first: int) -> str | N
     wraps = not isinstance(holder, (type, FunctionType)) or holder is not origin
     name = getattr(origin, "__name__", "")
     for node, _ in known:
-        if isinstance(node, (*_SCOPES, ast.ClassDef)) and _start(node) == first:
-            if node.decorator_list or not wraps:
-                return name
+        if (
+            isinstance(node, (*_SCOPES, ast.ClassDef))
+            and _start(node) == first
+            and (node.decorator_list or not wraps)
+        ):
+            return name
     made = [
         node.targets[0].id
         for node, _ in known
