@@ -67,7 +67,7 @@ figures: $(ENVS)/bench/made
 
 # The picture of the README.
 picture: $(ENVS)/test/made
-	$(ENVS)/test/bin/python -m benchmarks.picture docs/lost-digits.svg
+	$(ENVS)/test/bin/python -m benchmarks.picture docs/lost-digits.png
 
 wild: $(ENVS)/wild/made
 	$(ENVS)/wild/bin/python -m benchmarks wild $(ARGS)

@@ -60,6 +60,15 @@ def test_the_first_screen_has_a_picture_and_the_command_that_makes_it():
     assert TEXT.index(picture) < TEXT.index("\n## ")
 
 
+DOCUMENTS = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.name)
+def test_a_target_that_a_document_names_exists(path):
+    text = path.read_text(encoding="utf-8")
+    assert set(re.findall(r"(?:^|`)make ([a-z][a-z-]*)", text, re.M)) <= targets()
+
+
 def commands():
     code = re.findall(
         r"^(make .*|python -m .*)$|`((?:make|python -m) [^`]+)`", TEXT, re.M
