@@ -14,23 +14,29 @@ FLAGS = (
     "--hide-scrollbars --force-device-scale-factor=1"
 )
 
-# Each piece of text that is seen, with the contrast to what is behind it. Colours have
-# no transparency here, except "none at all".
+# Each piece of text that is seen, with the contrast to what is behind it. Colours may
+# be transparent: they are laid over each other.
 CONTRAST = """
+const parsed = (colour) => {
+  const [r, g, b, a = 1] = colour.match(/[\\d.]+/g).map(Number);
+  return [r, g, b, a];
+};
+const over = ([r, g, b, a], below) =>
+  [r, g, b].map((c, i) => c * a + below[i] * (1 - a));
 const luminance = (colour) => {
-  const [r, g, b] = colour.match(/[\\d.]+/g).slice(0, 3).map((c) => {
+  const [r, g, b] = colour.map((c) => {
     c /= 255;
     return c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
   });
   return 0.2126 * r + 0.7152 * g + 0.0722 * b;
 };
-const isClear = (colour) => /, 0\\)$|transparent/.test(colour);
+const grounds = new Map([[null, [255, 255, 255]]]);
 const behind = (element) => {
-  for (let e = element; e; e = e.parentElement) {
-    const colour = getComputedStyle(e).backgroundColor;
-    if (!isClear(colour)) return colour;
+  if (!grounds.has(element)) {
+    const colour = parsed(getComputedStyle(element).backgroundColor);
+    grounds.set(element, over(colour, behind(element.parentElement)));
   }
-  return "rgb(255, 255, 255)";
+  return grounds.get(element);
 };
 const found = [];
 const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -41,7 +47,8 @@ while (walk.nextNode()) {
   if (!element.checkVisibility()) continue;
   const style = getComputedStyle(element);
   const ink = element.closest("svg") ? style.fill : style.color;
-  const [a, b] = [luminance(ink), luminance(behind(element))];
+  const ground = behind(element);
+  const [a, b] = [luminance(over(parsed(ink), ground)), luminance(ground)];
   const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
   found.push([ratio, walk.currentNode.textContent.trim().slice(0, 40), ink]);
 }
