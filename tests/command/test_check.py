@@ -434,10 +434,10 @@ def test_files_that_cannot_be_imported(folder):
 
 
 def test_a_hanging_import(folder):
-    write("ops.py", "time.sleep(100)\n")
-    _, results, _ = run("ops.py", "--time-limit", "1.5")
+    write("ops.py", "time.sleep(1000)\n")
+    _, results, _ = run("ops.py", "--time-limit", "3.5")
     message = results["ops.py"]["message"]
-    assert message == "took longer than 1.5 s, while the file was imported"
+    assert message == "took longer than 3.5 s, while the file was imported"
 
 
 @pytest.mark.parametrize(
@@ -528,8 +528,9 @@ def test_resume_tries_again_what_could_not_run_and_bears_a_cut_line(folder):
 
 def test_interrupted(folder):
     write("a.py", RIGHT)
-    write("b.py", "time.sleep(100)\n")
+    write("b.py", "time.sleep(1000)\n")
     words = ["check", "a.py", "b.py", "--quick", "--jobs", "2", "--resume", "done"]
+    words += ["--time-limit", "900"]
     # A shell's background jobs, and what they start, don't hear Ctrl-C.
     hear = "signal.signal(signal.SIGINT, signal.default_int_handler)"
     program = f"import signal; {hear}; from gradsmith.command.main import main; main()"
@@ -541,11 +542,11 @@ def test_interrupted(folder):
         start_new_session=True,
         env={**os.environ, "PYTHONPATH": str(Path(gradsmith.__file__).parents[1])},
     )
-    end = time.monotonic() + 30
+    end = time.monotonic() + 300
     while time.monotonic() < end and not _has_result():
         time.sleep(0.05)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does it: to all of a group
-    out, err = process.communicate(timeout=10)
+    out, err = process.communicate(timeout=100)
     assert process.returncode == 130
     assert "1 right in" in out
     assert "stopped; continue with --resume done" in err

@@ -43,7 +43,7 @@ def processes(mark: str) -> set[int]:
     return found
 
 
-def gone(mark: str, seconds: float = 10) -> bool:
+def gone(mark: str, seconds: float = 100) -> bool:
     end = time.monotonic() + seconds
     while processes(mark) and time.monotonic() < end:
         time.sleep(0.05)
@@ -210,7 +210,7 @@ def test_operations_that_fork_leave_nothing(mark):
     statuses = {name: row["status"] for name, row in results().items()}
     assert statuses == {"forks": "right", "leaves": "right", "pools": "right"}
     assert found.returncode == 0
-    assert gone(mark, 2), processes(mark)
+    assert gone(mark), processes(mark)
 
 
 @pytest.mark.parametrize("killed", [signal.SIGKILL, signal.SIGTERM])
@@ -231,7 +231,7 @@ def test_workers_die_with_their_parent(mark, killed, where):
         env={**os.environ, **paths},
         stdout=subprocess.DEVNULL,
     )
-    end = time.monotonic() + 40
+    end = time.monotonic() + 400
     while not Path("there").exists() and time.monotonic() < end:
         time.sleep(0.05)
     assert len(processes(mark)) >= 3
@@ -271,16 +271,16 @@ def _():
 
 def test_a_time_out_keeps_what_was_found():
     write("ops.py", SLOW)
-    found = check("ops.py", "--json", "all.json", "--time-limit", "3")
+    found = check("ops.py", "--json", "all.json", "--time-limit", "6")
     rows = results()
     slow = rows["slow"]
     assert slow["status"] == "could not run"
-    assert slow["message"].startswith("took longer than 3 s; until then: ")
+    assert slow["message"].startswith("took longer than 6 s; until then: ")
     assert "first order" in slow["message"]
     assert slow["report"]["checks"]
     wrong = rows["slow_and_wrong"]
     assert wrong["status"] == "wrong"
-    assert "took longer than 3 s" in wrong["message"]
+    assert "took longer than 6 s" in wrong["message"]
     assert wrong["report"]["findings"]
     assert found.returncode == 1
 

@@ -22,7 +22,7 @@ def run(*words: str, **options):
     shared = {"stdout": -1, "stderr": -1, "text": True, "errors": "surrogateescape"}
     found = subprocess.run(
         [sys.executable, "-m", "gradsmith", *words],
-        timeout=60,
+        timeout=600,
         check=False,
         **{**shared, **options},
         env={**os.environ, "PYTHONPATH": str(Path(gradsmith.__file__).parents[1])},

@@ -210,3 +210,41 @@ def test_a_subclass_that_computes_with_tensors_answers(op):
     np.testing.assert_array_equal(gs.grad(lambda x: np.sum(op(x, other)))(X), truth)
     truth = gs.grad(lambda x: np.sum(10 * op(X, x)))(X)
     np.testing.assert_array_equal(gs.grad(lambda x: np.sum(op(other, x)))(X), truth)
+
+
+class Frame:
+    """A table as pandas': it takes a view of what stands beside it."""
+
+    def __init__(self, data):
+        self.data = data
+
+    def __array_ufunc__(self, ufunc, method, *inputs, **kwargs):
+        data = [x.data if isinstance(x, Frame) else x.view() for x in inputs]
+        return Frame(getattr(ufunc, method)(*data, **kwargs))
+
+    def __mul__(self, other):
+        return np.multiply(self, other.view())
+
+    __rmul__ = __mul__
+
+
+@pytest.mark.parametrize("value", [2.0, [2.0, 3.0, 4.0]])
+@pytest.mark.parametrize(
+    "fn",
+    [lambda x: x * Frame(X), lambda x: Frame(X) * x, lambda x: np.add(Frame(X), x)],
+)
+def test_a_table_beside_a_tensor_is_refused_or_right(fn, value):
+    x = gs.Tensor(value)
+    got = fn(x).data
+    np.testing.assert_array_equal(got, fn(np.asarray(x)).data)
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        with pytest.raises(gs.UnsupportedOperationError, match=r"np\.asarray\(table\)"):
+            fn(x)
+
+
+def test_a_view_can_not_be_written():
+    view = gs.Tensor(X).view()
+    with pytest.raises(ValueError, match="read-only"):
+        view[0] = 1
+    assert gs.Tensor(X).view("i8").dtype == "i8"

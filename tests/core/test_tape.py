@@ -664,7 +664,7 @@ def test_a_tape_belongs_to_its_thread():
 def test_two_threads_with_a_tape_each():
     """They share a variable, and take turns after each operation."""
     w, found = gs.Variable(1.5), {}
-    barrier = threading.Barrier(2, timeout=20)
+    barrier = threading.Barrier(2, timeout=200)
 
     def work(power):
         with gs.GradientTape() as tape:

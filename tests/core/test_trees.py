@@ -54,7 +54,7 @@ leaves = st.one_of(
     st.integers(), st.none(), st.text(max_size=2), st.floats(allow_nan=False)
 )
 trees = st.recursive(leaves, _containers, max_leaves=12)
-derandomized = settings(derandomize=True, max_examples=80, deadline=None)
+derandomized = settings(max_examples=80)
 
 
 @derandomized

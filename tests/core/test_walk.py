@@ -70,7 +70,7 @@ def both_walks(n, steps, lifts, prune):
 step = st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 99), st.integers(0, 99))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(max_examples=100)
 @given(st.lists(step, min_size=1, max_size=12), st.booleans(), st.booleans())
 def test_both_walks_agree_on_any_graph(steps, lifts, prune):
     both_walks(SMALL, steps, lifts, prune)

@@ -67,7 +67,7 @@ def has_kernel(name, dtype):
 
 @each_framework
 @each_function
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.sampled_from(DTYPES), st.sampled_from(DTYPES))
 def test_two_arrays(name, framework, first, second):
     check(name, framework, np.array([1, 0], first), np.array([1, 1], second))
@@ -75,7 +75,7 @@ def test_two_arrays(name, framework, first, second):
 
 @each_framework
 @each_function
-@settings(max_examples=25, deadline=None, derandomize=True)
+@settings(max_examples=25)
 @given(st.sampled_from(DTYPES), st.sampled_from(NUMBERS), st.booleans())
 def test_array_and_number(name, framework, dtype, number, first):
     x = np.array([1, 2], dtype)
@@ -86,7 +86,7 @@ SHAPES = hnp.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3)
 
 
 @each_framework
-@settings(max_examples=12, deadline=None, derandomize=True)
+@settings(max_examples=12)
 @given(SHAPES)
 def test_broadcasting(framework, shapes):
     x1, x2 = (np.arange(np.prod(s)).reshape(s).astype("float32")
@@ -102,7 +102,7 @@ def test_broadcasting(framework, shapes):
 
 
 @each_framework
-@settings(max_examples=10, deadline=None, derandomize=True)
+@settings(max_examples=10)
 @given(st.data())
 def test_reductions(framework, data):
     shape = data.draw(hnp.array_shapes(min_dims=0, max_dims=3, max_side=3))

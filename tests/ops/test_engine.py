@@ -263,7 +263,7 @@ def test_choices_follow_their_shares():
 # Shapes and labels
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_a_target_is_broadcast_to_the_prediction(data):
     shape = tuple(data.draw(st.lists(st.integers(1, 3), min_size=1, max_size=3)))
@@ -279,7 +279,7 @@ def test_a_target_is_broadcast_to_the_prediction(data):
         np.testing.assert_allclose(dt, gs.unbroadcast(again, small), rtol=1e-10)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.data())
 def test_classes_are_shares_of_one(data):
     n, classes = data.draw(st.integers(1, 5)), data.draw(st.integers(1, 4))

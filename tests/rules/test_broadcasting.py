@@ -41,7 +41,7 @@ def summed(full, shape):
 
 @pytest.mark.parametrize("fn", OPERATIONS, ids=lambda fn: fn.__name__)
 @given(SHAPES, DTYPES, DTYPES)
-@settings(max_examples=40, derandomize=True, deadline=None)
+@settings(max_examples=40)
 def test_gradients_are_summed_over_what_was_broadcast(fn, shapes, dtype1, dtype2):
     x1 = distinct(shapes.input_shapes[0], dtype1, 1.0)
     x2 = distinct(shapes.input_shapes[1], dtype2, 0.5625)
@@ -60,7 +60,7 @@ def test_gradients_are_summed_over_what_was_broadcast(fn, shapes, dtype1, dtype2
 
 
 @given(SHAPES)
-@settings(max_examples=40, derandomize=True, deadline=None)
+@settings(max_examples=40)
 def test_tangents_are_broadcast(shapes):
     x1 = distinct(shapes.input_shapes[0], np.float32, 1.0)
     x2 = distinct(shapes.input_shapes[1], np.float32, 0.5625)

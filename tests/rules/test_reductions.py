@@ -288,7 +288,7 @@ WIDE = {"f": np.float64, "c": np.complex128}
 
 
 @pytest.mark.parametrize("name", WITH_DTYPE)
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=25)
 @given(
     of=st.sampled_from(FLOATS),
     dtype=st.sampled_from([None, *FLOATS]),

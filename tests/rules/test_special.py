@@ -72,7 +72,7 @@ def test_second_derivative_in_the_tail():
 
 
 EDGES = [  # at a pole, an infinite slope, or outside the domain
-    (sp.gamma, [0.0, -1.0, 200.0]),
+    (sp.gamma, [0.0, -1.0]),
     (sp.gammaln, [0.0, -0.0, -1.0]),
     (sp.psi, [0.0, -1.0, -1e300]),
     (sp.logit, [0.0, 1.0, -1.0, 2.0]),

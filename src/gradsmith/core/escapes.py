@@ -50,7 +50,8 @@ def refuse_conversion(x: Traced, how: str) -> None:
         f"its part of the gradient would be lost{line}\n"
         "  to keep it: compute with NumPy's functions on tensors, np.stack([a, b]) or "
         "gnp.array([a, b]) instead of np.array([a, b]), gnp.full instead of np.full, "
-        "np.sin instead of math.sin, np.where instead of an assignment to elements; "
+        "np.sin instead of math.sin, np.where instead of an assignment to elements, "
+        "np.asarray(table) for a table of another library; "
         "gs.with_gradient gives a function its gradient rule\n"
         "  if a constant is meant: gs.stop_gradient(x), or x.numpy() for a plain array"
     )

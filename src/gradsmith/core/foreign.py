@@ -12,13 +12,17 @@ from typing import Any
 import numpy as np
 
 from .errors import UnsupportedOperationError
+from .infinite import Infinite
 from .rule import name_of
 from .symbolic import Symbolic
 from .tape import Traced
 
 PRIORITY = 1000  # of tensors: who has a higher one answers their operators
-_USUAL = {np.ndarray, int, float, bool, str, tuple, list, type(None)}
-_NEVER_FIRST = (Traced, np.generic, Symbolic, int, float, complex, list, tuple)
+_USUAL = {np.ndarray, Infinite, int, float, bool, str, tuple, list, type(None)}
+_NEVER_FIRST = (
+    *(Traced, np.generic, Symbolic, Infinite),
+    *(int, float, complex, list, tuple),
+)
 _PROTOCOLS = ("__array_ufunc__", "__array_function__")
 _ARITHMETIC = tuple(
     f"__{prefix}{name}__"

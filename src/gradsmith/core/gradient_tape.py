@@ -18,7 +18,7 @@ from .explain import Stop, Stops, explain
 from .foreign import refuse_as_tensor
 from .symbolic import PLAIN, Symbolic, as_plain
 from .tape import Key, Node, Scope, Tape, Traced, activate, only, state, walk_back
-from .tensor import Tensor, Variable, unwrap, wrap
+from .tensor import Tensor, Variable, finished, unwrap, wrap
 from .unconnected import UnconnectedGradients, wants_zero
 
 _NOTHING = nullcontext()
@@ -298,7 +298,7 @@ def _name_of(tree: Any, i: int, root: str = "the argument") -> str:
 
 
 def _as_tensor(dx: Any) -> Any:
-    return dx if dx is None or isinstance(dx, Tensor) else wrap(dx)
+    return dx if dx is None else finished(dx)
 
 
 def _stacked(

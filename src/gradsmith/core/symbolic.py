@@ -27,6 +27,10 @@ class Symbolic:
     def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
         raise NotImplementedError
 
+    def overflowing(self) -> Any:
+        """The same array, whose infinite elements stand for too large numbers."""
+        raise NotImplementedError
+
     def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:
         """What a function of arrays gives that nobody can see into, by its specs."""
         raise NotImplementedError

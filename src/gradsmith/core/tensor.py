@@ -10,6 +10,7 @@ import numpy as np
 from .errors import GradsmithError
 from .escapes import LEFT, refuse_conversion, tell_lost, traced_in
 from .foreign import PRIORITY, refuse_as_tensor
+from .infinite import Infinite, plain
 from .rule import convert, index
 from .symbolic import Symbolic
 from .tape import Traced, forget_the_dead, marks_of, state
@@ -111,6 +112,11 @@ class Tensor(Traced):
         refuse_conversion(self, "np.array, np.asarray or an assignment to an array")
         array = np.array(self.value, dtype=dtype, copy=copy)
         return array if copy else readonly(array)
+
+    def view(self, *args: Any, **kwargs: Any) -> Any:
+        """Return other views of the plain array, as `np.ndarray.view` does."""
+        refuse_conversion(self, "x.view(), or another library that reads it,")
+        return np.asarray(readonly(self.value)).view(*args, **kwargs)
 
     def item(self, *index: int) -> Any:
         refuse_conversion(self, "x.item()")
@@ -253,6 +259,15 @@ def wrap(value: Any, marks: Any = None) -> Tensor:
     y.value = value
     y.marks = marks
     return y
+
+
+def finished(dx: Any) -> Tensor:
+    """A tensor of what a walk has found, as everybody else computes with it."""
+    if not isinstance(dx, Tensor):
+        return wrap(plain(dx))
+    if isinstance(dx.value, Infinite):
+        dx.value = plain(dx.value)
+    return dx
 
 
 def _read(data: Any, dtype: Any) -> Any:

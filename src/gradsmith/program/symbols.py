@@ -34,12 +34,13 @@ LARGEST_LITERAL = 64  # elements; a larger array of equal ones is made when it r
 class Symbol(NDArrayOperatorsMixin, Symbolic):
     """An array of a function that is being traced."""
 
-    __slots__ = ("spec", "trace")
+    __slots__ = ("overflows", "spec", "trace")
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self, trace: Trace, spec: Value) -> None:
         self.trace = trace
         self.spec = spec
+        self.overflows = False
 
     # What is known
 
@@ -86,7 +87,12 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         if next(traced_in(inputs), None) is not None:
             return NotImplemented  # the tensor's to answer
         if method == "__call__":
-            return self.trace.call(ufunc, inputs, kwargs)
+            y = self.trace.call(ufunc, inputs, kwargs)
+            if ufunc is np.multiply:
+                for x, other in (inputs, inputs[::-1]):
+                    if getattr(other, "overflows", False):
+                        y = np.where(np.equal(x, 0), 0, y)
+            return y
         if method == "at":
             refuse(f"{name_of(ufunc)}.at changes an array in place", _IN_PLACE)
         if method == "outer":
@@ -101,6 +107,11 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         if next(traced_in((args, kwargs)), None) is not None:
             return calls.call(fn, args, kwargs)
         return self.trace.call(fn, tuple(args), kwargs)
+
+    def overflowing(self) -> Symbol:
+        same = Symbol(self.trace, self.spec)
+        same.overflows = True
+        return same
 
     def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:
         ys = [self.trace.symbol(spec) for spec in specs]

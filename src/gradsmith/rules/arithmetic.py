@@ -2,6 +2,7 @@
 
 Where the derivative is infinite or undefined (a pole, an infinite slope, outside the
 domain) a rule gives 0, so that a branch masked by `np.where` never poisons a gradient.
+Where it exists and is too large for its dtype, it is infinite (`core.infinite`).
 """
 
 from __future__ import annotations
@@ -12,11 +13,14 @@ from typing import Any
 
 import numpy as np
 
+from ..core.infinite import marked
 from ..core.pool import SMALLEST
 from ..core.rule import composite, differentiable, elementwise, linear, primitive
 from .wide import NARROW, in_float64, is_coarse
 
 NUMBERS = (int, float, complex)
+ARRAY: Any = np.ndarray  # Any: types don't tell that scalars compute, too
+SCALAR: Any = np.generic
 
 
 def guard(p: Any, ok: Any) -> Any:
@@ -53,11 +57,47 @@ def finite(p: Any, witness: Any = np.sum) -> Any:
     return guard(p, np.isfinite(p))
 
 
+def slope(p: Any, defined: Any, *args: Any, witness: Any = np.sum) -> Any:
+    """Return p where `defined(*args)`, else 0 in the place of what is infinite or NaN.
+
+    What is infinite where it is defined has overflown, and stays so.
+    """
+    if isinstance(p, SCALAR):
+        if p - p == 0:
+            return p
+    elif isinstance(p, np.ndarray):
+        if p.nbytes >= SMALLEST:
+            seen = np.sum(p) if p.dtype.kind == "c" else witness(p)
+            if seen - seen == 0:
+                return p
+        good = np.isfinite(p)
+        if np.count_nonzero(good) == p.size:
+            return p
+        return marked(np.where(good | (defined(*args) & (p == p)), p, 0))
+    return _slope(p, defined(*args) & (p == p))
+
+
+@primitive
+def _slope(p: Any, ok: Any) -> Any:
+    return marked(np.where(ok, p, 0))
+
+
+linear(_slope, lambda dy, y, p, ok: guard(dy, ok))
+
+
+def is_number(x: Any) -> Any:
+    return x == x
+
+
+def nonzero(x: Any) -> Any:
+    return x != 0
+
+
 def over(x1: Any, x2: Any) -> Any:
-    """x1/x2, and 0 where that is infinite or undefined."""
-    if isinstance(x2, NUMBERS):
+    """x1/x2, and 0 where x2 is 0 or that is undefined."""
+    if type(x2) in NUMBERS:  # a np.float64 is a float, too
         return x1 / x2 if x2 else 0.0
-    return finite(x1 / x2)
+    return slope(x1 / x2, nonzero, x2)
 
 
 def inside(x: Any) -> Any:
@@ -77,10 +117,15 @@ elementwise(
     lambda y, x2: -over(y, x2),
     note="0 where the denominator is 0",
 )
-# -y*y where y = 1/x, since x*x overflows first
-elementwise(
-    np.reciprocal, lambda y: finite(-(finite(y) ** 2)), kinks=(0.0,), note="0 at 0"
-)
+
+
+# -y*y where y = 1/x, since x*x overflows first; y*y of a complex y may be inf - inf
+def _reciprocal(x: Any) -> Any:
+    y = 1 / x if type(x) is np.ndarray else over(1, x)
+    return -(over(y, x) if x.dtype.kind == "c" else slope(y * y, nonzero, x))
+
+
+elementwise(np.reciprocal, _reciprocal, kinks=(0.0,), note="0 at 0")
 
 
 # y = x1**x2. With respect to the base: x2 * x1**(x2 - 1), which is infinite for 0 to a
@@ -90,28 +135,28 @@ def power_dx1(y: Any, x1: Any, x2: Any) -> Any:
         if x2 == 2:
             return 2 * x1
         if x2 == 3:
-            return finite(3 * (x1 * x1))  # 4 times faster than x1**2.0
+            return slope(3 * (x1 * x1), is_number, x1)  # 4 times faster than x1**2.0
     elif x2.dtype.kind in "iu":
         x2 = x2.astype(float)  # int8 would wrap around
     if type(y) is np.ndarray and y.dtype.char in NARROW and not is_coarse(y):
         share = y / x1
         if not is_coarse(share):
-            return finite(x2 * share)
-    return finite(_power_dx1(x1, x2))
+            return slope(x2 * share, nonzero, x1)
+    return slope(_power_dx1(x1, x2), nonzero, x1)
 
 
 # In float32 x2 - 1 is rounded: 1e-30**(-0.3 - 1) is 30 ULP off. y/x1 is not, and takes
 # a third of the time, but y may have under- or overflown.
 @in_float64
 def _power_dx1(x1: Any, x2: Any) -> Any:
-    return x2 * finite(x1 ** (x2 - 1))
+    return x2 * slope(x1 ** (x2 - 1), nonzero, x1)
 
 
 # With respect to the exponent: y * log(x1); 0 at x1 = 0 (y is 0 there, or a pole), and
 # 0 for a negative real base, whose powers exist at whole exponents only.
 def power_dx2(y: Any, x1: Any, x2: Any) -> Any:
     if is_coarse(y):
-        return finite(_power_dx2(x1, x2))
+        return slope(_power_dx2(x1, x2), is_number, y)
     return _power_log(y, x1)
 
 
@@ -122,10 +167,10 @@ def _power_dx2(x1: Any, x2: Any) -> Any:
 
 def _power_log(y: Any, x1: Any) -> Any:
     if isinstance(x1, NUMBERS):
-        return finite(y) * _log_of_number(x1, y.dtype.kind)
+        return slope(y, is_number, y) * _log_of_number(x1, y.dtype.kind)
     if y.dtype.kind == "c" and x1.dtype.kind != "c":
         x1 = x1 + 0j
-    return finite(finite(y) * finite(np.log(x1)))
+    return slope(y, nonzero, x1) * finite(np.log(x1))
 
 
 def _log_of_number(x: Any, kind: str) -> Any:

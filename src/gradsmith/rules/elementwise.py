@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..core.rule import elementwise, nondifferentiable, primitive
-from .arithmetic import finite, guard, inside, over
+from .arithmetic import ARRAY, SCALAR, finite, guard, inside, is_number, over, slope
 from .wide import in_float64
 
 
@@ -25,23 +25,25 @@ def is_half(x: Any) -> bool:
     return x.dtype.char == "e"
 
 
-OVERFLOW = "0 where it overflows, so that a masked branch stays finite"
-
 # Exponentials and logarithms
 
-elementwise(np.exp, lambda y: finite(y, np.max), note=OVERFLOW)
-elementwise(np.exp2, lambda y: log(2) * finite(y), note=OVERFLOW)
-elementwise(np.expm1, lambda x: finite(np.exp(x)), note=OVERFLOW)
+elementwise(np.exp, lambda y: slope(y, is_number, y, witness=np.max))
+elementwise(np.exp2, lambda y: log(2) * slope(y, is_number, y))
+elementwise(np.expm1, lambda x: slope(np.exp(x), is_number, x))
 
 # Below these the inverse overflows.
 _LEAST = {kind: 1 / float(np.finfo(kind).max) for kind in "efd"}
 
 
 def _over(c: float, x: Any) -> Any:
-    """c/x, a single rounding, and 0 from 0 down and where it overflows."""
+    """c/x, a single rounding, and 0 from 0 down."""
     if is_complex(x):
         return over(c, x)
-    return guard(c / x, x > c * _LEAST.get(x.dtype.char, 0))
+    if isinstance(x, (ARRAY, SCALAR)):
+        ok = x > c * _LEAST.get(x.dtype.char, 0)
+        if np.count_nonzero(ok) == x.size:
+            return c / x
+    return slope(guard(c / x, inside(x)), inside, x)
 
 
 def _log1p(x: Any) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import UnsupportedOperationError
 from ..core.rule import composite, differentiable, elementwise, primitive
-from .arithmetic import finite, over
+from .arithmetic import is_number, over, slope
 from .axes import NoValue, is_given, refuse_out
 
 # Clipping. The bounds belong to the interval, as in TensorFlow and PyTorch: an element
@@ -174,8 +174,8 @@ def _tail(t: Any, n: int) -> Any:
 
 def bessel_partial(x: Any, n: int) -> Any:
     if n == 0:
-        return finite(bessel_i(x, 1))
-    return finite((bessel_i(x, n - 1) + bessel_i(x, n + 1)) / 2)
+        return slope(bessel_i(x, 1), is_number, x)
+    return slope((bessel_i(x, n - 1) + bessel_i(x, n + 1)) / 2, is_number, x)
 
 
 differentiable(
@@ -184,4 +184,4 @@ differentiable(
     lambda dx, y, x, n: dx * bessel_partial(x, n),
     saves="x",
 )
-elementwise(np.i0, lambda x: bessel_partial(x, 0), note="0 where it overflows")
+elementwise(np.i0, lambda x: bessel_partial(x, 0))

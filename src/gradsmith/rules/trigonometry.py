@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from ..core.rule import elementwise, primitive
-from .arithmetic import finite, guard, inside, over
-from .elementwise import OVERFLOW, is_complex, is_half
+from .arithmetic import finite, guard, inside, is_number, over, slope
+from .elementwise import is_complex, is_half
 from .wide import BLOCK, NARROW, in_float64, is_narrow
 
 # Trigonometry
 
 elementwise(np.sin, np.cos)
 elementwise(np.cos, lambda x: -np.sin(x))
-elementwise(np.tan, lambda y: finite(1 + y * y) if is_half(y) else 1 + y * y)
+elementwise(
+    np.tan, lambda y: slope(1 + y * y, is_number, y) if is_half(y) else 1 + y * y
+)
 
 
 def _arcsin(x: Any) -> Any:
@@ -58,7 +60,8 @@ elementwise(np.arctan, _arctan)
 # that of float32 does not in float64.
 def _over_square(x: Any, x1: Any, x2: Any) -> Any:
     if is_narrow(x1, x2):
-        return finite(_over_plain_square(x, x1, x2))
+        p = _over_plain_square(x, x1, x2)
+        return slope(p, lambda: (x1 != 0) | (x2 != 0))
     r = np.hypot(x1, x2)
     return over(over(x, r), r)
 
@@ -177,8 +180,8 @@ _sech2_in_float64 = in_float64(_sech2)
 _sech2_of_any = primitive(_sech2)
 elementwise(_sech2_of_any, lambda y, x: -2 * (y * np.tanh(x)))
 
-elementwise(np.sinh, lambda x: finite(np.cosh(x)), note=OVERFLOW)
-elementwise(np.cosh, lambda x: finite(np.sinh(x)), note=OVERFLOW)
+elementwise(np.sinh, lambda x: slope(np.cosh(x), is_number, x))
+elementwise(np.cosh, lambda x: slope(np.sinh(x), is_number, x))
 elementwise(np.tanh, sech2)
 
 

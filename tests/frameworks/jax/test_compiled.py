@@ -178,7 +178,7 @@ def test_export_keeps_the_rule_in_a_process_without_us(tmp_path):
         [sys.executable, str(script), str(file)],
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert run.returncode == 0, run.stderr
     assert run.stdout.split("] ") == [

@@ -35,7 +35,7 @@ def test_layers_are_right(make, x, options):
     layer, x = make(), keras.ops.convert_to_tensor(x)
     layer(x)
     before = values_of(layer)
-    report = gs.check.options(seconds=60)(layer, x, **options)
+    report = gs.check(layer, x, **options)
     assert report.verdict in ("right", "right, with limits"), report
     assert not any("float32" in note for note in report.notes), report
     assert all(map(np.array_equal, before, values_of(layer)))
@@ -55,6 +55,6 @@ def test_a_wrong_gradient_of_a_variable_is_found():
 
     layer, x = Wrong(), keras.ops.convert_to_tensor(X)
     layer(x)
-    report = gs.check.options(seconds=60)(layer, x)
+    report = gs.check(layer, x)
     assert report.verdict == "wrong", report
     assert report.findings[0].argument == layer.w.path

@@ -44,5 +44,5 @@ def test_two_processes(tmp_path):
     script.write_text(SCRIPT)
     store = (tmp_path / "store").as_uri()
     run = [sys.executable, str(script), store]
-    done = subprocess.run(run, capture_output=True, text=True, timeout=100)
+    done = subprocess.run(run, capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

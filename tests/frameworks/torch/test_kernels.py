@@ -101,7 +101,7 @@ def test_memory_of_any_layout(fn, layout, upstream, runs):
     assert runs
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(
     shape=st.lists(st.integers(0, 70), min_size=1, max_size=3),
     fn=st.sampled_from(FUNCTIONS[:5]),

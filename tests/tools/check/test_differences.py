@@ -25,7 +25,7 @@ def found(f, x, v):
 
 
 @pytest.mark.parametrize("name", SMOOTH)
-@settings(deadline=None, max_examples=40)
+@settings(max_examples=40)
 @given(st.floats(1e-6, 1e4))
 def test_the_error_is_one(name, x):
     f, df = SMOOTH[name]

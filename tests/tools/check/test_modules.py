@@ -85,7 +85,7 @@ def test_stock_modules_are_right(name):
     torch.manual_seed(0)
     module, *inputs = MODULES[name]()
     before = {key: x.clone() for key, x in module.state_dict().items()}
-    report = gs.check.options(seconds=90)(module, *inputs)  # a busy machine
+    report = gs.check(module, *inputs)
     assert report.verdict in ("right", "right, with limits"), report
     allowed = {"random", "forward mode", "second order"}  # some have none
     assert {limit.what for limit in report.limits} <= allowed, report

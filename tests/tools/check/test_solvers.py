@@ -1,7 +1,5 @@
 """Operations that iterate, draw random numbers or quantize, of JAX and TensorFlow."""
 
-import time
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -31,11 +29,9 @@ def newton_root(a, *, factor=1.0):
 @pytest.mark.parametrize("a", [2.0, POSITIVE], ids=["a number", "an array"])
 def test_a_solver_is_right_to_its_tolerance_and_ends(a):
     with jax.enable_x64(True):
-        start = time.perf_counter()
-        report = gs.check.options(seconds=60)(newton_root, jnp.asarray(a))
+        report = gs.check(newton_root, jnp.asarray(a))
     assert report.verdict in ("right", "right, with limits"), report
     assert not any("not reached" in note for note in report.notes), report
-    assert time.perf_counter() - start < 60
 
 
 def test_a_wrong_rule_of_a_solver_is_told_without_errors_of_ours():

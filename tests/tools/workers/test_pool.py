@@ -19,7 +19,7 @@ def work(item, tell):
         os.abort()
     if item == "hang":
         tell(Partial("half"))
-        time.sleep(60)
+        time.sleep(600)
     if item == "raise":
         raise KeyError(item)
     return lambda: item  # which can't be pickled
@@ -41,11 +41,11 @@ def test_what_comes_of_items():
 
 
 def test_a_lost_worker_is_replaced_and_told():
-    found = answers(work, ["crash", "hang", "raise", "lambda"], jobs=1, limit=1.0)
+    found = answers(work, ["crash", "hang", "raise", "lambda"], jobs=1, limit=3.0)
     assert "SIGABRT" in found["crash"].lost
     assert "in work" in found["crash"].trace
     assert found["crash"].output.startswith("item crash")
-    assert found["hang"].lost == "took longer than 1 s"
+    assert found["hang"].lost == "took longer than 3 s"
     assert (found["hang"].phase, found["hang"].partial) == ("at work", "half")
     assert isinstance(found["raise"].error, KeyError)
     assert "in work" in found["raise"].error.__notes__[0]
@@ -58,7 +58,7 @@ def alone(item, tell):
         return "x" * (channel.LARGEST + 1)
     if item == "late":
         tell(Partial({"found": 1}))
-        time.sleep(60)
+        time.sleep(600)
     if item == "changes":
         os.environ["CHANGED"] = item
     if item == "raises":
@@ -72,18 +72,18 @@ def alone(item, tell):
 def test_isolated_items_have_processes_of_their_own(forked, monkeypatch):
     monkeypatch.setattr(pool, "IS_POSSIBLE", forked and pool.IS_POSSIBLE)
     items = ["changes", "raises", "array", "late", "last"]
-    found = answers(alone, items, jobs=1, limit=2.0, isolated=True)
+    found = answers(alone, items, jobs=1, limit=4.0, isolated=True)
     assert found["changes"].result[1] == "changes"
     assert found["last"].result[1] is None
     assert found["last"].result[0] != found["changes"].result[0]
     assert "KeyError: 'raises'" in str(found["raises"].error)
     assert "not JSON serializable" in str(found["array"].error)
-    assert found["late"].lost == "took longer than 2 s"
+    assert found["late"].lost == "took longer than 4 s"
     assert found["late"].partial == {"found": 1}
 
 
 def test_a_result_that_is_too_large_is_told():
-    found = answers(alone, ["large", "last"], jobs=1, limit=60.0, isolated=True)
+    found = answers(alone, ["large", "last"], jobs=1, limit=600.0, isolated=True)
     assert "too many for a message" in str(found["large"].error)
     assert found["last"].result
 
@@ -112,7 +112,7 @@ def test_workers_end_with_a_parent_that_is_killed(how, tmp_path):
         workers = [int(process.stdout.readline()) for _ in range(2)]
         process.kill()
         process.wait()
-        end = time.monotonic() + 10
+        end = time.monotonic() + 100
         while any(map(is_running, workers)) and time.monotonic() < end:
             time.sleep(0.05)
         assert not any(map(is_running, workers))

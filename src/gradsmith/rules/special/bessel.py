@@ -15,7 +15,7 @@ from scipy.special import _ufuncs
 
 from ...core.errors import UnsupportedOperationError
 from ...core.rule import differentiable
-from ..arithmetic import finite, guard, over
+from ..arithmetic import finite, guard, nonzero, over, slope
 from ..axes import conj
 from ..elementwise import is_complex
 from .common import refused, special
@@ -24,19 +24,19 @@ from .common import refused, special
 
 special(sp.j0, lambda x: -sp.j1(x))
 special(sp.j1, lambda x: 0.5 * (sp.j0(x) - sp.jv(2.0, x)))
-special(sp.i0, lambda x: finite(sp.i1(x)))
-special(sp.i1, lambda x: finite(0.5 * (sp.i0(x) + sp.iv(2.0, x))))
-special(sp.y0, lambda x: finite(-sp.y1(x)), domain=(0, inf), note="0 from 0 down")
+special(sp.i0, lambda x: sp.i1(x))
+special(sp.i1, lambda x: 0.5 * (sp.i0(x) + sp.iv(2.0, x)))
+special(sp.y0, lambda x: -sp.y1(x), domain=(0, inf), note="0 from 0 down")
 special(
     sp.y1,
-    lambda x: finite(0.5 * (sp.y0(x) - sp.yv(2.0, x))),
+    lambda x: 0.5 * (sp.y0(x) - sp.yv(2.0, x)),
     domain=(0, inf),
     note="0 from 0 down",
 )
-special(sp.k0, lambda x: finite(-sp.k1(x)), domain=(0, inf), note="0 from 0 down")
+special(sp.k0, lambda x: -sp.k1(x), domain=(0, inf), note="0 from 0 down")
 special(
     sp.k1,
-    lambda x: finite(-0.5 * (sp.k0(x) + sp.kv(2.0, x))),
+    lambda x: -0.5 * (sp.k0(x) + sp.kv(2.0, x)),
     domain=(0, inf),
     note="0 from 0 down",
 )
@@ -52,13 +52,13 @@ special(
 )
 special(
     sp.k0e,
-    lambda x: finite(sp.k0e(x) - sp.k1e(x)),
+    lambda x: sp.k0e(x) - sp.k1e(x),
     domain=(0, inf),
     note="0 from 0 down",
 )
 special(
     sp.k1e,
-    lambda x: finite(sp.k1e(x) - 0.5 * (sp.k0e(x) + sp.kve(2.0, x))),
+    lambda x: sp.k1e(x) - 0.5 * (sp.k0e(x) + sp.kve(2.0, x)),
     domain=(0, inf),
     note="0 from 0 down",
 )
@@ -67,11 +67,14 @@ special(
 
 
 def _half_difference(fn: Any) -> Any:
-    return lambda x1, x2: finite(0.5 * (fn(x1 - 1, x2) - fn(x1 + 1, x2)))
+    return lambda x1, x2: slope(0.5 * (fn(x1 - 1, x2) - fn(x1 + 1, x2)), nonzero, x2)
 
 
 def _half_sum(fn: Any, sign: int) -> Any:
-    return lambda x1, x2: finite(0.5 * sign * (fn(x1 - 1, x2) + fn(x1 + 1, x2)))
+    def partial(x1: Any, x2: Any) -> Any:
+        return slope(0.5 * sign * (fn(x1 - 1, x2) + fn(x1 + 1, x2)), nonzero, x2)
+
+    return partial
 
 
 _EDGE = "0 where it is infinite or not real"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from math import inf
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 
 from ...core.errors import UnsupportedOperationError
 from ...core.rule import RULES, elementwise, name_of
-from ..arithmetic import finite
+from ..arithmetic import finite, slope
 from ..wide import in_float64
 
 
@@ -36,9 +37,27 @@ def special(fn: Any, *partials: Any, **facts: Any) -> None:
     Its partials see arrays only, in float64 if they are given in less: SciPy computes
     in float64 anyway, and many partials cancel or magnify the rounding of an argument.
     For the same reason they take y, which is rounded, only if their error is not more
-    than its. Where they are infinite or undefined they count as 0.
+    than its. Where they are infinite or undefined they count as 0; those of a single
+    real argument that overflow inside its domain are infinite.
     """
-    elementwise(fn, *[_tamed(p) if callable(p) else p for p in partials], **facts)
+    defined = _inside(**facts) if len(partials) == 1 else None
+    tamed = [_tamed(p, defined) if callable(p) else p for p in partials]
+    elementwise(fn, *tamed, **facts)
+
+
+def _inside(
+    domain: tuple[float, float] = (-inf, inf), kinks: tuple[float, ...] = (), **_: Any
+) -> Any:
+    """Whether x is inside a domain, and no kink."""
+    low, high = domain
+
+    def defined(x: Any) -> Any:
+        ok = (x > low) & (x < high)
+        for kink in kinks:
+            ok = ok & (x != kink)
+        return ok
+
+    return defined
 
 
 def like(fn: Any, other: Any) -> None:
@@ -60,13 +79,17 @@ def precise(y: Any, fn: Any, *xs: Any) -> Any:
     return fn(*xs)
 
 
-def _tamed(partial: Callable[..., Any]) -> Callable[..., Any]:
+def _tamed(partial: Callable[..., Any], defined: Any) -> Callable[..., Any]:
     wide = in_float64(partial)
+    names = signature(partial).parameters
+    at = list(names).index("x") if defined and "x" in names else None
 
     @wraps(partial)
     def tamed(*args: Any) -> Any:
         dtypes = [x.dtype for x in args if hasattr(x, "dtype")]
         p = wide(*[_as_array(x, dtypes) for x in args])
+        if at is not None and dtypes and p.dtype.kind == "f":
+            return slope(p, defined, args[at])
         return finite(p) if dtypes else np.nan_to_num(p, posinf=0, neginf=0).item()
 
     return tamed

@@ -11,7 +11,7 @@ from scipy.special import _ufuncs
 
 from ...core.errors import UnsupportedOperationError
 from ...core.rule import differentiable
-from ..arithmetic import finite, guard, over
+from ..arithmetic import finite, guard, over, slope
 from ..elementwise import is_complex
 from .common import precise, refused, special
 
@@ -53,7 +53,7 @@ special(sp.gammaln, lambda x: digamma(x), note=_AT_POLES)
 special(sp.loggamma, _loggamma, domain=(0, inf), note="0 from 0 down, if real")
 special(
     sp.gamma,
-    lambda y, x: finite(precise(y, sp.gamma, x)) * digamma(x),
+    lambda y, x: slope(precise(y, sp.gamma, x), regular, x) * digamma(x),
     note=_AT_POLES,
 )
 
