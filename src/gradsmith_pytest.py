@@ -45,9 +45,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--gradsmith-seed",
         type=int,
-        default=0,
         metavar="N",
         help="for the random choices of the checks (default: 0)",
+    )
+    group.addoption(
+        "--gradsmith-wrt",
+        action="append",
+        metavar="OPERATION:ARGUMENT",
+        help="differentiate an operation by this argument alone; may be repeated",
+    )
+    group.addoption(
+        "--gradsmith-data",
+        action="append",
+        metavar="OPERATION:ARGUMENT",
+        help="an argument without a gradient, such as labels; may be repeated",
     )
     parser.addini(
         "gradsmith_ignore",
@@ -76,9 +87,14 @@ def pytest_configure(config: pytest.Config) -> None:
 def _record_if_enabled(config: pytest.Config, options: Any) -> None:
     enabled = any(getattr(options, name, None) for name in _ENABLING)
     if enabled and not config.pluginmanager.has_plugin(_NAME):
+        from gradsmith.command.config import ConfigError, config_for
         from gradsmith.tools.recording.plugin import Plugin
 
-        config.pluginmanager.register(Plugin(config), _NAME)
+        try:
+            settings = config_for(config.rootpath)
+        except ConfigError as error:
+            raise pytest.UsageError(str(error)) from None
+        config.pluginmanager.register(Plugin(config, settings), _NAME)
 
 
 @pytest.fixture

@@ -138,7 +138,7 @@ def test_the_table_fits(width):
         Audited("ops.py:broken", message="raised ValueError: nothing works"),
     ]
     console = Console(width=width, record=True, force_terminal=True, file=StringIO())
-    show(results, 4, 1.0, console)
+    show(results, 4, "1 of each", console)
     lines = console.export_text().splitlines()
     assert max(map(len, lines)) <= width
     assert ("framework" in lines[0]) == (width > 100)

@@ -18,10 +18,10 @@ from click.testing import CliRunner
 import examples
 import gradsmith
 from gradsmith.command.command import gradsmith as command
+from gradsmith.command.config import size_of
 from gradsmith.command.guess import guess
-from gradsmith.command.options import size_of
 from gradsmith.command.results import Status, TaskOutcome, exit_status
-from gradsmith.command.run import _frameworks
+from gradsmith.command.run import frameworks_for
 from gradsmith.command.sources import sources_of
 from gradsmith.tools.workers import default_memory
 
@@ -281,11 +281,12 @@ scaled.register_autograd(lambda ctx, dy: (dy * ctx.by, None), setup_context=setu
 
 
 def test_where_operations_are_run():
-    assert _frameworks("", None) == [""]  # as its arrays are
-    assert _frameworks("", "jax") == ["jax"]
-    assert _frameworks("torch", "jax") == []
-    assert _frameworks("torch", "all") == _frameworks("torch", None) == ["torch"]
-    assert _frameworks("", "all")[0] == "numpy"
+    assert frameworks_for("", ()) == [""]  # as its arrays are
+    assert frameworks_for("", ("jax", "numpy")) == ["jax", "numpy"]
+    assert frameworks_for("torch", ("jax",)) == []
+    for chosen in (("all",), ("jax", "torch"), ()):
+        assert frameworks_for("torch", chosen) == ["torch"]
+    assert frameworks_for("", ("all",))[0] == "numpy"
 
 
 def test_the_examples_of_this_project_are_right():

@@ -59,28 +59,32 @@ class AuditBar(Bar):
 
 
 def show(
-    results: Sequence[Audited], limit: float, seconds: float, console: Console
+    results: Sequence[Audited], limit: float, total: str, console: Console
 ) -> None:
     """The table, regions in words, and the summary."""
     if results:
         _show_table(results, limit, console)
     for result in results:
         _show_findings(result, limit, console)
-    console.print(Text(summary(results, limit, seconds), style="bold"))
+    console.print(Text(total, style="bold"), soft_wrap=True)
 
 
-def summary(results: Sequence[Audited], limit: float, seconds: float) -> str:
-    if not results:
-        return "no operation was found"
+def counts_of(results: Sequence[Audited], limit: float) -> dict[str, int]:
+    """How many are within the limit, beyond it, and neither."""
     beyond = sum(result.beyond(limit) for result in results)
     failed = sum(not result.is_judged for result in results)
-    within = sum(r.is_judged and not r.beyond(limit) for r in results)
-    counts = [
-        (within, f"within {limit:g} ULP"),
-        (beyond, f"beyond {limit:g} ULP"),
-        (failed, "could not be judged"),
-    ]
-    words = ", ".join(f"{n} {what}" for n, what in counts if n)
+    counts = {
+        f"within {limit:g} ULP": len(results) - beyond - failed,
+        f"beyond {limit:g} ULP": beyond,
+        "could not be judged": failed,
+    }
+    return {what: n for what, n in counts.items() if n}
+
+
+def summary(results: Sequence[Audited], limit: float, seconds: float, none: str) -> str:
+    if not results:
+        return none
+    words = ", ".join(f"{n} {what}" for what, n in counts_of(results, limit).items())
     return f"{words} in {seconds:.1f} s"
 
 

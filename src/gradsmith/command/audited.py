@@ -19,8 +19,10 @@ from ..report.terminal import clean
 from ..tools.audit.model import Audit
 from ..tools.workers import Answer, Partial, Pool
 from ..tools.workers.worker import Tell
+from .config import settings_for
 from .loading import load, named, own_traceback
 from .results import cleaned
+from .run import frameworks_for
 from .sources import Source, sources_of
 from .status import Exit
 from .tasks import Listing, listed, modules_for
@@ -53,6 +55,8 @@ class Audited(Result):
     message: str = ""
     details: str = ""
     seconds: float = 0.0
+    file: str = ""  # none of what is audited by its module
+    name: str = ""
 
     @property
     def ok(self) -> bool:
@@ -107,7 +111,7 @@ class Audited(Result):
 
 def tasks_of(
     targets: Sequence[str], options: dict[str, Any], dask: str | None,
-    skipped: list[str],
+    skipped: list[str], **chosen: Any,
 ) -> list[AuditTask]:  # fmt: skip
     """What is to be done first for each target."""
     found: list[AuditTask] = []
@@ -119,7 +123,7 @@ def tasks_of(
             place = (len(found),)
             found.append(AuditTask(target, place, where, name=name, **shared))
             continue
-        for source in sources_of(target, skipped):
+        for source in sources_of(target, skipped, **chosen):
             place = (len(found),)
             found.append(AuditTask(source.label, place, source=source, **shared))
     return found
@@ -207,9 +211,15 @@ class Auditing:
     """All of a run: `results` are in the order of the targets."""
 
     def __init__(
-        self, tasks: Sequence[AuditTask], select: Sequence[str], limit: float | None
+        self,
+        tasks: Sequence[AuditTask],
+        select: Sequence[str],
+        limit: float | None,
+        frameworks: Sequence[str] = (),
+        operations: dict[str, dict[str, Any]] | None = None,
     ) -> None:
         self.tasks, self.select, self.limit = tasks, select, limit
+        self.frameworks, self.operations = frameworks, operations or {}
         self._results: dict[tuple[int, ...], Audited] = {}
 
     @property
@@ -241,13 +251,26 @@ class Auditing:
         except (ValueError, TypeError, LookupError, AttributeError):
             words = "could not tell: the worker sent what is no result"
             found = Audited(task.label, message=words)
-        self._results[task.place] = replace(found, seconds=answer.seconds)
+        file = task.source.label if task.source else ""
+        self._results[task.place] = replace(
+            found, seconds=answer.seconds, file=file, name=task.name
+        )
 
     def _listed(self, task: AuditTask, found: Listing) -> Iterator[AuditTask]:
-        for i, (name, _) in enumerate(found.operations):
-            if self._is_selected(name):
-                label, place = f"{task.label}:{name}", (*task.place, i)
-                yield replace(task, label=label, place=place, name=name)
+        assert task.source is not None
+        for i, (name, native) in enumerate(found.operations):
+            if not self._is_selected(name):
+                continue
+            said = settings_for(self.operations, name, task.source.module)
+            own = {"domain": tuple(said["domain"])} if "domain" in said else {}
+            for j, framework in enumerate(frameworks_for(native, self.frameworks)):
+                yield replace(
+                    task,
+                    label=f"{task.label}:{name}",
+                    place=(*task.place, i, j),
+                    name=name,
+                    options={**own, **task.options, "framework": framework or None},
+                )
 
     def _is_selected(self, name: str) -> bool:
         parts = self.select if name else ()
@@ -276,9 +299,20 @@ def _lost(task: AuditTask, answer: Answer) -> Audited:
     return Audited(task.label, None, clean(message), clean(details))
 
 
-def status_of(results: Sequence[Audited], limit: float) -> Exit:
+def status_of(
+    results: Sequence[Audited],
+    limit: float,
+    *,
+    allow_inconclusive: bool = False,
+    allow_empty: bool = False,
+) -> Exit:
     """Whether any is beyond the limit, else whether any could not be judged."""
+    if not results and allow_empty:
+        return Exit.FINE
     if any(result.beyond(limit) for result in results):
         return Exit.WRONG
-    is_judged = results and all(result.is_judged for result in results)
+    # As for a check: what could not run is never a matter of course
+    is_judged = results and all(
+        r.is_judged or (allow_inconclusive and r.report is not None) for r in results
+    )
     return Exit.FINE if is_judged else Exit.UNJUDGED

@@ -52,30 +52,31 @@ class CheckBar(Bar):
             self.console.print(line, soft_wrap=True)
 
 
-def show_results(
-    results: Sequence[TaskOutcome], seconds: float, console: Console
-) -> None:
+def show_results(results: Sequence[TaskOutcome], total: str, console: Console) -> None:
     """The table, what is to be said of those that are not right, and the summary."""
     _show_table(results, console)
     for result in results:
         if result.status not in (Status.RIGHT, Status.DECLARED):
             _show_report(result, console)
-    console.print(Text(summary(results, seconds), style="bold"))
+    console.print(Text(total, style="bold"), soft_wrap=True)
 
 
-def show_overview(
-    results: Sequence[TaskOutcome], seconds: float, console: Console
-) -> None:
+def show_overview(results: Sequence[TaskOutcome], total: str, console: Console) -> None:
     """The table and the summary; the rest stands elsewhere."""
     _show_table(results, console)
-    console.print(Text(summary(results, seconds), style="bold"))
+    console.print(Text(total, style="bold"), soft_wrap=True)
 
 
-def summary(results: Sequence[TaskOutcome], seconds: float) -> str:
-    if not results:
-        return "no operation was found"
+def counts_of(results: Sequence[TaskOutcome]) -> dict[str, int]:
+    """How many there are of each verdict, from the best to the worst."""
     counts = Counter(result.status for result in results)
-    parts = [f"{counts[status]} {status}" for status in Status if counts[status]]
+    return {each.value: counts[each] for each in Status if counts[each]}
+
+
+def summary(results: Sequence[TaskOutcome], seconds: float, none: str) -> str:
+    if not results:
+        return none
+    parts = [f"{n} {status}" for status, n in counts_of(results).items()]
     return f"{'; '.join(parts)} in {seconds:.1f} s"
 
 

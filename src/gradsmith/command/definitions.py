@@ -1,4 +1,4 @@
-"""Whether a file could define an operation, from its text alone."""
+"""What a file could define, from its text alone: whether operations, which, where."""
 
 from __future__ import annotations
 
@@ -70,3 +70,59 @@ def _is_main(node: ast.AST) -> bool:
         isinstance(each, ast.Name) and each.id == "__name__"
         for each in ast.walk(node.test)
     )
+
+
+# --- names and lines
+
+
+def defined(code: bytes) -> dict[str, int]:
+    r"""The operations that code seems to define, each with its line; nothing is run.
+
+    >>> defined(b"@gs.custom_gradient\ndef f(x): ...\ng = jax.custom_vjp(h)")
+    {'f': 1, 'g': 3}
+    """
+    return {
+        name: line
+        for name, line, makers in _definitions(_parsed(code).body)
+        if not MAKERS.isdisjoint(_names(makers))
+    }
+
+
+def line_of(code: bytes, name: str) -> int | None:
+    """The first line of what is defined under a name, `Class.method` included."""
+    found = _definitions(_parsed(code).body)
+    return next((line for each, line, _ in found if each == name), None)
+
+
+def _parsed(code: bytes) -> ast.Module:
+    try:
+        return ast.parse(code)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ast.Module([], [])
+
+
+def _definitions(
+    statements: Iterable[ast.AST], within: str = ""
+) -> Iterator[tuple[str, int, list[ast.AST]]]:
+    """Name, line, and what could make an operation: decorators, bases or a value."""
+    for node in statements:
+        if isinstance(node, (*_FUNCTIONS, ast.ClassDef)):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            makers: list[ast.AST] = [*node.decorator_list]
+            if isinstance(node, ast.ClassDef):
+                makers += node.bases
+            yield f"{within}{node.name}", first, [*_walked(makers)]
+            if isinstance(node, ast.ClassDef):
+                yield from _definitions(node.body, f"{within}{node.name}.")
+        elif isinstance(node, ast.Assign):
+            for target in node.targets:
+                if isinstance(target, ast.Name) and isinstance(node.value, ast.Call):
+                    makers = [*ast.walk(node.value.func)]
+                    yield f"{within}{target.id}", node.lineno, makers
+        elif isinstance(node, ast.If | ast.Try | ast.With):
+            yield from _definitions(ast.iter_child_nodes(node), within)
+
+
+def _walked(nodes: Iterable[ast.AST]) -> Iterator[ast.AST]:
+    for node in nodes:
+        yield from ast.walk(node)

@@ -1,32 +1,47 @@
-"""Options that commands share: what is run, and with which limits."""
+"""Options that commands share: what is run, with which limits, and what is written."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ..core import arrays
 from ..core.errors import GradsmithError
 from ..tools.workers import Journal, default_jobs, default_memory
-from .outputs import require_writable, write
+from .changed import LATEST, changed_files
+from .config import Config, config_for, is_named, size_of
+from .outputs import require_writable
 from .run import Options, Run
+from .status import say
 
-_UNITS = {"k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
+_CONFIG = "gradsmith.config"
 
 
-def size_of(words: str) -> int | None:
-    """Bytes, from words; None if they are no size.
+class Configured(click.Command):
+    """A command whose options `[tool.gradsmith]` may set; the command line wins."""
 
-    >>> size_of("4GB"), size_of("500 MB"), size_of("lots")
-    (4000000000, 500000000, None)
-    """
-    match = re.fullmatch(r"\s*([\d.]+)\s*([kmgt])i?b?\s*", words.lower())
-    return int(float(match[1]) * _UNITS[match[2]]) if match else None
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if not {"-h", "--help"} & {*args}:
+            try:
+                config = config_for()
+            except GradsmithError as error:
+                raise click.UsageError(str(error), ctx) from None
+            ctx.meta[_CONFIG] = config
+            given = {**config.values, "exclude": config.exclude}
+            given["framework"] = given.pop("frameworks", ())
+            names = {param.name for param in self.params}
+            ctx.default_map = {key: x for key, x in given.items() if key in names and x}
+        return super().parse_args(ctx, args)
+
+
+def config_of(ctx: click.Context) -> Config:
+    return ctx.meta.get(_CONFIG) or Config()
 
 
 class Size(click.ParamType):
@@ -41,22 +56,81 @@ class Size(click.ParamType):
         return size
 
 
-_RUN = (
-    click.argument("targets", nargs=-1, required=True, metavar="TARGET..."),
+# --- what is run
+
+_TARGETS = (
+    click.argument("targets", nargs=-1, metavar="[TARGET...]"),
     click.option(
-        "--framework",
-        type=click.Choice([*arrays.FRAMEWORKS, "all"]),
-        help="Framework to run Gradsmith operations in; those of others are skipped.",
+        "--changed",
+        is_flag=False,
+        flag_value=LATEST,
+        metavar="[BASE]",
+        help="Only files of the TARGETs that differ from this commit or branch."
+        f"  [default: {LATEST}]",
     ),
-    click.option("-k", "--select", multiple=True, help="Only names that contain this."),
+    click.option(
+        "--exclude",
+        multiple=True,
+        metavar="PATTERN",
+        help="Leave out files or folders, such as 'src/generated/*'.",
+    ),
+    click.option(
+        "--allow-empty",
+        is_flag=True,
+        help="Exit with 0 also if there is no operation; don't import files without.",
+    ),
+)
+
+
+def framework_option(*more: str) -> Any:
+    return click.option(
+        "--framework",
+        multiple=True,
+        type=click.Choice([*arrays.FRAMEWORKS, *more]),
+        help="Where to run Gradsmith operations; those of others are skipped.",
+    )
+
+
+select_option = click.option(
+    "-k", "--select", multiple=True, help="Only names that contain this."
+)
+seed_option = click.option(
+    "--seed",
+    type=click.IntRange(0),
+    default=0,
+    metavar="N",
+    show_default=True,
+    help="For the random choices.",
+)
+inconclusive_option = click.option(
+    "--allow-inconclusive",
+    is_flag=True,
+    help="Exit with 0 also if it could not be told of some.",
+)
+_ARGUMENT = "[OPERATION:]ARGUMENT"
+_RUN = (
+    framework_option("all"),
+    select_option,
     click.option(
         "--surrogate",
         multiple=True,
         metavar="NAME",
         help="An operation whose rule is not the derivative, on purpose.",
     ),
+    click.option(
+        "--wrt",
+        multiple=True,
+        metavar=_ARGUMENT,
+        help="Differentiate by these arguments alone.",
+    ),
+    click.option(
+        "--data",
+        multiple=True,
+        metavar=_ARGUMENT,
+        help="Arguments without a gradient, such as labels.",
+    ),
     click.option("--quick", is_flag=True, help="Skip compilers, vmap and survival."),
-    click.option("--seed", type=int, default=0, show_default=True),
+    seed_option,
     click.option(
         "--jobs",
         type=click.IntRange(1),
@@ -82,11 +156,7 @@ _RUN = (
         metavar="FILE",
         help="Append results to this file; skip what is done and unchanged.",
     ),
-    click.option(
-        "--allow-inconclusive",
-        is_flag=True,
-        help="Exit with 0 also if it could not be told of some.",
-    ),
+    inconclusive_option,
     click.option(
         "--strict",
         is_flag=True,
@@ -95,16 +165,66 @@ _RUN = (
 )
 
 
-def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The targets, and the options of a run."""
-    for option in reversed(_RUN):
-        command = option(command)
-    return command
+def _with(options: Sequence[Any]) -> Callable[[Any], Any]:
+    return lambda command: reduce(lambda c, option: option(c), options[::-1], command)
+
+
+target_options = _with(_TARGETS)
+run_options = _with((*_TARGETS, *_RUN))
+
+
+@dataclass(frozen=True)
+class Targets:
+    """What is to be run, after `--changed` and the configuration."""
+
+    names: tuple[str, ...]
+    exclude: tuple[str, ...]
+    allow_empty: bool
+
+    @property
+    def none(self) -> str:
+        """What to say if there is no operation."""
+        if not self.allow_empty:
+            return "no operation was found"
+        n = len(self.names)
+        files = f"{n} file{'s' * (n != 1)}"
+        return f"no custom gradient in {files}" if n else "no file has changed"
+
+
+def targets_of(
+    targets: tuple[str, ...],
+    changed: str | None,
+    exclude: tuple[str, ...],
+    allow_empty: bool,
+) -> Targets:
+    """The targets that were given, else those of the configuration."""
+    config = config_of(click.get_current_context())
+    targets = targets or config.paths
+    if changed is not None:
+        try:
+            files = changed_files(changed, targets)
+        except GradsmithError as error:
+            raise click.UsageError(str(error)) from None
+        return Targets(tuple(files), exclude, allow_empty=True)
+    if not targets:
+        raise click.UsageError(
+            "Missing argument 'TARGET...', and there are no paths in [tool.gradsmith] "
+            "of a pyproject.toml"
+        )
+    return Targets(targets, exclude, allow_empty)
 
 
 def run_of(resume: Path | None, *, closely: bool = False, **given: Any) -> Run:
     """The run that was asked for; what can't be run is wrong usage."""
     require_writable("--resume", resume)
+    config = config_of(click.get_current_context())
+    chosen: Targets = given.pop("chosen")
+    given |= {
+        "targets": chosen.names,
+        "exclude": chosen.exclude,
+        "allow_empty": chosen.allow_empty,
+        "operations": config.operations,
+    }
     try:
         return Run(_options(closely=closely, **given), Journal(resume))
     except GradsmithError as error:
@@ -119,20 +239,13 @@ def _options(
     return Options(thorough=not quick, jobs=jobs, memory_limit=memory, **given)
 
 
-json_option = click.option(
-    "--json",
-    "json_file",
-    is_flag=False,
-    flag_value="-",
-    metavar="[FILE]",
-    help="All results as JSON, instead of the table unless a file is given.",
-)
-
-
-def write_json(file: str, document: dict[str, Any]) -> None:
-    """Write a document to a file, or to the terminal (-)."""
-    text = json.dumps(document, indent=2, ensure_ascii=False) + "\n"
-    if file == "-":
-        click.echo(text, nl=False)
-    else:
-        write(file, text)
+def say_unmatched(run: Run) -> None:
+    """Name what was said on the command line of operations that there are not."""
+    ctx = click.get_current_context()
+    for option in ("surrogate", "wrt", "data"):
+        if ctx.get_parameter_source(option) is not ParameterSource.COMMANDLINE:
+            continue
+        for each in getattr(run.options, option):
+            name = each if option == "surrogate" else each.rpartition(":")[0]
+            if name and not any(is_named(name, *found) for found in run.found):
+                say(f"--{option} {each}: no operation of this name was found")

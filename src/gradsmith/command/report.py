@@ -9,16 +9,16 @@ from typing import Any
 
 import click
 
-from .check_display import show_overview
+from .check_display import show_overview, summary
 from .display import Terminal
 from .following import ended, followed
-from .options import run_of, run_options
+from .options import Configured, run_of, run_options, say_unmatched, targets_of
 from .page import ready_for, write_page
 from .results import exit_status
 from .status import Outputs, with_statuses
 
 
-@click.command()
+@click.command(cls=Configured, short_help="A page that shows all of it.")
 @run_options
 @click.option(
     "-o",
@@ -34,6 +34,10 @@ def report(
     resume: Path | None,
     allow_inconclusive: bool,
     strict: bool,
+    targets: tuple[str, ...],
+    changed: str | None,
+    exclude: tuple[str, ...],
+    allow_empty: bool,
     **given: Any,
 ) -> None:
     """Make a page about all operations in files, folders and modules.
@@ -44,12 +48,19 @@ def report(
     """
     ready_for("-o", output)
     start, outputs = time.perf_counter(), Outputs()
-    run = run_of(resume, closely=True, **given)
+    chosen = targets_of(targets, changed, exclude, allow_empty)
+    run = run_of(resume, closely=True, chosen=chosen, **given)
     is_whole = followed(run)
+    if is_whole:
+        say_unmatched(run)
     seconds = time.perf_counter() - start
     found = exit_status(
-        run.results, allow_inconclusive=allow_inconclusive, strict=strict
+        run.results,
+        allow_inconclusive=allow_inconclusive,
+        strict=strict,
+        allow_empty=chosen.allow_empty,
     )
-    outputs.show(lambda: show_overview(run.results, seconds, Terminal()))
+    total = summary(run.results, seconds, chosen.none)
+    outputs.show(lambda: show_overview(run.results, total, Terminal()))
     outputs.write(output, lambda: write_page(output, run, seconds))
     sys.exit(ended(run, outputs, found, is_whole=is_whole))

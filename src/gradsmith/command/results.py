@@ -179,10 +179,16 @@ def _printed(outcome: TaskOutcome) -> list[Block]:
 
 
 def exit_status(
-    results: Iterable[TaskOutcome], *, allow_inconclusive: bool, strict: bool = False
+    results: Iterable[TaskOutcome],
+    *,
+    allow_inconclusive: bool,
+    strict: bool = False,
+    allow_empty: bool = False,
 ) -> Exit:
     """Whether any is wrong, else whether any could not be judged."""
     found = {result.status for result in results}
+    if not found and allow_empty:
+        return Exit.FINE
     strictly = {Status.LIMITED, Status.SURROGATE} if strict else set()
     if found & {Status.WRONG, *strictly}:
         return Exit.WRONG

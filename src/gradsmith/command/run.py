@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
+from typing import Any
 
 from .. import __version__
 from ..core.arrays import FRAMEWORKS
 from ..tools.workers import Journal, Pool
+from .config import options_for
 from .results import Status, TaskOutcome
 from .sources import Source, sources_of
 from .tasks import Listing, Task, outcome, perform, preload
@@ -19,7 +21,7 @@ class Options:
     """The options of the command line."""
 
     targets: tuple[str, ...]
-    framework: str | None = None
+    framework: tuple[str, ...] = ()
     seed: int = 0
     thorough: bool = True
     jobs: int = 1
@@ -27,7 +29,19 @@ class Options:
     memory_limit: int | None = None
     select: tuple[str, ...] = ()
     surrogate: tuple[str, ...] = ()
+    wrt: tuple[str, ...] = ()  # [OPERATION:]ARGUMENT
+    data: tuple[str, ...] = ()
+    exclude: tuple[str, ...] = ()
+    allow_empty: bool = False
+    operations: dict[str, dict[str, Any]] = field(default_factory=dict)
     closely: bool = False  # with what a page shows beside the check
+
+    def chosen(self, name: str, module: str) -> dict[str, Any]:
+        """What is said of one operation; the command line wins."""
+        return options_for(
+            self.operations, name, module,
+            surrogate=self.surrogate, wrt=self.wrt, data=self.data,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -46,7 +60,8 @@ class Run:
         self.options = options
         self.journal = journal
         self.skipped: list[str] = []  # files that could not be read, and why
-        self.sources = _distinct(options.targets, self.skipped)
+        self.sources = _distinct(options, self.skipped)
+        self.found: list[tuple[str, str]] = []  # operations, and their modules
         self._places: dict[str, tuple[int, int]] = {}
         self._results: list[TaskOutcome] = []
 
@@ -88,12 +103,15 @@ class Run:
     ) -> Iterator[Event]:
         """Ask for what is selected, but what was done before."""
         options = self.options
-        chosen = options.seed, options.thorough, options.closely
+        shared = options.seed, options.thorough, options.closely
+        self.found += [(name, source.module) for name, _ in operations]
         tasks = [
-            Task(source, name, framework, *chosen, name in options.surrogate)
+            Task(
+                source, name, framework, *shared, **options.chosen(name, source.module)
+            )
             for name, native in operations
             if _is_selected(name, options.select)
-            for framework in _frameworks(native, options.framework)
+            for framework in frameworks_for(native, options.framework)
         ]
         yield Event(found=len(tasks))
         for i, task in enumerate(tasks):
@@ -108,7 +126,8 @@ class Run:
         """Changes if the file or an option does."""
         options = self.options
         parts = (__version__, task.framework, task.source.name, options.seed)
-        more = ["closely"] * options.closely + ["surrogate"] * task.surrogate
+        more = ["closely"] * options.closely + ["surrogate"] * bool(task.surrogate)
+        more += [repr((task.wrt, task.data))] * bool(task.wrt or task.data)
         words = repr((*parts, options.thorough, *more)).encode()
         digest = sha256(words).hexdigest()[:16]
         return f"{task.doing} {task.source.digest}-{digest}"
@@ -130,8 +149,14 @@ class Run:
         return sorted(self._results, key=lambda r: self._places[r.key])
 
 
-def _distinct(targets: Iterable[str], skipped: list[str]) -> list[Source]:
-    found = [source for target in targets for source in sources_of(target, skipped)]
+def _distinct(options: Options, skipped: list[str]) -> list[Source]:
+    found = [
+        source
+        for target in options.targets
+        for source in sources_of(
+            target, skipped, defining=options.allow_empty, exclude=options.exclude
+        )
+    ]
     skipped[:] = dict.fromkeys(skipped)
     return list(dict.fromkeys(found))
 
@@ -140,10 +165,10 @@ def _is_selected(name: str, select: tuple[str, ...]) -> bool:
     return not select or any(part in name for part in select)
 
 
-def _frameworks(native: str, option: str | None) -> list[str]:
+def frameworks_for(native: str, chosen: Sequence[str]) -> list[str]:
     """Where an operation is checked: a framework's own in that framework alone."""
     if native:
-        return [native] if option in (None, "all", native) else []
-    if option == "all":
+        return [native] if not chosen or {"all", native} & {*chosen} else []
+    if "all" in chosen:
         return [each.name for each in FRAMEWORKS.values() if each.is_installed]
-    return [option or ""]
+    return [*dict.fromkeys(chosen)] or [""]

@@ -8,8 +8,9 @@ import re
 import stat
 import sys
 import tokenize
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from hashlib import sha256
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -39,20 +40,45 @@ class Source:
     imports: tuple[str, ...] = ()  # gradsmith and frameworks, as far as its text tells
 
 
-def sources_of(target: str, skipped: list[str] | None = None) -> list[Source]:
+def sources_of(
+    target: str,
+    skipped: list[str] | None = None,
+    *,
+    defining: bool = False,
+    exclude: tuple[str, ...] = (),
+) -> list[Source]:
     """The files that a target names: path, path:name, module or module:name.
 
-    Of a folder, `skipped` is told the files that could not be read, and why.
+    Of a folder, `skipped` is told the files that could not be read, and why. A file by
+    itself is one whatever it contains, unless `defining` asks for those alone that
+    could define an operation. `exclude` are patterns of paths, or folders.
 
     >>> [source.module for source in sources_of("gradsmith.command.main:main")]
     ['gradsmith.command.main']
     """
     skipped = [] if skipped is None else skipped
+    found = _sources(target, skipped, defining=defining)
+    return [each for each in found if each.name or not _is_excluded(each, exclude)]
+
+
+def _is_excluded(source: Source, patterns: tuple[str, ...]) -> bool:
+    """Whether a pattern fits the file or a folder that it is in."""
+    path = Path(source.file)
+    return any(
+        fnmatch(each.as_posix(), os.path.abspath(pattern))
+        for pattern in patterns
+        for each in (path, *path.parents)
+    )
+
+
+def _sources(target: str, skipped: list[str], *, defining: bool) -> list[Source]:
     where, name = _parted(target)
     path = Path(where)
     if path.is_dir() and not name:
         return list(_folder(path, skipped))
     if path.is_file():
+        if defining and not name:
+            return [*_defining([path], skipped)]
         return [_read(path, name)]
     if path.exists():
         raise GradsmithError(f"{where!r} is no regular file")
@@ -77,7 +103,11 @@ def _parted(target: str) -> tuple[str, str | None]:
 
 def _folder(folder: Path, skipped: list[str]) -> Iterator[Source]:
     """The files of a folder that could define an operation; none is imported."""
-    for path in sorted(_python_files(folder)):
+    return _defining(sorted(_python_files(folder)), skipped)
+
+
+def _defining(paths: Iterable[Path], skipped: list[str]) -> Iterator[Source]:
+    for path in paths:
         try:
             code = _code_of(path)
             if may_define(code):
@@ -93,7 +123,8 @@ def _python_files(folder: Path) -> Iterator[Path]:
         folders[:] = [
             name
             for name in folders
-            if not _is_skipped(name) and not (here / name / "pyvenv.cfg").exists()
+            if not _is_skipped_folder(name)
+            and not (here / name / "pyvenv.cfg").exists()
         ]
         for name in files:
             if name.endswith(".py") and name not in _SKIPPED:
@@ -115,8 +146,14 @@ def _code_of(path: Path) -> bytes:
     return code
 
 
-def _is_skipped(folder: str) -> bool:
-    return folder.startswith(".") or folder in _SKIPPED_FOLDERS
+def _is_skipped_folder(name: str) -> bool:
+    return name.startswith(".") or name in _SKIPPED_FOLDERS
+
+
+def is_skipped(path: Path) -> bool:
+    """Whether a file would be left out of the folders that it is in."""
+    *folders, name = path.parts
+    return name in _SKIPPED or any(map(_is_skipped_folder, folders))
 
 
 def _file(path: Path, name: str | None, code: bytes) -> Source:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import sys
 from collections.abc import Callable, Sequence
@@ -43,10 +44,12 @@ _MEANINGS = {
 def with_statuses(fine: str, wrong: str) -> Callable[[Any], Any]:
     """Add the statuses to the help of a command."""
     rows = [f"  {status.value:<4} {words}" for status, words in _MEANINGS.items()]
+    # \b keeps the lines of a paragraph apart
     table = "\n".join(rows).format(fine=fine, wrong=wrong)
 
     def add(command: Any) -> Any:
-        command.__doc__ = f"{command.__doc__}\n\n    \b\n    Exit status:\n{table}\n"
+        said = inspect.cleandoc(command.__doc__)
+        command.__doc__ = f"{said}\n\n\b\nExit status:\n{table}\n"
         return command
 
     return add

@@ -41,7 +41,9 @@ class Task:
     seed: int = 0
     thorough: bool = True
     closely: bool = False  # with what a page shows beside the check
-    surrogate: bool = False  # declared to be one where it can't say so itself
+    surrogate: str | None = None  # why it is one, where it can't say so itself
+    wrt: tuple[str | int, ...] | None = None  # arguments
+    data: tuple[str | int, ...] | None = None
 
     @property
     def doing(self) -> str:
@@ -226,7 +228,9 @@ def _checked(task: Task, module: Any, tell: Tell) -> TaskOutcome:
         framework=task.framework or None,
         seed=task.seed,
         thorough=task.thorough,
-        surrogate="declared by --surrogate" if task.surrogate else None,
+        surrogate=task.surrogate,
+        wrt=task.wrt,
+        data=task.data,
     )
     with partial_reports(tell_partial):
         if examples_of(op):

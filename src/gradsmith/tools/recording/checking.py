@@ -30,12 +30,18 @@ SHARE = 2.0  # many take less
 
 
 def checked(
-    recorder: Recorder, *, seed: int, seconds: float, ignore: list[str]
+    recorder: Recorder,
+    *,
+    seed: int,
+    seconds: float,
+    ignore: list[str],
+    chosen: Callable[[str, str], dict[str, Any]],
 ) -> list[dict[str, Any]]:
     """One row for each operation, as plain data; none starts after the time is up.
 
     First the first inputs of each operation, then the second ones. Each check gets the
-    time that is left for it and the quicker ones after it.
+    time that is left for it and the quicker ones after it. `chosen` gives options of
+    the check for an operation, by its name and module.
     """
     entries = [*recorder.operations.values()]
     rows = [_row(entry, ignore) for entry in entries]
@@ -48,7 +54,9 @@ def checked(
         for done, (entry, row, case) in enumerate(turn):
             left = end - time.monotonic()
             share = min(MOST, max(LEAST, SHARE * left / (len(turn) - done)))
-            row["cases"].append(_case(entry, case, seed, share if left > 0 else 0))
+            seconds = share if left > 0 else 0
+            options = chosen(entry.definition.name, entry.definition.module)
+            row["cases"].append(_case(entry, case, seconds, seed=seed, **options))
     return rows
 
 
@@ -85,7 +93,9 @@ def _notes(entry: Recorded) -> list[str]:
     return notes
 
 
-def _case(entry: Recorded, case: Case, seed: int, seconds: float) -> dict[str, Any]:
+def _case(
+    entry: Recorded, case: Case, seconds: float, **options: Any
+) -> dict[str, Any]:
     case_row = {
         "inputs": described(case),
         "random": not all(x.has_values for x in case.arrays),
@@ -98,7 +108,7 @@ def _case(entry: Recorded, case: Case, seed: int, seconds: float) -> dict[str, A
     with warnings.catch_warnings(), redirect_stdout(quiet), redirect_stderr(quiet):
         warnings.simplefilter("ignore")
         try:
-            return {**case_row, **_checked(entry, case, seed, seconds)}
+            return {**case_row, **_checked(entry, case, seconds, **options)}
         except (InputsError, GradsmithError) as error:
             return {**case_row, "verdict": "not checked", "text": str(error)}
         except Exception as error:
@@ -120,10 +130,14 @@ def _raised(error: Exception) -> str:
     return "\n".join(lines)
 
 
-def _checked(entry: Recorded, case: Case, seed: int, seconds: float) -> dict[str, Any]:
+def _checked(
+    entry: Recorded, case: Case, seconds: float, *, seed: int, **options: Any
+) -> dict[str, Any]:
     op = case.op.operation() if isinstance(case.op, Decorated) else case.op
     args, kwargs = given(op, case, entry, seed)
-    checked = check.options(framework=entry.framework, seed=seed, seconds=seconds)
+    checked = check.options(
+        framework=entry.framework, seed=seed, seconds=seconds, **options
+    )
     start = time.monotonic()
     report = checked(op, *args, **kwargs)
     verdict, text = str(report.verdict), str(report)

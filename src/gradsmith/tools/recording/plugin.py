@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -18,14 +18,27 @@ LEAST = 3.0  # seconds
 _KEY = "gradsmith"  # in what a worker of pytest-xdist hands over
 
 
+class Settings(Protocol):
+    """What the configuration of a project says."""
+
+    values: dict[str, Any]
+
+    def chosen(
+        self, name: str, module: str, *, wrt: tuple[str, ...], data: tuple[str, ...]
+    ) -> dict[str, Any]:
+        """What holds for an operation, by options and configuration."""
+        ...
+
+
 class Plugin:
     """Records while tests run, checks at the end, and says what it found.
 
     With pytest-xdist each worker records and checks, and the controller shows.
     """
 
-    def __init__(self, config: pytest.Config) -> None:
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
         self.config = config
+        self.settings = settings
         self.recorder = Recorder()
         self.rows: list[dict[str, Any]] = []
         self.of_frameworks: set[str] = set()
@@ -78,21 +91,29 @@ class Plugin:
 
         option: Any = self.config.getoption
         start = time.monotonic()
-        seconds = option("gradsmith_max_seconds")
-        if seconds is None:
-            seconds = max(LEAST, SHARE * (start - self.started))
+        default = max(LEAST, SHARE * (start - self.started))
+        wrt, data = (
+            tuple(option(f"gradsmith_{each}") or ()) for each in ("wrt", "data")
+        )
         self.rows += checked(
             self.recorder,
-            seed=option("gradsmith_seed"),
-            seconds=seconds,
+            seed=self._setting("seed", 0),
+            seconds=self._setting("max_seconds", default),
             ignore=self.config.getini("gradsmith_ignore"),
+            chosen=lambda *names: self.settings.chosen(*names, wrt=wrt, data=data),
         )
         self.seconds = time.monotonic() - start
+
+    def _setting(self, name: str, default: Any) -> Any:
+        """An option; else what the project's configuration says."""
+        option: Any = self.config.getoption
+        given = option(f"gradsmith_{name}")
+        return self.settings.values.get(name, default) if given is None else given
 
     @property
     def _is_failure(self) -> bool:
         option: Any = self.config.getoption
-        strict = option("gradsmith_strict")
+        strict = option("gradsmith_strict") or self.settings.values.get("strict", False)
         fails = any(is_failure(row["verdict"], strict=strict) for row in self.rows)
         return fails and not option("gradsmith_report_only")
 
@@ -132,7 +153,7 @@ class Plugin:
             "operations": self.rows,
             "of_frameworks": sorted(self.of_frameworks),
             "problems": self.problems,
-            "seed": self.config.getoption("gradsmith_seed"),
+            "seed": self._setting("seed", 0),
             "seconds": self.seconds,
         }
         try:
@@ -160,7 +181,7 @@ class Plugin:
         if self.of_frameworks:
             n = len(self.of_frameworks)
             show.line(f"not checked, since they are the frameworks' own: {n} more")
-        seed = self.config.getoption("gradsmith_seed")
+        seed = self._setting("seed", 0)
         took = f" (seed {seed}, {self.seconds:.1f} s)" if self.rows else ""
         wrong = any(row["verdict"] == "wrong" for row in self.rows)
         end = ": the session fails (--gradsmith-report-only lets it pass)"
