@@ -126,9 +126,9 @@ def test_an_output_is_written_whole_or_not_at_all(monkeypatch):
 def test_a_mistake_of_ours_has_its_own_status(monkeypatch):
     write("ops.py", RIGHT)
     code = (
-        "from gradsmith.command import command, main\n"
+        "from gradsmith.command import check, main\n"
         "def fails(*_): raise LookupError('ours')\n"
-        "command.followed = fails; main.main()"
+        "check.followed = fails; main.main()"
     )
     words = [sys.executable, "-c", code, "check", "ops.py"]
     found = subprocess.run(words, capture_output=True, text=True, check=False)

@@ -57,6 +57,7 @@ class Audited(Result):
     seconds: float = 0.0
     file: str = ""  # none of what is audited by its module
     name: str = ""
+    refused: bool = False  # it is of a kind that can't be audited
 
     @property
     def ok(self) -> bool:
@@ -106,7 +107,8 @@ class Audited(Result):
         if "report" in sent:
             return cls(label, Audit.from_dict(sent["report"]))
         message, details = str(sent["message"]), str(sent["details"])
-        return cls(label, message=message, details=details)
+        refused = sent.get("refused") is True
+        return cls(label, message=message, details=details, refused=refused)
 
 
 def tasks_of(
@@ -146,14 +148,21 @@ def perform(task: AuditTask, tell: Tell) -> dict[str, Any]:
             if not task.name:
                 return {"operations": listed(module, task.source.name)}
             op = named(module, task.name)
-        return {"report": _audit(op, task, tell).as_dict()}
+        try:
+            return {"report": _audit(op, task, tell).as_dict()}
+        except GradsmithError as error:
+            return {**_refused(error), "refused": True}
     except GradsmithError as error:
-        message, _, details = str(error).partition("\n")
-        return {"message": message, "details": details}
+        return _refused(error)
     except BaseException as error:  # SystemExit too
         words = str(error).partition("\n")[0]
         message = f"raised {type(error).__name__}: {words}".rstrip(": ")
         return {"message": message, "details": own_traceback(error, task.root)}
+
+
+def _refused(error: GradsmithError) -> dict[str, Any]:
+    message, _, details = str(error).partition("\n")
+    return {"message": message, "details": details}
 
 
 def _of_module(task: AuditTask) -> Any:
@@ -311,8 +320,9 @@ def status_of(
         return Exit.FINE
     if any(result.beyond(limit) for result in results):
         return Exit.WRONG
-    # As for a check: what could not run is never a matter of course
+    # As for a check: that it could not run is never a matter of course
     is_judged = results and all(
-        r.is_judged or (allow_inconclusive and r.report is not None) for r in results
+        r.is_judged or (allow_inconclusive and (r.refused or r.report is not None))
+        for r in results
     )
     return Exit.FINE if is_judged else Exit.UNJUDGED

@@ -345,3 +345,43 @@ def test_the_fixture(suite, pytester, options):
     assert "power in NumPy" in (pytester.path / "found.xml").read_text("utf-8")
     if options:  # it is checked already
         assert "no custom gradient was exercised" in result.text
+
+
+# --- what a project says of its operations
+
+LABELLED = """
+import numpy as np
+import gradsmith as gs
+
+@gs.custom_gradient
+def weighted(x, w):
+    return np.sum(w * x), lambda dy: (dy * w, 3 * dy * x)
+
+def test_weighted():
+    weighted(np.ones(3), np.arange(3.0))
+"""
+
+
+def test_arguments_that_are_data(suite):
+    assert "wrong" in suite(LABELLED, "--gradsmith").row("weighted")
+    for option in ("--gradsmith-data=weighted:w", "--gradsmith-wrt=test_*.weighted:0"):
+        result = suite(LABELLED, "--gradsmith", option)
+        assert "right" in result.row("weighted"), result.text
+    result = suite(LABELLED, "--gradsmith", "--gradsmith-data=weighted:v")
+    assert "not checked" in result.row("weighted")
+    assert "'v' is no argument with floating numbers" in result.text
+
+
+def test_the_configuration_of_the_project(suite, pytester):
+    pytester.makepyprojecttoml(
+        "[tool.gradsmith]\nseed = 5\nstrict = true\n"
+        '[tool.gradsmith.operations.weighted]\ndata = ["w"]\n'
+    )
+    result = suite(LABELLED, "--gradsmith")
+    assert "right" in result.row("weighted"), result.text
+    assert "(seed 5, " in result.text
+    assert "(seed 2, " in suite(LABELLED, "--gradsmith", "--gradsmith-seed=2").text
+    pytester.makepyprojecttoml("[tool.gradsmith]\nsede = 5\n")
+    result = pytester.runpytest_subprocess(*LOADED, "--gradsmith")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines("*has no 'sede'; did you mean 'seed'?*")

@@ -1,0 +1,124 @@
+"""`gradsmith doctor`: what it tries, and what it says of what does not work."""
+
+from __future__ import annotations
+
+import json
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from gradsmith.command import doctor as module
+from gradsmith.command.command import gradsmith as command
+from gradsmith.command.doctor import MISSING, OLD, PACKAGES, examined, installs
+from gradsmith.command.probes import BROKEN, HANGS, WORKS, tried
+from gradsmith.core.arrays import FRAMEWORKS
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def answers(monkeypatch):
+    """What trying something comes to, instead of trying it."""
+    known: dict[str, tuple[str, str]] = {}
+
+    def told(probe, seconds):
+        return known.get(probe, (WORKS, "9.9"))
+
+    monkeypatch.setattr(module, "tried", told)
+    return known
+
+
+def by_name() -> dict[str, module.Row]:
+    return {f"{row.group} {row.name}": row for row in examined()}
+
+
+# --- what is tried
+
+
+def test_the_engine_and_a_kernel_work():
+    assert tried("engine")[0] == WORKS
+    pytest.importorskip("llvmlite")
+    state, words = tried("cpu-kernel")
+    assert (state, bool(words)) == (WORKS, True)
+
+
+def test_what_breaks_crashes_or_hangs_is_told(tmp_path, monkeypatch):
+    (tmp_path / "breaks.py").write_text("import no_such_module_at_all\n")
+    (tmp_path / "crashes.py").write_text("import os; os.abort()\n")
+    (tmp_path / "hangs.py").write_text("import time; time.sleep(600)\n")
+    (tmp_path / "works.py").write_text("__version__ = '1.2'; print('hello')\n")
+    path = f"{tmp_path}:{Path(module.__file__).parents[2]}"
+    monkeypatch.setenv("PYTHONPATH", path)
+    state, words = tried("module:breaks")
+    assert state == BROKEN
+    assert words == "ModuleNotFoundError: No module named 'no_such_module_at_all'"
+    assert tried("module:crashes") == (BROKEN, "it crashes (signal 6)")
+    assert tried("module:hangs", 2.0) == (HANGS, "no answer in 2 s")
+    assert tried("module:works") == (WORKS, "1.2")
+
+
+def test_a_framework_computes_a_gradient():
+    pytest.importorskip("mlx.core")
+    state, version = tried("framework:mlx")
+    assert (state, version.split(".")[0]) == (WORKS, "0")
+
+
+# --- what is said
+
+
+def test_versions_too_old_broken_and_missing(answers, monkeypatch):
+    answers["framework:jax"] = BROKEN, "ImportError: jaxlib is of another version"
+    answers["framework:torch"] = WORKS, "2.1.0"
+    monkeypatch.setattr(module, "_version", lambda name: "0.0.1")
+    find = module.find_spec
+    absent = lambda name: None if name in ("flint", "triton") else find(name)
+    monkeypatch.setattr(module, "find_spec", absent)
+    rows = by_name()
+    assert rows["engine embedded engine"].state == WORKS
+    assert rows["frameworks JAX"].state == BROKEN
+    assert rows["frameworks PyTorch"].state == OLD
+    assert rows["packages python-flint"].state == MISSING
+    assert rows["packages scipy"].state == OLD
+    assert rows["packages scipy"].words == "1.15 is the oldest that works"
+    advice = installs([*rows.values()])
+    assert 'pip install --upgrade "gradsmith[special]"' in advice["repair"]
+    assert "pip install --force-reinstall jax" in advice["repair"]
+    assert advice["optional"] == ['pip install "gradsmith[audit]"']
+    for width in ("80", "120"):
+        found = CliRunner().invoke(command, ["doctor"], env={"COLUMNS": width})
+        assert found.exit_code == 0
+        assert "✗  JAX" in re.sub(" {3,}", "  ", found.stdout)
+        assert "broken: ImportError: jaxlib" in found.stdout
+        assert "The engine works." in found.stdout
+
+
+def test_the_status_is_that_of_the_engine(answers):
+    assert CliRunner().invoke(command, ["doctor"]).exit_code == 0
+    answers["engine"] = BROKEN, "ImportError: numpy"
+    found = CliRunner().invoke(command, ["doctor", "--json"])
+    assert found.exit_code == 1
+    document = json.loads(found.stdout)
+    assert not document["engine_works"]
+    assert document["install"]["repair"] == ["pip install --force-reinstall gradsmith"]
+    titles = {row["name"] for row in document["rows"] if row["group"] == "frameworks"}
+    assert titles == {each.title for each in FRAMEWORKS.values()} - {"NumPy"}
+
+
+def test_the_table_is_that_of_the_package():
+    """Each extra is known, and its oldest releases are those of pyproject.toml."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    known = {(each.name, each.extra): each.oldest for each in PACKAGES}
+    said = [(x, "") for x in project["dependencies"]]
+    for extra, given in project["optional-dependencies"].items():
+        said += [(x, extra) for x in given if not x.startswith("gradsmith")]
+    for requirement, extra in said:
+        name, oldest = re.fullmatch(
+            r"([\w-]+)(?:\[.*\])?>=([\d.]+)", requirement
+        ).groups()
+        homes = [k for k in known if k[0] == name]
+        assert homes, f"gradsmith doctor does not know {name}"
+        assert known[homes[0]] == oldest
+        assert homes[0][1] == extra
