@@ -123,6 +123,6 @@ if True:
 """
     assert list(defined(code)) == ["one", "two", "Three", "four", "Held.five", "six"]
     assert defined(code)["one"] == line_of(code, "one") == 5
-    assert line_of(code, "plain") == 21
+    assert line_of(code, "plain") == 20
     assert line_of(code, "missing") is None
     assert defined(b"def (") == {}

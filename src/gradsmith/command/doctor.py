@@ -7,7 +7,7 @@ import os
 import platform
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
@@ -54,14 +54,28 @@ PACKAGES = (
     Package("click", "8.1", "cli", "the command line"),
     Package("rich", "13.7", "cli", "the command line, gs.check(...).show()"),
     Package("jinja2", "3.1", "report", "gradsmith report, --html"),
+    Package("matplotlib", "3.9", "plot", "plots of results"),
     Package("llvmlite", "0.45", "kernels", "fused CPU kernels"),
     Package(
         "checkpoint-schedules", "1.0.4", "checkpoint", "optimal checkpoint schedules"
     ),
     Package("dask", "2024.8", "cluster", "audits on a cluster", "distributed"),
-    Package("matplotlib", "", "", "plots in notebooks"),
     Package("triton", "", None, "fused GPU kernels; comes with PyTorch for CUDA"),
 )
+
+
+@dataclass(frozen=True)
+class Part:
+    """Something to look at: how it is tried, and the module without which it is not."""
+
+    group: str
+    name: str
+    probe: str
+    module: str
+    oldest: str = ""
+    install: str = ""
+    use: str = ""
+    distribution: str = ""
 
 
 @dataclass(frozen=True)
@@ -117,26 +131,12 @@ def doctor(as_json: bool, time_limit: float) -> None:
 
 def examined(seconds: float = SECONDS) -> list[Row]:
     """All rows; what is installed is tried, a few at a time."""
-    todo = [("engine", "embedded engine", "engine", None)]
-    todo += [
-        ("frameworks", each.title, f"framework:{each.name}", each)
-        for each in FRAMEWORKS.values()
-        if each.name != NUMPY
-    ]
-    todo += [
-        ("packages", each.name, f"module:{each.module or _importable(each.name)}", each)
-        for each in PACKAGES
-    ]
-    kernels = [("kernels", "CPU", "cpu-kernel"), ("kernels", "GPU", "gpu")]
-    needs = {"cpu-kernel": "llvmlite", "gpu": "triton"}
-    todo += [(*each, next(p for p in PACKAGES if p.name == needs[each[2]]))
-             for each in kernels]  # fmt: skip
-    progress = Progress("gradsmith", "doctor", len(todo))
+    parts = [*_parts()]
+    progress = Progress("gradsmith", "doctor", len(parts))
     rows: list[Row] = []
     try:
         with ThreadPoolExecutor(max(2, (os.cpu_count() or 1) // 2)) as pool:
-            results = pool.map(lambda each: _row(*each, seconds), todo)
-            for row in results:
+            for row in pool.map(lambda part: _row(part, seconds), parts):
                 progress(row.name)
                 rows.append(row)
     finally:
@@ -144,37 +144,40 @@ def examined(seconds: float = SECONDS) -> list[Row]:
     return rows
 
 
-def _importable(distribution: str) -> str:
-    return distribution.replace("-", "_")
+def _parts() -> Iterator[Part]:
+    yield Part("engine", "embedded engine", "engine", "numpy", install="gradsmith")
+    for each in FRAMEWORKS.values():
+        if each.name != NUMPY:
+            probe, root = f"framework:{each.name}", each.module.partition(".")[0]
+            oldest = ".".join(map(str, each.oldest))
+            yield Part("frameworks", each.title, probe, root, oldest, each.install)
+    for package in PACKAGES:
+        module = package.module or package.name.replace("-", "_")
+        how = f"module:{module}", module, package.oldest, package.install, package.use
+        yield Part("packages", package.name, *how, package.name)
+    yield Part("kernels", "CPU", "cpu-kernel", "llvmlite")
+    yield Part("kernels", "GPU", "gpu", "triton")
 
 
-def _row(group: str, name: str, probe: str, needed: object, seconds: float) -> Row:
+def _row(part: Part, seconds: float) -> Row:
     """What became of one."""
-    use, oldest, install, there, known = "", "", "", True, ""
-    if isinstance(needed, Package):
-        use, oldest, install = needed.use, needed.oldest, needed.install
-        there = find_spec(needed.module or _importable(needed.name)) is not None
-        known = _version(needed.name) if there else ""
-    elif needed is not None:
-        this = FRAMEWORKS[probe.partition(":")[2]]
-        oldest, install = ".".join(map(str, this.oldest)), this.install
-        there = this.is_installed
-    use = "" if group == "kernels" else use
-    if not there:
-        wanted = f": {use}" if use else ""
-        return Row(group, name, "", MISSING, f"{MISSING}{wanted}", install)
-    state, words = tried(probe, seconds)
+    if find_spec(part.module) is None:
+        words = f"{MISSING}: {part.use}" if part.use else MISSING
+        return Row(part.group, part.name, "", MISSING, words, part.install)
+    state, words = tried(part.probe, seconds)
     words = clean(words)
-    if state == WORKS:
-        known = known or words if group != "kernels" else ""
-        said = words if group == "kernels" else use
-    else:
-        said = words
-    if group != "kernels" and oldest and known and _parts(known) < _parts(oldest):
-        return Row(group, name, known, OLD, f"{oldest} is the oldest that works",
-                   f"--upgrade {install}")  # fmt: skip
-    again = "" if state == WORKS else f"--force-reinstall {install or 'gradsmith'}"
-    return Row(group, name, known, state, said, again)
+    known = _version(part.distribution) if part.distribution else ""
+    said = part.use if state == WORKS else words
+    if state == WORKS and part.group == "kernels":
+        said = words  # what they are compiled for
+    elif state == WORKS:
+        known = known or words
+    if part.oldest and known and _numbers(known) < _numbers(part.oldest):
+        said, install = f"{part.oldest} is the oldest that works", "--upgrade"
+        return Row(part.group, part.name, known, OLD, said, f"{install} {part.install}")
+    again = "" if state == WORKS or not part.install else "--force-reinstall "
+    install = f"{again}{part.install}" if again else ""
+    return Row(part.group, part.name, known, state, said, install)
 
 
 def _version(distribution: str) -> str:
@@ -184,10 +187,10 @@ def _version(distribution: str) -> str:
         return ""
 
 
-def _parts(words: str) -> tuple[int, ...]:
+def _numbers(words: str) -> tuple[int, ...]:
     """A release as numbers.
 
-    >>> _parts("2.13.0+cpu") > _parts("2.7")
+    >>> _numbers("2.13.0+cpu") > _numbers("2.7")
     True
     """
     return tuple(map(int, re.findall(r"\d+", words.partition("+")[0])[:3]))

@@ -21,7 +21,8 @@ _KEY = "gradsmith"  # in what a worker of pytest-xdist hands over
 class Settings(Protocol):
     """What the configuration of a project says."""
 
-    values: dict[str, Any]
+    @property
+    def values(self) -> dict[str, Any]: ...
 
     def chosen(
         self, name: str, module: str, *, wrt: tuple[str, ...], data: tuple[str, ...]
