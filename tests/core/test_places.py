@@ -4,13 +4,14 @@ import os
 import subprocess
 import sys
 from functools import partial, reduce
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import gradsmith as gs
 from gradsmith.core.arrays import FRAMEWORKS, packages
-from gradsmith.core.places import is_users, place_here, place_in, user_frame
+from gradsmith.core.places import Place, is_users, place_here, place_in, user_frame
 
 
 def test_here():
@@ -23,6 +24,17 @@ def test_functions_of_python_are_passed_over():
     assert reduce(lambda *_: place_here().function, [1, 2]) == "<lambda>"
     found = sorted([1.0, 2.0], key=lambda x: user_frame().f_lineno)
     assert len(found) == 2
+
+
+def test_a_line_of_a_notebook_is_called_by_its_cell(monkeypatch):
+    cells = {"/tmp/ipykernel_1/2.py": ("Cell", "In[4]")}
+    compiler = SimpleNamespace(format_code_name=cells.get)
+    ipython = SimpleNamespace(get_ipython=lambda: SimpleNamespace(compile=compiler))
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    assert str(Place("/tmp/ipykernel_1/2.py", 7)) == "Cell In[4], line 7"
+    assert str(Place("/tmp/other.py", 7)) == "/tmp/other.py:7"
+    monkeypatch.setattr(ipython, "get_ipython", lambda: None)  # imported, not running
+    assert str(Place("/tmp/ipykernel_1/2.py", 7)) == "/tmp/ipykernel_1/2.py:7"
 
 
 def test_within():

@@ -32,7 +32,9 @@ class Stop(NamedTuple):
         return cls(where, why, file, line, None if node is None else ref(node))
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}: {self.where}: {self.why}"
+        from .places import line_name  # nearly never needed
+
+        return f"{line_name(self.file, self.line)}: {self.where}: {self.why}"
 
 
 class Stops(dict[tuple[str, str, int], Stop]):

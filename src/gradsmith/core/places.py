@@ -6,7 +6,7 @@ import linecache
 import os
 import re
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from types import CodeType, FrameType
@@ -29,7 +29,17 @@ class Place:
     source: str = ""
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.line}"
+        return line_name(self.file, self.line)
+
+
+def line_name(file: str, line: int, path: Callable[[str], str] = str) -> str:
+    """A line as the user knows it: in a notebook by its cell, else by its file.
+
+    `path` shortens the name of the file.
+    """
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    cell = None if shell is None else shell.compile.format_code_name(file)
+    return f"{' '.join(cell)}, line {line}" if cell else f"{path(file)}:{line}"
 
 
 def place_at(file: str, line: int, function: str = "") -> Place:

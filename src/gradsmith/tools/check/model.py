@@ -8,6 +8,7 @@ from enum import StrEnum
 from typing import Any, ClassVar, Self, TypeVar
 
 from ...core.errors import GradsmithError
+from ...core.places import line_name
 from ...report.figures import short
 from ...report.result import (
     BAD,
@@ -297,7 +298,7 @@ class CheckReport(Result):
     def _rule(self) -> Block:
         """The rule with its place; that of a right one is shown on demand."""
         assert self.rule is not None
-        place = f"the rule: {self.rule.file}:{self.rule.line}"
+        place = f"the rule: {line_name(self.rule.file, self.rule.line)}"
         code = Code(place, "\n".join(self.rule.text.splitlines()[:SHOWN]))
         return code if self.findings else More(place, (code,))
 

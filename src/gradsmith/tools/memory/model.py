@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from ...core.arrays import title_of
-from ...core.places import Place
+from ...core.places import Place, line_name
 from ...frameworks._protocol import Residual
 from ...report.result import Block, Cell, Document, Figure, Line, Result, Table
 from ..checkpoint.budget import words as size
@@ -100,9 +100,7 @@ class MemoryReport(Result):
 
     def _cells(self, row: Row) -> tuple[str, ...]:
         share = row.nbytes / max(self.total, 1)
-        place = (
-            f"{os.path.relpath(row.place.file)}:{row.place.line}" if row.place else "?"
-        )
+        place = _line(row.place, os.path.relpath) or "?"
         source = row.place.source if row.place else ""
         return (
             size(row.nbytes), f"{share:.0%}", str(row.arrays), row.operation, place,
@@ -127,7 +125,9 @@ class MemoryReport(Result):
         """The lines that keep most."""
         rows = [
             {
-                "label": " ".join(filter(None, (row.operation, _file(row.place)))),
+                "label": " ".join(
+                    filter(None, (row.operation, _line(row.place, os.path.basename)))
+                ),
                 "nbytes": row.nbytes,
                 "size": size(row.nbytes),
             }
@@ -148,8 +148,8 @@ class MemoryReport(Result):
         return plot([self.figure()], ax, title=self._headline())
 
 
-def _file(place: Place | None) -> str:
-    return f"{os.path.basename(place.file)}:{place.line}" if place else ""
+def _line(place: Place | None, path: Callable[[str], str]) -> str:
+    return line_name(place.file, place.line, path) if place else ""
 
 
 def gathered(kept: Iterable[Residual]) -> tuple[Row, ...]:
