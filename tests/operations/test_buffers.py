@@ -101,3 +101,51 @@ def test_a_buffer_that_a_rule_uses_again():
     a, b = np.ones(4), np.full(4, 2.0)
     da, db = gs.grad(f, argnums=(0, 1))(a, b)
     assert (da[0], db[0]) == (1, 2)
+
+
+def test_a_gradient_that_nobody_else_sees_is_not_copied():
+    """Neither an array of its own, nor one in memory that is used again."""
+    made = []
+
+    @gs.custom_gradient
+    def double(x):
+        def grad(dy):
+            dx = dy * 2
+            made.append(dx.ctypes.data)
+            return dx
+
+        return x * 2, grad
+
+    for size in (10**5, 10**6):
+        weights = np.arange(float(size))
+        dx = gs.grad(lambda x, w=weights: np.sum(double(x) * w))(np.ones(size))
+        assert dx.ctypes.data == made[-1]
+        assert dx.flags.writeable
+        np.testing.assert_array_equal(dx, 2 * weights)
+
+
+def test_a_gradient_that_the_rule_keeps_is_copied():
+    kept = []
+
+    @gs.custom_gradient
+    def double(x):
+        def grad(dy):
+            kept.append(dy * 2)
+            return kept[-1]
+
+        return x * 2, grad
+
+    dx = gs.grad(lambda x: np.sum(double(x)))(np.ones(10**5))
+    dx += 1
+    np.testing.assert_array_equal(kept[-1], 2)
+
+
+def test_gradients_that_share_memory_are_two_arrays():
+    @gs.custom_gradient
+    def total(x, y):
+        return x + y, lambda dy: (dy, dy)
+
+    ones = np.ones(10**5)
+    dx, dy = gs.grad(lambda x, y: np.sum(2 * total(x, y)), (0, 1))(ones, ones)
+    dx += 1
+    np.testing.assert_array_equal(dy, 2)

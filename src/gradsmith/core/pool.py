@@ -144,9 +144,17 @@ def _taken(nbytes: int) -> np.ndarray:
 
 def is_held_once(x: np.ndarray) -> bool:
     """Whether nobody but the caller's caller, who holds x once, sees its memory."""
-    if not _COUNTS or getrefcount(x) > _HELD or not x.flags.writeable:
-        return False
-    return x.base is None or isinstance(x.base, _Loan)
+    return owns(x) and getrefcount(x) <= _HELD
+
+
+def owns(x: np.ndarray) -> bool:
+    """Whether it may be written to, and references to it tell who sees its memory."""
+    return _COUNTS and x.flags.writeable and (x.base is None or is_lent(x))
+
+
+def is_lent(x: np.ndarray) -> bool:
+    """Whether its memory is a block of the pool, which no other array has."""
+    return x.base.__class__ is _Loan
 
 
 # References are counted where they say who holds an array: a Python without a lock, and

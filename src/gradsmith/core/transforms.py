@@ -9,11 +9,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from sys import getrefcount
 from typing import Any, ParamSpec
 
 import numpy as np
 
-from . import trees
+from . import pool, trees
 from .arrays import require_plain
 from .errors import GradsmithError, type_of
 from .escapes import tell_lost
@@ -382,11 +383,57 @@ def _new_arrays(leaves: list[Any], given: Any = ()) -> list[Any]:
     for leaf in leaves:
         value = _lowered(leaf)
         if isinstance(value, np.ndarray):
-            if id(_root(value)) in taken or not value.flags.writeable:
+            if id(_root(value)) in taken:
                 value = value.copy()
+            elif not value.flags.writeable:
+                value = _writable(leaf, value)
             taken.add(id(_root(value)))
         found.append(value)
     return found
+
+
+_LARGE = 10**5  # bytes
+
+
+def _writable(leaf: Any, value: np.ndarray) -> np.ndarray:
+    """The array that a read-only view is of if nobody else sees it, or a copy.
+
+    Of the gradient of 2**20 float32 a copy takes as long as a kernel for it; of a small
+    one less than finding out.
+    """
+    if value.nbytes < _LARGE:
+        return value.copy()
+    memory = getattr(value.base, "obj", None)
+    if (
+        memory.__class__ is np.ndarray
+        and memory.dtype is value.dtype
+        and memory.shape == value.shape
+        and memory.strides == value.strides
+        and pool.owns(memory)
+        and _references(leaf, value, memory) == _ALONE
+    ):
+        return memory
+    return value.copy()
+
+
+def _references(leaf: Any, value: Any, memory: Any) -> tuple[int, ...]:
+    return tuple(map(getrefcount, (leaf, value, value.base, memory)))
+
+
+def _alone() -> tuple[int, ...]:
+    """The references that `_writable` sees if nobody else has one."""
+    for leaf in [wrap(readonly(np.empty(1)))]:
+        value = _lowered(leaf)
+        return _measured(leaf, value)
+    raise AssertionError
+
+
+def _measured(leaf: Any, value: Any) -> tuple[int, ...]:
+    memory = value.base.obj
+    return _references(leaf, value, memory)
+
+
+_ALONE = _alone()
 
 
 def _root(x: Any) -> Any:

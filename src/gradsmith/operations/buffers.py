@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.pool import is_lent
 from ..core.reach import captured
 
 
@@ -25,7 +26,7 @@ def own(y: Any, grad: Any = None, beside: Iterable[Any] = (), *, held: int = 0) 
     if y.__class__ is not np.ndarray:
         return y
     base, count = y.base, getrefcount(y) - _ALONE - held
-    if base is None:
+    if base is None or is_lent(y):
         kept = count and count > sum(x is y for x in _captured_by(grad))
         return _copied(y) if kept else y
     if any(base is _memory(x) for x in beside):
