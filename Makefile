@@ -4,7 +4,7 @@ PYTHON ?= python3
 ENVS := .venvs
 JOBS ?= 2
 
-.PHONY: demo demo-all test test-gpu test-oldest test-pythons version versions dist lint format bench figures picture wild adoption docs browser screenshot clean
+.PHONY: demo demo-all test test-gpu test-oldest test-pythons version versions dist lint format bench figures picture wild adoption docs browser screenshot gallery clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -92,6 +92,9 @@ browser:
 
 screenshot: $(ENVS)/test/made browser
 	$(ENVS)/test/bin/python -m tests.report.screenshot docs/report.png
+
+gallery: $(ENVS)/test/made browser
+	$(ENVS)/test/bin/python -m tests.report.gallery
 
 clean:
 	rm -rf $(ENVS) site dist

@@ -58,7 +58,12 @@ def shown() -> dict[str, Any]:
     ), "with a note")  # fmt: skip
     with gs.override({np.tanh: lambda dy, y, x: dy}) as record:
         network(gs.Tensor(x))
+    with gs.GradientTape() as tape:
+        start = gs.Tensor(x)
+        tape.watch(start)
+        end = np.sum(sample.cube(np.tanh(start)) * gs.stop_gradient(np.exp(start)))
     return {
+        "drawing": tape.draw(end),
         "right": gs.check(sample.cube, x),
         "wrong": gs.check(sample.twice_too_much, x),
         "audit": sample.audit(),
@@ -77,7 +82,10 @@ def evil() -> dict[str, Any]:
     words = sample.EVIL
     outcome = sample.evil()
     program = replace(gs.trace(np.sin, np.ones(3)), name=words, names=(words,))
+    with gs.GradientTape() as tape:
+        end = gs.Variable(1.0, name=words) * 2.0
     return {
+        "drawing": tape.draw(end),
         "check": outcome,
         "audit": sample.audit(words, operation=words),
         "survival": Survival(words, words, words, (Outcome(words, Fate.WRONG, words),)),

@@ -21,6 +21,7 @@ class Stop(NamedTuple):
     file: str
     line: int
     node: ref[Node] | None = None
+    parents: tuple[ref[Node], ...] = ()  # of that node, which lives as its value does
 
     @classmethod
     def here(cls, where: str, why: str, node: Node | None = None) -> Stop:
@@ -29,7 +30,9 @@ class Stop(NamedTuple):
         frame = user_frame()
         file = "?" if frame is None else frame.f_code.co_filename
         line = 0 if frame is None else frame.f_lineno
-        return cls(where, why, file, line, None if node is None else ref(node))
+        if node is None:
+            return cls(where, why, file, line)
+        return cls(where, why, file, line, ref(node), tuple(map(ref, node.inputs())))
 
     def __str__(self) -> str:
         from .places import line_name  # nearly never needed

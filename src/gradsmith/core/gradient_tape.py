@@ -203,6 +203,28 @@ class GradientTape(Scope, Tape):
         """
         return explain(self, target, source, self.stops, self._silenced())
 
+    def draw(self, target: Any = None, *, most: int = 30) -> Any:
+        """Return a drawing of the graph that leads to a target, or of all of it.
+
+        >>> x = Tensor([1.0, 2.0])
+        >>> with GradientTape() as tape:
+        ...     tape.watch(x)
+        ...     y = np.sum(x * x)
+        >>> print(tape.draw(y))
+        The graph of y: 2 operations, 1 input
+
+        A notebook shows it, and `drawing.save("graph.svg")` writes a file. Each box has
+        an operation with the dtype and the shape of its result; operations with a
+        gradient of their own are violet, and red is where the gradient stops. Of more
+        than `most` operations, those that repeat are one box, then the earliest ones.
+        The rules are run once, without using anything up; what an earlier gradient has
+        freed is drawn without shapes.
+        """
+        from ..report.drawing import Drawing  # for drawings alone
+        from .draw import boxes_of, title_of
+
+        return Drawing(title_of(target), boxes_of(self, target), most=most)
+
     def probe(self, target: Tensor, source: Tensor) -> Any:
         """The gradient, without recording it or using anything up."""
         with only(()):

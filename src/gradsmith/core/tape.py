@@ -232,6 +232,16 @@ def _pull_output(i: int) -> Any:
     return lambda dy, needs: (Parts({i: dy}),)
 
 
+def is_output(node: Node) -> bool:
+    """Whether it is one of the several outputs of an operation, its only parent."""
+    parents = node.inputs()
+    own = len(parents) == 1 and parents[0].rule is node.rule
+    return own and getattr(node.pull, "__code__", _OUTPUT) is _OUTPUT
+
+
+_OUTPUT = _pull_output(0).__code__
+
+
 class Tape:
     """Records operations on watched values for the walk back."""
 

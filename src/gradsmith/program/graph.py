@@ -98,6 +98,16 @@ class Program:
 
         return source(self)
 
+    def draw(self, *, most: int = 30) -> Any:
+        """Return a drawing of the graph, as `tape.draw` does.
+
+        A notebook shows it, and `drawing.save("graph.svg")` writes a file. Of more than
+        `most` steps, those that repeat are one box, then the earliest ones.
+        """
+        from .display import drawing
+
+        return drawing(self, most=most)
+
     def _repr_html_(self) -> str:
         from ..report.html import notebook  # where it is shown alone
         from .display import document

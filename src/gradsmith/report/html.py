@@ -139,7 +139,8 @@ def _cell(table: Table, i: int, text: str, scope: str) -> str:
 
 def _figures(*figures: Figure) -> str:
     shown = [
-        f"<figure>{draw(figure)}<figcaption>{coded(figure.caption)}</figcaption>"
+        f'<figure class="{figure.plot}" tabindex="0">{draw(figure)}'
+        f"<figcaption>{coded(figure.caption)}</figcaption>"
         "</figure>"
         for figure in figures
     ]

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from textwrap import shorten
 from typing import Any
 
 from ..figures import number, seconds, ulps
 from ..result import Figure
 from ..styles import drawing_style
+from .graph import graph_plot
 from .scales import linear_for, log_for, symlog_for
 from .svg import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, Frame, image, tag, words
 
@@ -24,7 +25,7 @@ def ulp_plot(data: dict[str, Any]) -> str:
     `what` is "value" or "gradient"; the axis is that of all `inputs`, to be compared.
     """
     what, accuracy, inputs = data["what"], data["accuracy"], data["inputs"]
-    xs, most, mean = torn(accuracy["curve"])
+    xs, most, mean = torn(accuracy["curve"], inputs)
     up = log_for([*most, 10.0], low=-1, high=1, floor=-1)
     frame = Frame(symlog_for(inputs), up)
     beyond = [(x, y) for x, y in zip(xs, most, strict=True) if number(y) > LIMIT]
@@ -48,9 +49,11 @@ def ulp_plot(data: dict[str, Any]) -> str:
     )
 
 
-def torn(curve: dict[str, Any]) -> list[list[float]]:
-    """The columns of a curve, interrupted at zero: there is no way across it."""
-    rows = list(zip(curve["x"], curve["max_ulp"], curve["mean_ulp"], strict=True))
+def torn(curve: dict[str, Any], inputs: Iterable[Any]) -> list[list[float]]:
+    """The columns of a curve at the inputs to be shown, interrupted at zero."""
+    shown = set(inputs)
+    columns = zip(curve["x"], curve["max_ulp"], curve["mean_ulp"], strict=True)
+    rows = [row for row in columns if row[0] in shown]
     after = next((i for i, row in enumerate(rows) if number(row[0]) >= 0), 0)
     rows.insert(after, (0.0, math.nan, math.nan))
     return [[number(x) for x in column] for column in zip(*rows, strict=True)]
@@ -206,6 +209,7 @@ _PLOTS: dict[str, Callable[[dict[str, Any]], str]] = {
     "deviation": deviation_plot,
     "time": time_plot,
     "memory": memory_plot,
+    "graph": graph_plot,
 }
 
 

@@ -44,7 +44,7 @@ def _new_axes() -> Any:
 
 def _ulp(ax: Any, parts: list[dict[str, Any]], *, max_ulp: float = LIMIT) -> None:
     """Errors in ULP against the input: the largest, and dashed the mean."""
-    curves = [torn(part["accuracy"]["curve"]) for part in parts]
+    curves = [torn(part["accuracy"]["curve"], part["inputs"]) for part in parts]
     every = [y for _, most, _ in curves for y in most]
     up = log_for([*every, 10.0, max_ulp], low=-1, high=1, floor=-1)
     bottom = 10.0**up.low

@@ -12,7 +12,7 @@ from . import words
 
 Domain = tuple[float, float]
 Progress = Callable[[int, int], None]  # how many points are done, and of how many
-LIMIT = 4.0  # ULP; what is further off is counted, and told apart in regions
+LIMIT = words.LIMIT
 KINDS = ("nan", "overflow", "infinite", "underflow", "lost", "wrong")
 
 

@@ -9,8 +9,9 @@ from ...report.figures import percent, ulps
 from ...report.result import BAD, GOOD, Block, Cell, Document, Figure, Item, More, Table
 
 if TYPE_CHECKING:
-    from .model import Accuracy, Audit
+    from .model import Accuracy, Audit, Curve
 
+LIMIT = 4.0  # ULP; what is further off is counted, and told apart in regions
 LONG = 32  # of an input that is shown in the table
 COLUMNS = ("", "max ULP", "mean ULP", "mean bits", "> 4 ULP", "worst input")
 
@@ -85,7 +86,7 @@ def plots(report: Audit) -> list[Figure]:
     """The error against the input, of the value and of the gradient."""
     parts = [("value", report.value), ("gradient", report.gradient)]
     curves = {what: one.curve for what, one in parts if one.curve and one.curve.x}
-    inputs = [x for curve in curves.values() for x in curve.x]
+    inputs = _worth_showing([*curves.values()])
     return [
         Figure(
             "ulp",
@@ -101,6 +102,17 @@ def plots(report: Audit) -> list[Figure]:
         for what, one in parts
         if what in curves
     ]
+
+
+def _worth_showing(curves: list[Curve]) -> list[float]:
+    """The inputs but for those near zero, as long as nothing is lost at these.
+
+    Half of all floating-point numbers are smaller than 1.
+    """
+    pairs = [pair for c in curves for pair in zip(c.x, c.max_ulp, strict=True)]
+    lost = [abs(x) for x, ulp in pairs if ulp > LIMIT and x]
+    least = min([1e-3, *lost, max((abs(x) for x, _ in pairs), default=0) / 1e3]) / 10
+    return [x for x, _ in pairs if abs(x) >= least]
 
 
 def headline(report: Audit) -> str:
