@@ -9,8 +9,11 @@ import sys
 import pytest
 
 from . import dist, pythons, user
-from .project import PROJECT
+from .project import PROJECT, ROOT
 
+pytestmark = pytest.mark.skipif(
+    not (ROOT / ".git").exists(), reason="git knows which files are ours"
+)
 INFO = f"gradsmith-{PROJECT['version']}.dist-info"
 METADATA = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"]
 

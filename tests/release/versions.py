@@ -1,17 +1,20 @@
 """The table of versions in docs/versions.md: `make versions` writes it.
 
-The oldest come from pyproject.toml, those tested from the environment it runs in.
+The oldest come from pyproject.toml, those tested from the environments.
 """
 
 from __future__ import annotations
 
 import re
-from importlib.metadata import PackageNotFoundError, version
+import sys
+from importlib.metadata import distributions
+from pathlib import Path
 
 from benchmarks._documents import update
 from gradsmith.core.arrays import FRAMEWORKS
 
 from .project import EXTRAS, PROJECT, ROOT, expanded, name_of, requirements
+from .pythons import ENVIRONMENTS
 
 DOCUMENT = ROOT / "docs" / "versions.md"
 HEADER = ["| | from | tested with | |", "|---|---|---|---|"]
@@ -28,7 +31,8 @@ def table() -> str:
 def rows() -> list[tuple[str, str, str, str]]:
     """Name, oldest version, tested versions, what it is for."""
     pythons = ", ".join(tested_pythons())
-    found = [("Python", bound(PROJECT["requires-python"]), pythons, "")]
+    scope = "everything on the first, the engine on all"
+    found = [("Python", bound(PROJECT["requires-python"]), pythons, scope)]
     for requirement, use in needed().items():
         name = name_of(requirement)
         found.append((f"`{name}`", oldest(requirement), tested(name), use))
@@ -56,13 +60,20 @@ def bound(requirement: str) -> str:
 
 
 def tested(name: str) -> str:
-    """The oldest, if it has an environment; the installed, without its build."""
+    """In the oldest environment, this one and those of `make test-pythons`."""
     pinned = [r for r in requirements("oldest") if name_of(r) == name and "==" in r]
-    try:
-        newest = version(name).partition("+")[0]
-    except PackageNotFoundError:
-        raise SystemExit(f"{name} is not installed: run make versions") from None
-    return ", ".join([*map(bound, pinned), newest])
+    found = {bound(requirement) for requirement in pinned}
+    for path in (sys.path, *map(packages, sorted(ENVIRONMENTS.glob("python3.*")))):
+        found |= {
+            d.version.partition("+")[0] for d in distributions(name=name, path=path)
+        }
+    if not found:
+        raise SystemExit(f"{name} is not installed: run make versions")
+    return ", ".join(sorted(found, key=lambda v: [*map(int, v.split("."))]))
+
+
+def packages(environment: Path) -> list[str]:
+    return [*map(str, environment.glob("lib/python3.*/site-packages"))]
 
 
 def tested_pythons() -> list[str]:
