@@ -124,8 +124,8 @@ def try_installed(python: Path, wheel: Path) -> None:
     require_types(python)
     install(python, f"{wheel}[cli]")
     require(PROJECT["version"] in run(command, "--version"), "--version")
-    if "doctor" in run(python, "-I", "-m", "gradsmith", "--help"):
-        run(command, "doctor")
+    run(python, "-I", "-m", "gradsmith", "--help")
+    require("The engine works" in run(command, "doctor"), "doctor")
 
 
 def install(python: Path, what: object) -> None:
