@@ -336,7 +336,9 @@ def test_the_colour_is_that_of_the_worst(levels, colour):
 
 @given(st.text(alphabet=st.characters(codec="utf-8", exclude_categories=("Cc", "Cs"))))
 def test_a_badge_is_xml_whatever_it_says(words):
-    ElementTree.fromstring(drawn("gradients", words, "#000"))
+    image = drawn("gradients", words, "#000")
+    assert ElementTree.fromstring(image).attrib["role"] == "img"
+    assert " id=" not in image.partition("<title>")[0]  # several stand on one page
 
 
 def test_words_of_a_badge():

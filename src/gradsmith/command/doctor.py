@@ -176,7 +176,7 @@ def _row(part: Part, seconds: float) -> Row:
         said, install = f"{part.oldest} is the oldest that works", "--upgrade"
         return Row(part.group, part.name, known, OLD, said, f"{install} {part.install}")
     again = "" if state == WORKS or not part.install else "--force-reinstall "
-    install = f"{again}{part.install}" if again else ""
+    install = f"{again}{part.distribution or part.install}" if again else ""
     return Row(part.group, part.name, known, state, said, install)
 
 

@@ -15,7 +15,8 @@ GREEN, YELLOW, RED, GREY = (
     "#5f6368",
 )  # white reads well
 _COLOURS = {Level.FINE: GREEN, Level.WARNING: YELLOW, Level.ERROR: RED, None: GREY}
-_NARROW, _WIDE = "fijlrt .,:;!'|()I1", "mwMW"
+_WIDTHS = {**dict.fromkeys("ijl.,:;!'|", 3.4), **dict.fromkeys(" frt()I", 4.4)}
+_WIDTHS |= dict.fromkeys("mwMW", 10.0)
 
 
 def badge(run: Finished) -> str:
@@ -54,9 +55,8 @@ def drawn(label: str, words: str, colour: str) -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{total}" height="20" '
         f'viewBox="0 0 {total} 20" role="img" aria-label="{title}">'
         f"<title>{title}</title>"
-        f'<clipPath id="r"><rect width="{total}" height="20" rx="3"/></clipPath>'
-        f'<g clip-path="url(#r)"><rect width="{left}" height="20" fill="#444"/>'
-        f'<rect x="{left}" width="{right}" height="20" fill="{colour}"/></g>'
+        f'<rect width="{total}" height="20" rx="3" fill="{colour}"/>'
+        f'<path d="M3 0H{left}V20H3a3 3 0 0 1-3-3V3a3 3 0 0 1 3-3z" fill="#444"/>'
         '<g fill="#fff" text-anchor="middle" font-size="11" '
         f'font-family="Verdana,DejaVu Sans,Geneva,sans-serif">{texts}</g></svg>\n'
     )
@@ -70,4 +70,4 @@ def _width(words: str) -> int:
 def _letter(letter: str) -> float:
     if east_asian_width(letter) in "WF":
         return 11
-    return 4.3 if letter in _NARROW else 10.2 if letter in _WIDE else 7
+    return _WIDTHS.get(letter, 6.7)
