@@ -21,6 +21,7 @@ from gradsmith.command.config import (
 )
 from gradsmith.core.errors import GradsmithError
 from tests.command.test_check import RIGHT, WRONG, folder, write  # noqa: F401
+from tests.command.test_verdicts import OPERATIONS
 
 pytestmark = pytest.mark.usefixtures("folder")
 
@@ -77,6 +78,17 @@ def test_the_command_line_wins():
     assert list(statuses("ops.py:right")) == ["right NumPy"]
     with_torch = statuses("ops.py:right", "--framework", "torch", "--framework", "jax")
     assert list(with_torch) == ["right PyTorch", "right JAX"]
+
+
+def test_what_is_zero_or_turned_off_counts():
+    write("ops.py", OPERATIONS)
+    configure("[tool.gradsmith]\nquick = true\nstrict = true\nmax-ulp = 0\n")
+    words = ("check", "ops.py:limited")
+    assert run(*words).exit_code == 1
+    assert run(*words, "--no-strict").exit_code == 0
+    pytest.importorskip("flint")
+    found = run("audit", "ops.py:right", "--points", "50", "--json")
+    assert json.loads(found.stdout)["max_ulp"] == 0
 
 
 def test_surrogates_and_strict():
@@ -252,7 +264,10 @@ def test_changed_files_alone(repository):
     assert changed_files("main", ()) == ["src/ops.py", "src/ä new.py"]
     assert changed_files("HEAD", ()) == ["src/ä new.py"]  # not committed yet
     assert changed_files("main", ("src/ops.py",)) == ["src/ops.py"]
+    Path("docs").mkdir()
     assert changed_files("main", ("docs",)) == []
+    with pytest.raises(GradsmithError, match=r"src\.ops:right' is no file or folder"):
+        changed_files("main", ("src.ops:right",))
     os.chdir("src")
     assert changed_files("main", ()) == ["ops.py", "ä new.py"]
     os.chdir("..")

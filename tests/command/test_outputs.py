@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -139,6 +140,23 @@ def test_a_mistake_of_ours_has_its_own_status(monkeypatch):
     again = subprocess.run(words, capture_output=True, text=True, check=False, env=env)
     assert again.returncode == 5
     assert "Traceback" in again.stderr
+
+
+@pytest.mark.parametrize(
+    "name", ["", "check", "audit", "report", "init", "doctor", "badge"]
+)
+def test_help_reads_well_in_80_columns(name):
+    from click.testing import CliRunner
+
+    from gradsmith.command.command import gradsmith as command
+
+    words = [*([name] if name else []), "--help"]
+    found = CliRunner().invoke(command, words, terminal_width=80)
+    assert found.exit_code == 0
+    assert max(map(len, found.stdout.splitlines())) <= 80
+    assert not re.search(r"\w\.\.\.$", found.stdout, re.MULTILINE)  # cut off
+    assert "\\b" not in found.stdout
+    assert not re.search(r"\S {2,}\S", found.stdout.partition("Options:")[0][:200])
 
 
 @pytest.mark.parametrize("name", ["check", "audit", "report"])

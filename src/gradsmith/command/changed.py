@@ -24,6 +24,12 @@ def changed_files(base: str, within: Sequence[str]) -> list[str]:
     names = _git(
         "diff", "--name-only", "--diff-filter=d", "-z", start, "--", cwd=root
     ) + _git("ls-files", "--others", "--exclude-standard", "-z", cwd=root)
+    for each in within:
+        if not os.path.exists(each):
+            raise GradsmithError(
+                f"--changed {base}: {each!r} is no file or folder, of which those that "
+                "changed could be taken"
+            )
     allowed = [Path(os.path.realpath(each)) for each in within]
     found = [
         Path(root) / name

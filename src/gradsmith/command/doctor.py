@@ -22,7 +22,7 @@ from ..core.progress import Progress
 from ..report.terminal import clean
 from .display import Terminal, show_table
 from .probes import SECONDS, WORKS, tried
-from .status import Exit
+from .status import Exit, with_statuses
 
 MISSING, OLD = "not installed", "too old"
 _STYLES = {WORKS: "green", MISSING: "dim", OLD: "yellow"}
@@ -100,16 +100,12 @@ class Row:
     metavar="SECONDS",
     help="For each import.",
 )
+@with_statuses("the embedded engine works", "it does not", (Exit.FINE, Exit.WRONG))
 def doctor(as_json: bool, time_limit: float) -> None:
-    r"""Print versions, what is too old or broken, and what to install.
+    """Print versions, what is too old or broken, and what to install.
 
     Each framework and package is imported in a process of its own, so that one that
     crashes or hangs is told.
-
-    \b
-    Exit status:
-      0    the embedded engine works
-      1    it does not
     """
     rows = examined(time_limit)
     works = next(row.state for row in rows if row.group == "engine") == WORKS

@@ -36,7 +36,9 @@ class Configured(click.Command):
             given = {**config.values, "exclude": config.exclude}
             given["framework"] = given.pop("frameworks", ())
             names = {param.name for param in self.params}
-            ctx.default_map = {key: x for key, x in given.items() if key in names and x}
+            ctx.default_map = {
+                key: x for key, x in given.items() if key in names and x != ()
+            }
         return super().parse_args(ctx, args)
 
 
@@ -103,8 +105,8 @@ seed_option = click.option(
     help="For the random choices.",
 )
 inconclusive_option = click.option(
-    "--allow-inconclusive",
-    is_flag=True,
+    "--allow-inconclusive/--no-allow-inconclusive",
+    default=False,
     help="Exit with 0 also if it could not be told of some.",
 )
 _ARGUMENT = "[OPERATION:]ARGUMENT"
@@ -129,7 +131,9 @@ _RUN = (
         metavar=_ARGUMENT,
         help="Arguments without a gradient, such as labels.",
     ),
-    click.option("--quick", is_flag=True, help="Skip compilers, vmap and survival."),
+    click.option(
+        "--quick/--no-quick", default=False, help="Skip compilers, vmap and survival."
+    ),
     seed_option,
     click.option(
         "--jobs",
@@ -158,8 +162,8 @@ _RUN = (
     ),
     inconclusive_option,
     click.option(
-        "--strict",
-        is_flag=True,
+        "--strict/--no-strict",
+        default=False,
         help="Limits, and surrogates that are not declared, count as wrong.",
     ),
 )

@@ -41,9 +41,11 @@ _MEANINGS = {
 }
 
 
-def with_statuses(fine: str, wrong: str) -> Callable[[Any], Any]:
+def with_statuses(
+    fine: str, wrong: str, only: Sequence[Exit] = tuple(Exit)
+) -> Callable[[Any], Any]:
     """Add the statuses to the help of a command."""
-    rows = [f"  {status.value:<4} {words}" for status, words in _MEANINGS.items()]
+    rows = [f"  {status.value:<4} {_MEANINGS[status]}" for status in only]
     # \b keeps the lines of a paragraph apart
     table = "\n".join(rows).format(fine=fine, wrong=wrong)
 
