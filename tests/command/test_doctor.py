@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from gradsmith.command import doctor as module
 from gradsmith.command.command import gradsmith as command
 from gradsmith.command.doctor import MISSING, OLD, PACKAGES, examined, installs
-from gradsmith.command.probes import BROKEN, HANGS, WORKS, tried
+from gradsmith.command.probes import BROKEN, HANGS, NO_GPU, WORKS, tried
 from gradsmith.core.arrays import FRAMEWORKS
 
 ROOT = Path(__file__).parents[2]
@@ -58,6 +58,30 @@ def test_what_breaks_crashes_or_hangs_is_told(tmp_path, monkeypatch):
     assert tried("module:crashes") == (BROKEN, "it crashes (signal 6)")
     assert tried("module:hangs", 2.0) == (HANGS, "no answer in 2 s")
     assert tried("module:works") == (WORKS, "1.2")
+
+
+@pytest.mark.parametrize("has_gpu", [True, False])
+def test_triton_with_and_without_a_gpu(has_gpu, tmp_path, monkeypatch):
+    """As Triton's driver answers, or raises."""
+    made = tmp_path / "triton" / "runtime"
+    made.mkdir(parents=True)
+    (tmp_path / "triton" / "__init__.py").touch()
+    target = "SimpleNamespace(backend='cuda', arch=90)"
+    raises = "raise RuntimeError('0 active drivers ([]). There should only be one.')"
+    (made / "__init__.py").write_text(
+        "from types import SimpleNamespace\n"
+        f"def found():\n    {f'return {target}' if has_gpu else raises}\n"
+        "class Driver:\n"
+        "    @property\n"
+        "    def active(self):\n"
+        "        found()\n"
+        "        return SimpleNamespace(get_current_target=found)\n"
+        "driver = Driver()\n"
+    )
+    path = f"{tmp_path}:{Path(module.__file__).parents[2]}"
+    monkeypatch.setenv("PYTHONPATH", path)
+    expected = (WORKS, "cuda 90") if has_gpu else (BROKEN, NO_GPU)
+    assert tried("gpu") == expected
 
 
 def test_a_framework_computes_a_gradient():

@@ -21,7 +21,7 @@ from ..core.arrays import FRAMEWORKS, NUMPY
 from ..core.progress import Progress
 from ..report.terminal import clean
 from .display import Terminal, show_table
-from .probes import SECONDS, WORKS, tried
+from .probes import NO_GPU, SECONDS, WORKS, tried
 from .status import Exit, with_statuses
 
 MISSING, OLD = "not installed", "too old"
@@ -162,6 +162,8 @@ def _row(part: Part, seconds: float) -> Row:
         return Row(part.group, part.name, "", MISSING, words, part.install)
     state, words = tried(part.probe, seconds)
     words = clean(words)
+    if words == NO_GPU:
+        return Row(part.group, part.name, "", MISSING, words)
     known = _version(part.distribution) if part.distribution else ""
     said = part.use if state == WORKS else words
     if state == WORKS and part.group == "kernels":

@@ -15,6 +15,7 @@ import numpy as np
 
 SECONDS = 60.0  # until something counts as hanging
 WORKS, BROKEN, HANGS = "works", "broken", "hangs"
+NO_GPU = "no GPU was found"
 
 
 def tried(name: str, seconds: float = SECONDS) -> tuple[str, str]:
@@ -74,7 +75,11 @@ def cpu_kernel() -> str:
 
 def gpu() -> str:
     """The GPU that Triton compiles for."""
-    target = import_module("triton.runtime").driver.active.get_current_target()
+    driver = import_module("triton.runtime").driver
+    try:
+        target = driver.active.get_current_target()
+    except RuntimeError:  # Triton's, where there is no driver or no device
+        sys.exit(NO_GPU)
     return f"{target.backend} {target.arch}"
 
 
