@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from xml.etree import ElementTree
 
 import numpy as np
@@ -47,6 +48,22 @@ def test_operations_with_their_shapes_and_what_the_user_calls_them(persistent):
     assert parents(drawing, "np.matmul") == ["x", "W"]
     assert drawing.title == "The graph of loss"
     assert tape.gradient(loss, x) is not None  # nothing was used up
+
+
+def test_others_that_are_alive_don_t_matter():
+    class Owner:
+        pass
+
+    gone, x = weakref.proxy(Owner()), gs.Tensor(np.ones(3))
+    with gs.GradientTape() as tape, gs.GradientTape() as other:
+        tape.watch(x)
+        y = np.exp(x)
+    with pytest.raises(ReferenceError):
+        isinstance(gone, gs.Tensor)
+    for drawing in (tape.draw(), tape.draw(y)):
+        assert [box.name for box in drawing.boxes] == ["x", "y = np.exp"]
+    with pytest.raises(gs.TapeError):
+        other.draw()
 
 
 def test_without_a_target_all_that_is_alive_is_shown():

@@ -103,6 +103,18 @@ def test_a_right_rule_has_no_mark(ax):
     assert [each.get_label() for each in ax.lines] == ["by differences", "by the rule"]
 
 
+def test_a_declared_surrogate_is_not_called_wrong(ax):
+    @gs.custom_gradient(surrogate="straight-through")
+    def rounded(x):
+        return np.round(x), lambda dy: dy
+
+    gs.check(rounded, X).plot(ax=ax)
+    assert [each.get_label() for each in ax.lines] == ["by differences", "by the rule"]
+    words = ax.get_legend().get_title().get_text()
+    assert "not meant to agree" in words
+    assert "off" not in words
+
+
 def test_inputs_that_the_check_has_made_are_shown_where_they_are_wrong(ax):
     @gs.custom_gradient
     def wrong_below_zero(x):

@@ -150,6 +150,8 @@ def _shown(x: Any) -> float:
 
 def beyond(samples: dict[str, Any]) -> str:
     n, many = samples["beyond"], len(samples["gap"])
+    if samples["note"]:  # it is no derivative, and says so
+        return samples["note"]
     if not n:
         return f"The rule agrees with the differences at all {many} points"
     return f"The rule is off at {n} of {many} points"

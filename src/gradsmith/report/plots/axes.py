@@ -94,7 +94,7 @@ def _gradient(ax: Any, parts: list[dict[str, Any]]) -> None:
     off = [
         i
         for i, (gap, error) in enumerate(zip(data["gap"], data["error"], strict=True))
-        if not number(gap) <= number(error)
+        if not data["note"] and not number(gap) <= number(error)
     ]
     ax.plot(xs, slopes, "o", color="C1", alpha=0.6, label="by differences")
     style = "-" if is_curve else "_"

@@ -24,7 +24,15 @@ from ...report.result import Result
 from .budget import UNLIMITED, Budget, OutOfTimeError
 from .first_order import FIRST_ORDER
 from .inputs import CheckInputs, inputs_for
-from .model import CheckReport, CheckRun, Finding, RuleSource, Verdict, merged
+from .model import (
+    CheckReport,
+    CheckRun,
+    Finding,
+    RuleSource,
+    Verdict,
+    merged,
+    with_samples,
+)
 from .options import CheckOptions, constants_among, refuse_options
 from .problem import Problem, problem_for
 from .reproducer import reproducer
@@ -237,9 +245,8 @@ def _report(session: Session, options: CheckOptions, start: float) -> CheckRepor
         options.strict,
         _source_of(session.problem.info.rule),
     )
-    return report.comparing(
-        partial(_samples, replace(shown, budget=UNLIMITED), session.seed)
-    )
+    shown = replace(shown, budget=UNLIMITED)
+    return with_samples(report, partial(_samples, shown, session.seed))
 
 
 def _samples(problem: Problem, seed: int) -> Result:

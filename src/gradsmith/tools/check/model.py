@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from ...core.errors import GradsmithError
 from ...core.places import line_name
@@ -217,11 +217,6 @@ class CheckReport(Result):
     # The comparison that `plot` draws, made when it is asked for; no part of the data
     _samples: ClassVar[Callable[[], Result] | None] = None
 
-    def comparing(self, samples: Callable[[], Result] | None) -> Self:
-        """The same report with what `plot` draws."""
-        object.__setattr__(self, "_samples", samples)
-        return self
-
     def __getstate__(self) -> dict[str, Any]:
         return {k: v for k, v in self.__dict__.items() if k != "_samples"}
 
@@ -373,6 +368,14 @@ def _listed(names: list[str]) -> str:
 T = TypeVar("T", Finding, CheckRun)
 
 
+def with_samples(
+    report: CheckReport, samples: Callable[[], Result] | None
+) -> CheckReport:
+    """The same report with what its plot draws."""
+    object.__setattr__(report, "_samples", samples)
+    return report
+
+
 def merged(reports: Sequence[CheckReport], names: Sequence[str]) -> CheckReport:
     """One report for several examples: the worst verdict, and all findings.
 
@@ -383,7 +386,7 @@ def merged(reports: Sequence[CheckReport], names: Sequence[str]) -> CheckReport:
     worst = max(reports, key=lambda report: list(Verdict).index(report.verdict))
     pairs = list(zip(reports, names, strict=True))
     seen = [r.resolution for r in reports if r.resolution is not None]
-    return replace(
+    report = replace(
         reports[0],
         verdict=worst.verdict,
         findings=tuple(_named(f, name) for r, name in pairs for f in r.findings),
@@ -392,7 +395,8 @@ def merged(reports: Sequence[CheckReport], names: Sequence[str]) -> CheckReport:
         notes=tuple(_notes(pairs)),
         resolution=max(seen, default=None),
         seconds=sum(r.seconds for r in reports),
-    ).comparing(worst._samples)
+    )
+    return with_samples(report, worst._samples)
 
 
 def _named(found: T, name: str) -> T:

@@ -71,7 +71,7 @@ class MemoryReport(Result):
         if self.rows:
             rows = tuple(map(self._cells, self.rows[:_MOST]))
             blocks.append(Table(_HEADER, rows, (0, 1, 2), caption="What is kept"))
-            blocks.append(self.figure())
+            blocks.append(self._figure())
         hidden = len(self.rows) - _MOST
         blocks += [Line(f"... and {hidden} more lines")] if hidden > 0 else []
         blocks += [Line(line, indent=0) for line in self._advice()]
@@ -121,7 +121,7 @@ class MemoryReport(Result):
             lines.append(f"by function: {told}")
         return [*lines, *self.notes]
 
-    def figure(self) -> Figure:
+    def _figure(self) -> Figure:
         """The lines that keep most."""
         rows = [
             {
@@ -139,13 +139,13 @@ class MemoryReport(Result):
         """A plot of the lines that keep most, as the text of an SVG file."""
         from ...report.plots import svg_file
 
-        return svg_file(self.figure())
+        return svg_file(self._figure())
 
     def plot(self, *, ax: Any = None) -> Any:
         """Draw the lines that keep most by Matplotlib, and return its Axes."""
         from ...report.plots.axes import plot
 
-        return plot([self.figure()], ax, title=self._headline())
+        return plot([self._figure()], ax, title=self._headline())
 
 
 def _line(place: Place | None, path: Callable[[str], str]) -> str:
