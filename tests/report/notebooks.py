@@ -39,6 +39,8 @@ _RULES = """<style>
   .out tbody tr:nth-child(odd) { background: #f5f5f5; }
   .out code { color: #d63384; background: #eee; padding: 1em; }
   .out p, .out ul, .out dd { margin: 2em; }
+  .out dt { float: left; width: 20%; font-weight: 700; } /* as in JupyterLab */
+  .out dd { float: left; width: 80%; }
 </style>"""
 PAGES = {
     "JupyterLab, light": '<html><body data-jp-theme-light="true">',

@@ -106,6 +106,17 @@ def test_it_is_legible_and_no_wider_than_a_phone(driver, tmp_path, name):
     assert (dark == "rgb(15, 18, 23)") == ("dark" in name)
 
 
+@in_chromium
+def test_the_labels_of_facts_have_room(driver, tmp_path):
+    start = notebooks.PAGES["JupyterLab, light"]
+    page = opened(driver, tmp_path, notebooks.page(start, notebooks.shown()))
+    resized(page, 1000)
+    widths = page.execute_script(
+        "return [...document.querySelectorAll('.gradsmith dt')].map(d => d.offsetWidth)"
+    )
+    assert min(widths) > 60
+
+
 # What the browser makes of others' elements
 STYLES = """
 const found = [];
