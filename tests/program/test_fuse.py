@@ -215,3 +215,20 @@ def test_a_kernel_is_vectorised():
     source = ops.silu.kernels(np.ones(4, "float32")).forward.source
     assert "x float>" in source
     assert "@expf" not in source
+
+
+# Small arrays
+
+
+def test_the_smallest_arrays_are_composed_and_small_ones_in_many_shapes(monkeypatch):
+    monkeypatch.setattr(fusing, "MOST_SMALL", 2)
+    made, plan = [], fusing.Fused.planned
+    monkeypatch.setattr(
+        fusing.Fused, "planned", lambda *args: (made.append(args), plan(*args))[1]
+    )
+    monkeypatch.setattr(ops.sigmoid, "fused", fusing.Fused(ops.sigmoid, strict=False))
+    first = {}
+    for n in (511, 512, 513, 514, 511, 512, 513, 514):
+        y = ops.sigmoid(np.linspace(-9, 9, n, dtype="float32"))
+        np.testing.assert_array_equal(y, first.setdefault(n, y))
+    assert len(made) == 2

@@ -403,7 +403,7 @@ def _writable(leaf: Any, value: np.ndarray) -> np.ndarray:
     """
     if value.nbytes < _LARGE:
         return value.copy()
-    memory = getattr(value.base, "obj", None)
+    memory: Any = getattr(value.base, "obj", None)
     if (
         memory.__class__ is np.ndarray
         and memory.dtype is value.dtype

@@ -17,8 +17,10 @@ from ..core.cotangent import Spec
 from ..core.errors import GradsmithError, UnsupportedOperationError
 from .parameters import Bound
 
-SMALL = 1 << 14  # elements
-MOST_PLANS = 256  # of one operation: shapes that change with every call are not kept
+SMALLEST = 1 << 9  # elements
+SMALL = 1 << 14  # elements: a plan takes as long as composing these a hundred times
+MOST_SMALL = 32  # plans of one operation for small arrays
+MOST_PLANS = 256  # and for others: shapes that change with every call are not kept
 
 # The part `program` makes plans. It is imported at the first of them.
 PLANNERS: list[Callable[[], Any]] = []
@@ -118,12 +120,13 @@ class Fused:
     A call that can't be fused raises if `strict`, else it has no plan.
     """
 
-    __slots__ = ("_plans", "operation", "strict")
+    __slots__ = ("_plans", "_small", "operation", "strict")
 
     def __init__(self, operation: Any, *, strict: bool) -> None:
         self.operation = operation
         self.strict = strict
         self._plans: dict[Any, Any] = {}
+        self._small: dict[Any, Any] = {}
 
     def plan(
         self,
@@ -134,18 +137,24 @@ class Fused:
         """The plan for a key, None if there is none.
 
         `describe` gives what `planned` is given: the call with specs for arrays, the
-        arrays that have gradients, and whether it is for a GPU. Making a plan takes as
-        long as composing small arrays a hundred times: these have one only where it was
-        asked for. Not after some calls: the last digit would change from one call to
-        the next.
+        arrays that have gradients, and whether it is for a GPU. Unless it is asked for,
+        the smallest arrays have none, and small ones of many shapes: what a call is
+        depends on its shapes, and on whether they are among the first, but not on how
+        often it was made. Else the last digit would change from one call to the next.
         """
+        plans = self._plans
         if size < SMALL and not self.strict:
-            return None
-        found = self._plans.get(key, _NEW)
+            if size < SMALLEST:
+                return None
+            plans = self._small
+        found = plans.get(key, _NEW)
         if found is _NEW:
-            if len(self._plans) >= MOST_PLANS:
-                self._plans.clear()
-            found = self._plans[key] = self.planned(*describe())
+            if plans is self._small:
+                if len(plans) >= MOST_SMALL:
+                    return None
+            elif len(plans) >= MOST_PLANS:
+                plans.clear()
+            found = plans[key] = self.planned(*describe())
         return found
 
     def plan_of(self, bound: Bound, wanted: Sequence[int] = ()) -> Any:
@@ -181,6 +190,7 @@ class Fused:
     def forget(self) -> None:
         """Another rule was given."""
         self._plans.clear()
+        self._small.clear()
 
     def planned(self, bound: Bound, wanted: Sequence[int], gpu: bool = False) -> Any:
         """A new plan, for a CPU or a GPU."""

@@ -65,16 +65,19 @@ class Plan:
         return ("y", 0) in self.sources
 
     @cached_property
-    def is_unary(self) -> bool:
-        """Whether one array becomes one like it, and nothing is saved."""
-        (x, *others), y = self.forward.program.inputs, self.y
-        like = x.shape == y.shape and self.forward.storage[0] == self.y_dtype
-        return not others and not self.saved and like and self.forward.is_direct
+    def is_like_first(self) -> bool:
+        """Whether the value has the shape and dtype of the first argument."""
+        x = self.forward.program.inputs[0]
+        return x.shape == self.y.shape and self.forward.storage[0] == self.y_dtype
 
     @cached_property
-    def is_slope(self) -> bool:
-        """Whether the gradient is one array, of dy and one argument, in this order."""
-        return self.is_unary and self.sources == [("dy", 0), ("x", 0)]
+    def places(self) -> tuple[list[int], int]:
+        """Where each of what is saved starts in one block of memory, and its size."""
+        starts, size = [], 0
+        for s in self.saved:
+            starts.append(size)
+            size += -(-s.size * s.dtype.itemsize // 64) * 64
+        return starts, size
 
     def saved_of(self, arrays: Sequence[Any], as_array: Any) -> list[Any]:
         """What the forward kernel saves, composed: as `Program.portably`."""

@@ -16,7 +16,7 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
-from ....operations.fusing import is_on, runs_on_cpu
+from ....operations import fusing
 from ..private import naming, traced
 from .custom import Custom
 from .linear import LinearMap
@@ -35,11 +35,11 @@ def plan_of(
 ) -> Any:
     """The kernels of a call whose arrays are specs, or None if it is composed.
 
-    `y` is the type of its value where XLA compiles. Functions of elements are composed
-    there, unless they were fused by name: XLA makes one loop of them and all that is
-    around them.
+    `y` is the type of its value where XLA compiles. Small arrays and functions of
+    elements are composed there, unless they were fused by name: XLA makes one loop of
+    them and all that is around them.
     """
-    if operation.fused is None or not is_on() or not runs_on_cpu():
+    if operation.fused is None or not fusing.is_on() or not fusing.runs_on_cpu():
         return None
     for spec in bound.leaves:
         name = getattr(spec.dtype, "name", "")
@@ -47,13 +47,20 @@ def plan_of(
             return None
     if jax.default_backend() != "cpu":
         return None
+    is_asked = operation.fused.strict
+    if (
+        y is not None
+        and not is_asked
+        and max(x.size for x in bound.leaves) < fusing.SMALL
+    ):
+        return None
     plan = operation.fused.plan_of(bound, wanted)
     if plan is None or not plan.forward.size:
         return None
     if y is None:
         return plan
     is_alike = y.shape == plan.y.shape and y.dtype.name == plan.y_dtype
-    is_in_loop = plan.forward.nest.flat and not operation.fused.strict
+    is_in_loop = plan.forward.nest.flat and not is_asked
     return plan if is_alike and not is_in_loop else None
 
 

@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ....core.cotangent import Spec
+from ....operations import fusing
 from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
 
 _Tensor, _Parameter, _strided = torch.Tensor, torch.nn.Parameter, torch.strided
@@ -23,6 +24,7 @@ _NAMES = {
 }  # fmt: skip
 _DTYPES = {name: dtype for dtype, name in _NAMES.items()}
 _empty, _empty_like, _threads = torch.empty, torch.empty_like, torch.get_num_threads
+_uint8 = torch.uint8
 
 
 def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
@@ -30,30 +32,37 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
     if not is_on():
         return None
     key: list[Any] = []
-    size, device = 0, None
+    size, device, gpu = 0, None, False
     for x in args:
         cls = x.__class__
         if cls in _TENSORS:
+            if x.is_cpu:
+                if gpu or not runs_on_cpu():
+                    return None
+            elif not (gpu or device is None) or not (x.is_cuda and runs_on_gpu()):
+                return None  # the composed form says what is wrong
+            else:
+                gpu = True
+                if device is not None and x.device != device:
+                    return None
+            device = device or x.device
             if (
-                not (runs_on_cpu() if x.is_cpu else x.is_cuda and runs_on_gpu())
-                or x.layout is not _strided
+                x.layout is not _strided
                 or x.dtype not in _NAMES
                 or x.is_neg()
                 or (with_grad and x.is_inference())
             ):
                 return None
-            wanted = with_grad and x.requires_grad
-            key.append((x.dtype, x.shape, wanted))
+            key.append((x.dtype, x.shape, with_grad and x.requires_grad))
             size = max(size, x.numel())
-            device = device or x.device
-            if x.device != device:
-                return None  # the composed form says what is wrong
         else:
             key.append((cls, x))
+    if gpu and size < fusing.SMALL and not operation.fused.strict:
+        return None  # Triton takes half a second for each kernel
+    key.append(gpu)
     try:
-        gpu = device is not None and device.type != "cpu"
         return operation.fused.plan(
-            (*key, gpu), lambda: (*_described(operation, args, key), gpu), size
+            tuple(key), lambda: (*_described(operation, args, key[:-1]), gpu), size
         )
     except TypeError:  # what is no key
         return None
@@ -69,23 +78,39 @@ def _described(operation: Any, args: tuple[Any, ...], key: list[Any]) -> Any:
     return bound.with_leaves(specs), [i for i, each in enumerate(tensors) if each[2]]
 
 
-def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, list[Any]]:
-    """The value, and what is saved for the gradient."""
-    x = leaves[0]
-    if plan.is_unary and x.is_cpu:  # 3 us less
-        kernel = plan.forward
-        if not x.is_contiguous():
-            x = x.contiguous()
-        y = _empty_like(x)
-        if kernel.size and kernel.function(x.data_ptr(), y.data_ptr(), *kernel.tail):
-            raise kernel.out_of_bounds()
-        return y, []
-    y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype], device=x.device)
+def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
+    """The value, and what is saved for the gradient: on a CPU in one block."""
+    x, kernel = leaves[0], plan.forward
+    if not x.is_cpu:
+        return _forward_on_gpu(plan, leaves)
+    if plan.is_like_first and x.is_contiguous():
+        y = _empty_like(x)  # 1 us less
+    else:
+        y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype])
+    if not kernel.size:
+        return y, None
+    held = [x if x.is_contiguous() else x.contiguous() for x in leaves]
+    given, written, saved = [x.data_ptr() for x in held], [y.data_ptr()], None
+    if plan.saved:
+        starts, size = plan.places
+        saved = _empty(size, dtype=_uint8)
+        first = saved.data_ptr()
+        written += [first + start for start in starts]
+    if kernel.is_small:
+        kernel.run_small(given + written)
+    else:
+        kernel.run(given, written, _threads())
+    return y, saved
+
+
+def _forward_on_gpu(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
+    device = leaves[0].device
+    y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype], device=device)
     saved = [
-        _empty(s.shape, dtype=_DTYPES[s.dtype.name], device=x.device)
-        for s in plan.saved
+        _empty(s.shape, dtype=_DTYPES[s.dtype.name], device=device) for s in plan.saved
     ]
-    _run(plan.forward, leaves, [y, *saved])
+    if plan.forward.size:
+        _start(plan.forward, leaves, [y, *saved])
     return y, saved
 
 
@@ -94,54 +119,49 @@ class FusedGradient:
 
     __slots__ = ("leaves", "plan", "saved", "y")
 
-    def __init__(self, plan: Any, leaves: list[Any], y: Any, saved: list[Any]) -> None:
+    def __init__(self, plan: Any, leaves: list[Any], y: Any, saved: Any) -> None:
         self.plan, self.leaves, self.y, self.saved = plan, leaves, y, saved
 
     def __call__(self, dy: Any) -> list[Any]:
         """A gradient for each tensor, None for those without."""
         plan, leaves = self.plan, self.leaves
-        x, is_repeated = leaves[0], _is_repeated(dy)
-        kernel = plan.backward("scalar" if is_repeated else "full")
-        if (
-            plan.is_slope
-            and kernel.is_direct
-            and x.is_cpu
-            and x.is_contiguous()
-            and (is_repeated or dy.is_contiguous())
-        ):  # 4 us less
-            dx = _empty_like(x)
-            given = dy.data_ptr(), x.data_ptr(), dx.data_ptr()
-            if kernel.size and kernel.function(*given, *kernel.tail):
-                raise kernel.out_of_bounds()
-            return [dx]
-        of = {"dy": [dy], "x": leaves, "y": [self.y], "saved": self.saved}
+        is_scalar = _is_repeated(dy)
+        kernel = plan.backward("scalar" if is_scalar else "full")
         found: list[Any] = [None] * len(leaves)
         for i in plan.wanted:
             x = leaves[i]
-            found[i] = _empty(x.shape, dtype=x.dtype, device=x.device)
-        given = [of[name][i] for name, i in plan.sources]
-        _run(kernel, given, [found[i] for i in plan.wanted])
+            if x.is_contiguous():
+                found[i] = _empty_like(x)
+            else:
+                found[i] = _empty(x.shape, dtype=x.dtype, device=x.device)
+        if not kernel.size:
+            return found
+        if not dy.is_cpu:
+            of = {"dy": [dy], "x": leaves, "y": [self.y], "saved": self.saved}
+            given = [of[name][i] for name, i in plan.sources]
+            _start(kernel, given, [found[i] for i in plan.wanted])
+            return found
+        held, addresses = [], []
+        for name, i in plan.sources:
+            if name == "saved":
+                addresses.append(self.saved.data_ptr() + plan.places[0][i])
+                continue
+            x = dy if name == "dy" else leaves[i] if name == "x" else self.y
+            if not x.is_contiguous() and not (is_scalar and x is dy):
+                x = x.contiguous()
+                held.append(x)  # as long as the kernel runs
+            addresses.append(x.data_ptr())
+        written = [found[i].data_ptr() for i in plan.wanted]
+        if kernel.is_small:
+            kernel.run_small(addresses + written)
+        else:
+            kernel.run(addresses, written, _threads())
         return found
 
 
 def _is_repeated(x: Any) -> bool:
     """Whether it is one number, expanded, which is not written out."""
     return not x.is_contiguous() and not any(x.stride())
-
-
-def _run(kernel: Any, given: list[Any], written: list[Any]) -> None:
-    """Run a kernel where its tensors are; those that it reads lie in any order."""
-    if not kernel.size:
-        return
-    if written[0].is_cuda:
-        _start(kernel, given, written)
-        return
-    given = [
-        x if x.is_contiguous() or kind == "scalar" else x.contiguous()
-        for x, (kind, _) in zip(given, kernel.nest.inputs, strict=False)
-    ]
-    addresses = [x.data_ptr() for x in given], [y.data_ptr() for y in written]
-    kernel.run(*addresses, _threads())
 
 
 def _start(kernel: Any, given: list[Any], written: list[Any]) -> None:
