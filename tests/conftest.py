@@ -26,11 +26,9 @@ _with_seconds = Budget.__init__
 Budget.__init__ = _with_patience
 
 
-# With three frameworks and 29,000 tests in memory, the garbage collector takes a third
-# of the time to collect the tests, and as often as it looks at all of them later.
+# Tests make no garbage until they run: to collect them takes 25 s instead of 37.
 gc.disable()
 
 
 def pytest_collection_finish() -> None:
-    gc.freeze()
     gc.enable()

@@ -15,7 +15,7 @@ from gradsmith.tools.check import Verdict
 from tests.command.test_check import folder  # noqa: F401
 from tests.command.test_report import run
 from tests.report.sample import Tree
-from tests.tools.recording.test_plugin import LOADED, TIME
+from tests.tools.recording.test_plugin import ALONE, LOADED, TIME
 
 pytest_plugins = "pytester"
 
@@ -123,25 +123,37 @@ def test_a_surrogate_is_declared_on_the_command_line():
     assert found.exit_code == 0
 
 
-@pytest.mark.parametrize("strict", [False, True])
-def test_in_pytest(pytester, monkeypatch, strict):
+# Which of them run together, and whether strictly: what does not fail the run, all at
+# once, and what does by itself
+RUNS = [
+    (tuple(name for name in VERDICTS if name != "wrong"), False),
+    (("wrong",), False),
+    (("right", "declared", "random_one"), True),
+    (("limited",), True),
+    (("surrogate",), True),
+]
+
+
+@pytest.mark.parametrize(("names", "strict"), RUNS)
+def test_in_pytest(pytester, monkeypatch, names, strict):
     monkeypatch.setenv("PYTHONPATH", str(Path(gs.__file__).parents[1]))
+    monkeypatch.setenv(ALONE, "1")
     tests = "\n".join(
-        f"def test_{name}():\n    {name}(np.array({X.tolist()}))" for name in VERDICTS
+        f"def test_{name}():\n    {name}(np.array({X.tolist()}))" for name in names
     )
     pytester.makepyfile(test_graded=f"{OPERATIONS}\n{tests}\n")
-    for name, verdict in VERDICTS.items():
-        if name not in ("limited", "surrogate", "random_one") and strict:
-            continue  # what is right or wrong is so either way
-        options = ["--gradsmith-strict"] if strict else ["--gradsmith"]
-        found = pytester.runpytest_subprocess(
-            *LOADED, *TIME, "-k", f"test_{name}", *options,
-            "--gradsmith-json=found.json",
-        )  # fmt: skip
-        (row,) = json.loads(Path("found.json").read_text())["operations"]
+    option = "--gradsmith-strict" if strict else "--gradsmith"
+    found = pytester.runpytest_subprocess(
+        *LOADED, *TIME, option, "--gradsmith-json=found.json"
+    )
+    rows = json.loads(Path("found.json").read_text())["operations"]
+    assert {row["operation"] for row in rows} == set(names)
+    for row in rows:
+        verdict = VERDICTS[row["operation"]]
         assert row["verdict"] == row["cases"][0]["report"]["verdict"] == verdict
-        fails = verdict in (FAILS_STRICTLY if strict else FAILS)
-        assert int(found.ret) == int(fails), name
-        found.stdout.fnmatch_lines([f"1 custom gradient: 1 {verdict} (*"])
-        if verdict == "right, with limits":
-            found.stdout.fnmatch_lines(["limited: limit: not finite *"])
+    fails = FAILS_STRICTLY if strict else FAILS
+    assert int(found.ret) == int(any(VERDICTS[name] in fails for name in names))
+    if len(names) == 1:
+        found.stdout.fnmatch_lines([f"1 custom gradient: 1 {VERDICTS[names[0]]} (*"])
+    if "limited" in names:
+        found.stdout.fnmatch_lines(["limited: limit: not finite *"])

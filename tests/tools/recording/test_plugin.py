@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -20,7 +21,8 @@ pytest_plugins = "pytester"
 _SOURCE = Path(gradsmith.__file__).parents[1]
 _INSTALLED = any(each.name == "gradsmith" for each in entry_points(group="pytest11"))
 TIME = ("--gradsmith-max-seconds=300",)  # whatever else the machine does
-LOADED = () if _INSTALLED else ("-p", "gradsmith_pytest")
+# Alone: to load all plugins that are installed takes 1.4 s
+ALONE, LOADED = "PYTEST_DISABLE_PLUGIN_AUTOLOAD", ("-p", "gradsmith_pytest")
 
 
 @pytest.fixture
@@ -28,11 +30,13 @@ def suite(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Run a suite in a process of its own; its rows by name, and what it printed."""
     monkeypatch.setenv("PYTHONPATH", str(_SOURCE))
     monkeypatch.delenv("PYTEST_ADDOPTS", raising=False)
+    monkeypatch.setenv(ALONE, "1")
 
     def run(code: str, *options: str) -> Suite:
         pytester.makepyfile(test_suite=code)
+        loaded = LOADED if ALONE in os.environ else ()
         result = pytester.runpytest_subprocess(
-            *LOADED, *TIME, "-p", "no:cacheprovider", *options
+            *loaded, *TIME, "-p", "no:cacheprovider", *options
         )
         return Suite(result)
 
@@ -51,7 +55,9 @@ class Suite:
         return re.sub(" +", " ", line)
 
 
-def test_without_the_option_nothing_happens(suite):
+@pytest.mark.skipif(not _INSTALLED, reason="gradsmith is not installed")
+def test_without_the_option_nothing_happens(suite, monkeypatch):
+    monkeypatch.delenv(ALONE)
     code = """
         import sys
         def test_it():
@@ -128,8 +134,11 @@ def test_tensorflow(suite):
     assert "failed:" not in result.text
 
 
+WORKERS, JSON = ("-p", "xdist.plugin"), ("--gradsmith-json=found.json",)
+
+
 def test_workers_hand_over_what_they_found(suite, pytester):
-    result = suite(suites.OURS, "-n2", "--gradsmith", "--gradsmith-json=found.json")
+    result = suite(suites.OURS, *WORKERS, "-n2", "--gradsmith", *JSON)
     assert (result.status, result.passed) == (1, 3)
     assert " wrong " in result.row("wrong")
     assert "and 1 more" in result.row("right")
@@ -141,7 +150,7 @@ def test_workers_hand_over_what_they_found(suite, pytester):
 
 def test_a_crashed_worker_is_mentioned(suite):
     code = "import os\ndef test_it(): os._exit(1)\ndef test_other(): pass"
-    result = suite(code, "-n1", "--max-worker-restart=0", "--gradsmith")
+    result = suite(code, *WORKERS, "-n1", "--max-worker-restart=0", "--gradsmith")
     assert "worker gw0 crashed: what it recorded is lost" in result.text
 
 
