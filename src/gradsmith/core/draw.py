@@ -191,9 +191,8 @@ class _Graph:
         """Where a value lost its gradient; below it, if it is still there."""
         from ..report.drawing import STOP, Box
 
-        lost = [stop.node, *stop.parents] if stop.node else []
-        near = [node for each in lost if (node := each()) in self.place]
-        parents = tuple(self.place[node] for node in near[:1] if node)
+        near = [each() for each in (stop.node, stop.parent) if each]
+        parents = tuple(self.place[node] for node in near if node in self.place)[:1]
         where = f"line {stop.line}" if stop.line else ""
         return Box(stop.where, where, STOP, parents, parents, str(stop))
 

@@ -21,7 +21,7 @@ class Stop(NamedTuple):
     file: str
     line: int
     node: ref[Node] | None = None
-    parents: tuple[ref[Node], ...] = ()  # of that node, which lives as its value does
+    parent: ref[Node] | None = None  # of that node, which dies with its value
 
     @classmethod
     def here(cls, where: str, why: str, node: Node | None = None) -> Stop:
@@ -32,7 +32,9 @@ class Stop(NamedTuple):
         line = 0 if frame is None else frame.f_lineno
         if node is None:
             return cls(where, why, file, line)
-        return cls(where, why, file, line, ref(node), tuple(map(ref, node.inputs())))
+        parents = node.parents  # one of them: 0.1 us, all would take 0.4
+        first = parents if isinstance(parents, Node) else parents and parents[0]
+        return cls(where, why, file, line, ref(node), ref(first) if first else None)
 
     def __str__(self) -> str:
         from .places import line_name  # nearly never needed
