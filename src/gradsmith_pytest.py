@@ -87,14 +87,19 @@ def pytest_configure(config: pytest.Config) -> None:
 def _record_if_enabled(config: pytest.Config, options: Any) -> None:
     enabled = any(getattr(options, name, None) for name in _ENABLING)
     if enabled and not config.pluginmanager.has_plugin(_NAME):
-        from gradsmith.command.config import ConfigError, config_for
         from gradsmith.tools.recording.plugin import Plugin
 
-        try:
-            settings = config_for(config.rootpath)
-        except ConfigError as error:
-            raise pytest.UsageError(str(error)) from None
-        config.pluginmanager.register(Plugin(config, settings), _NAME)
+        config.pluginmanager.register(Plugin(config, _settings(config)), _NAME)
+
+
+def _settings(config: pytest.Config) -> Any:
+    """[tool.gradsmith] of the project."""
+    from gradsmith.command.config import ConfigError, config_for
+
+    try:
+        return config_for(config.rootpath)
+    except ConfigError as error:
+        raise pytest.UsageError(str(error)) from None
 
 
 @pytest.fixture
@@ -103,9 +108,13 @@ def gradient_check(request: pytest.FixtureRequest) -> Any:
 
     It takes what `gs.check` takes, options by `gradient_check.options(seed=1)(op, x)`,
     and returns its report, which is kept with the test: in a JUnit file, and on the
-    terminal if the test fails later.
+    terminal if the test fails later. Seed and strictness are those of the project,
+    by [tool.gradsmith] in pyproject.toml.
     """
     import gradsmith as gs
+
+    values = _settings(request.config).values
+    chosen = {key: values[key] for key in ("seed", "strict") if key in values}
 
     def recorded(check: Any) -> Any:
         def gradient_check(op: Any, *inputs: Any, **keywords: Any) -> Any:
@@ -121,4 +130,4 @@ def gradient_check(request: pytest.FixtureRequest) -> Any:
         gradient_check.options = options  # type: ignore[attr-defined]
         return gradient_check
 
-    return recorded(gs.check)
+    return recorded(gs.check.options(**chosen))

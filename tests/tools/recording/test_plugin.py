@@ -394,3 +394,26 @@ def test_the_configuration_of_the_project(suite, pytester):
     result = pytester.runpytest_subprocess(*LOADED, "--gradsmith")
     assert result.ret == 4
     result.stderr.fnmatch_lines("*has no 'sede'; did you mean 'seed'?*")
+
+
+NORM = """
+import numpy as np
+import gradsmith as gs
+
+@gs.custom_gradient
+def norm(x):
+    y = np.sqrt(np.sum(x * x))
+    return y, lambda dy: dy * x / y
+
+def test_norm(gradient_check):
+    assert gradient_check(norm, np.ones(3)).seed == 4
+"""
+
+
+def test_the_fixture_is_as_strict_as_the_project(suite, pytester):
+    pytester.makepyprojecttoml("[tool.gradsmith]\nseed = 4\n")
+    assert suite(NORM).status == 0
+    pytester.makepyprojecttoml("[tool.gradsmith]\nseed = 4\nstrict = true\n")
+    result = suite(NORM)
+    assert result.status == 1
+    assert "right, with limits" in result.text
