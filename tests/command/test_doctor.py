@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
-from gradsmith.command import doctor as module
+from gradsmith.command import installation as module
 from gradsmith.command.command import gradsmith as command
-from gradsmith.command.doctor import MISSING, OLD, PACKAGES, examined, installs
+from gradsmith.command.installation import MISSING, OLD, PACKAGES, examined, installs
 from gradsmith.command.probes import BROKEN, HANGS, NO_GPU, WORKS, tried
 from gradsmith.core.arrays import FRAMEWORKS
 
@@ -146,3 +147,26 @@ def test_the_table_is_that_of_the_package():
         assert homes, f"gradsmith doctor does not know {name}"
         assert known[homes[0]] == oldest
         assert homes[0][1] == extra
+
+
+def test_it_works_without_click_and_rich(answers, monkeypatch, capsys):
+    from gradsmith.command import main
+
+    missing = ("click", "rich")
+    for name in [*sys.modules]:
+        if name.partition(".")[0] in missing or name == "gradsmith.command.command":
+            monkeypatch.delitem(sys.modules, name)
+    for name in missing:
+        monkeypatch.setitem(sys.modules, name, None)
+    monkeypatch.setattr(sys, "argv", ["gradsmith", "doctor"])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 0
+    said = capsys.readouterr().out
+    assert "The engine works." in said
+    assert "✓  PyTorch" in said
+    monkeypatch.setattr(sys, "argv", ["gradsmith", "check"])
+    with pytest.raises(SystemExit) as ended:
+        main.main()
+    assert ended.value.code == 2
+    assert 'pip install "gradsmith[cli]"' in capsys.readouterr().err

@@ -16,6 +16,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise
+        if sys.argv[1:] == ["doctor"]:
+            sys.exit(_examine())
         sys.stderr.write(
             f"{error.name} is not installed, which the command line needs: "
             'pip install "gradsmith[cli]"\n'
@@ -38,3 +40,12 @@ def main() -> None:
             f"Gradsmith; set {TRACEBACK}=1 to see where, and please report it"
         )
         sys.exit(Exit.INTERNAL)
+
+
+def _examine() -> int:
+    """`gradsmith doctor` where the packages of the command line are missing."""
+    from .installation import examined, text, works
+
+    rows = examined()
+    sys.stdout.write(f"{text(rows)}\n")
+    return 0 if works(rows) else 1
