@@ -652,12 +652,12 @@ def quantize_categorical(random):
     "pyro/contrib/oed/eig.py:1149",
     SURROGATE,
     "log, with the slope at a moving average",
+    data=(1,),
 )
 def ewma_log(random):
     from pyro.contrib.oed.eig import _ewma_log_fn
 
-    ewma = uniform(random, 0.5, 2.0, 4)
-    return (lambda x: _ewma_log_fn(x, ewma)), uniform(random, 0.5, 2.0, 4)
+    return _ewma_log_fn, uniform(random, 0.5, 2.0, 4), uniform(random, 0.5, 2.0, 4)
 
 
 # Activations and transforms

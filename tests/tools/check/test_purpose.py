@@ -120,3 +120,50 @@ def test_what_a_solver_leaves_is_a_limit():
     assert report.verdict == "right, with limits", report
     assert "agrees to" in str(report)
     assert gs.check(lambda x: root(x, 1e-3), X).verdict == "wrong"
+
+
+# --- what a rule is given beside the value
+
+
+@pytest.mark.parametrize("connected", [False, True])
+def test_an_argument_for_the_rule_alone(connected):
+    """As a logarithm whose slope is that at a moving average."""
+
+    class SlopeAt(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, average):
+            ctx.save_for_backward(average)
+            return torch.log(x)
+
+        @staticmethod
+        def backward(ctx, dy):
+            (average,) = ctx.saved_tensors
+            return dy / average, torch.zeros_like(average) if connected else None
+
+    report = gs.check(SlopeAt, POSITIVE, POSITIVE.flip(0))
+    assert report.verdict == "surrogate", report
+    assert "the value does not depend on average" in str(report)
+
+
+def test_an_argument_that_the_value_uses_is_not_for_the_rule_alone():
+    wrong = native("torch", torch.mul, lambda dy, y, x, w: (dy * w * w, dy * x))
+    assert gs.check(wrong, POSITIVE, X[:1]).verdict == "wrong"
+
+
+def test_a_rule_that_says_what_it_leaves_out():
+    class Fractional(torch.autograd.Function):
+        """Lets gradients flow through unchanged: they are those of real space."""
+
+        @staticmethod
+        def forward(ctx, x):
+            return x @ BOX
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy
+
+    report = gs.check(Fractional, torch.tensor(RANDOM.normal(size=(4, 3))))
+    assert report.verdict == "surrogate", report
+
+
+BOX = torch.tensor(2 * np.eye(3) + 0.3 * RANDOM.normal(size=(3, 3)))

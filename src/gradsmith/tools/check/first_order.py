@@ -16,7 +16,7 @@ from .flat import Part, flatten
 from .grade import digits, is_minor, is_surrogate
 from .model import Finding, Verdict
 from .point import Point
-from .purpose import grows_smoothly, is_right_on_average, stated
+from .purpose import given_for_rule, grows_smoothly, is_right_on_average, stated
 from .reproducer import reproducer
 from .scenarios import Scenario
 from .session import Session
@@ -235,6 +235,9 @@ def _on_purpose(session: Session, point: Point, finding: Finding) -> Finding:
         return replace(
             finding, message=words, diagnosis="right on average", repair=DECLARE
         )
+    if other := given_for_rule(problem, names, random):
+        words = f"the value does not depend on {other}, and this gradient does"
+        return replace(finding, message=words, diagnosis="for the rule", repair=DECLARE)
     said = stated(problem.info)
     if said is None:
         return finding

@@ -216,6 +216,18 @@ class Problem:
 
         return self.with_inputs(trees.map(leaf, self.inputs))
 
+    def with_one(
+        self, name: str, change: Callable[[np.ndarray], np.ndarray]
+    ) -> Problem:
+        """With another value for one of the arrays, which may be a constant one."""
+        names = iter(self.names)
+
+        def leaf(x: Any) -> Any:
+            is_it = _is_floating_array(x) and next(names) == name
+            return change(x).astype(x.dtype) if is_it else x
+
+        return replace(self, inputs=trees.map(leaf, self.inputs))
+
     def with_inputs(self, inputs: Any) -> Problem:
         """With other inputs, within the bounds of the given ones."""
         return replace(self, inputs=into_bounds(inputs, self.bounds))

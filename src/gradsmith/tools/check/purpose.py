@@ -1,6 +1,6 @@
 """Is a gradient that is not the derivative meant to be what it is?
 
-Three kinds have no mistake that could be named:
+Four kinds have no mistake that could be named:
 
 - A sample that was drawn with rejection. Its value jumps where another number is
   accepted, so that the derivative of one draw says little; implicit gradients are right
@@ -9,6 +9,7 @@ Three kinds have no mistake that could be named:
   with the rule of what it approximates. Both agree where it converges, and the error
   grows smoothly from there.
 - What the author says to be another gradient, where the rule is written.
+- One that depends on an argument that the value does not depend on.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ JUMP = 4.5  # decades without any: the error of a region comes and goes at once
 _WORDS = re.compile(
     r"straight.?through|surrogate|pseudo.?gradient|natural gradient|biased gradient"
     r"|gradient (?:reversal|scaling|clipping|approximation)"
+    r"|gradients? (?:to )?(?:flows?|pass(?:es)?) through (?:unchanged|without)"
     r"|(?:approximate|smoothed|reversed?|scaled?) gradient",
     re.IGNORECASE,
 )
@@ -53,6 +55,28 @@ def stated(info: OperationInfo) -> str | None:
             continue
         if words := _WORDS.search(text):
             return words.group()
+    return None
+
+
+def given_for_rule(
+    problem: Problem, names: list[str], random: np.random.Generator
+) -> str | None:
+    """An argument that changes the gradients by others, and never the value."""
+    for other in problem.names:
+        if other in names:
+            continue
+        moved = problem.with_one(other, lambda x: x * random.uniform(0.5, 1.5, x.shape))
+        try:
+            here, there = (each.linearize(each.xs) for each in (problem, moved))
+            if not all(map(np.array_equal, here.ys, there.ys)):
+                continue
+            us = [random_signed(random, y.shape) for y in here.ys]
+            one, two = here.pull(us), there.pull(us)
+        except Exception:
+            continue
+        rows = zip(problem.perturbed, one, two, strict=True)
+        if any(name in names and not np.array_equal(g, h) for name, g, h in rows):
+            return other
     return None
 
 
