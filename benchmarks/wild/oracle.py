@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .case import EDGE, RIGHT, Case
+from .case import EDGE, RIGHT, WRONG, Case
 
 DRAWS = 2  # of inputs of the same kind
 ELEMENTS, DIRECTIONS = 12, 3  # compared in each draw
@@ -41,6 +41,8 @@ class Finding:
             return self.first == "agrees"
         if truth == EDGE:
             return self.first != "differs"
+        if truth == WRONG:
+            return self.first != "agrees"
         return self.first == "differs"
 
     def as_dict(self) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.wild.case import EDGE, RIGHT, SURROGATE, Table
+from benchmarks.wild.case import EDGE, RIGHT, SURROGATE, WRONG, Table
 
 table = Table("jax")
 CASES = table.cases
@@ -769,6 +769,50 @@ def flax_attention(random):
     x = normal(random, 2, 3, 4)
     params = model.init(jax.random.PRNGKey(0), x)
     return model.apply, params, x
+
+
+@table("flax", "flax/linen/linear.py", RIGHT, "a module that is bound")
+def flax_bound(random):
+    import flax.linen as nn
+    import jax
+
+    model, x = nn.Dense(4), normal(random, 3, 5)
+    return model.bind(model.init(jax.random.PRNGKey(0), x)), x
+
+
+@table("flax", "flax/nnx/nn/normalization.py", RIGHT, "a stock module and its state")
+def flax_nnx(random):
+    from flax import nnx
+
+    rngs = nnx.Rngs(0)
+    return nnx.Sequential(nnx.Linear(5, 4, rngs=rngs), nnx.tanh), normal(random, 3, 5)
+
+
+@table(
+    "jax",
+    "jax/_src/scipy/special.py:spence",
+    WRONG,
+    "NaN where 1 < x <= 2: the branch that is not taken divides by zero",
+)
+def spence(random):
+    import jax.scipy.special as special
+
+    return special.spence, uniform(random, 1.1, 1.9, 5)
+
+
+@table(
+    "jax-md",
+    "jax_md/_energy/electrostatics.py:365",
+    SURROGATE,
+    "returns its argument, and changes the gradient by a matrix, as its name says",
+    data=(0,),
+)
+def transform_gradients(random):
+    import jax.numpy as jnp
+    from jax_md._energy.electrostatics import transform_gradients
+
+    box = 2.0 * jnp.eye(3) + 0.3 * normal(random, 3, 3)
+    return transform_gradients, box, normal(random, 4, 3)
 
 
 @table("equinox", "equinox/nn/_mlp.py", RIGHT, "a stock module")

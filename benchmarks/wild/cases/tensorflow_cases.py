@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.wild.case import EDGE, RIGHT, SURROGATE, Table
+from benchmarks.wild.case import EDGE, RIGHT, SURROGATE, WRONG, Table
 
 table = Table("tensorflow")
 CASES = table.cases
@@ -474,6 +474,20 @@ def ctc_loss(random):
         )
 
     return loss, normal(random, 2, 6, 4)
+
+
+@table(
+    "tensorflow-cpu",
+    "tensorflow/python/ops/math_grad.py: _CumprodGrad",
+    WRONG,
+    "divides by x, so that it gives none at a zero",
+)
+def cumprod(random):
+    import tensorflow as tf
+
+    x = uniform(random, 0.5, 2.0, 5).numpy()
+    x[2] = 0.0
+    return tf.math.cumprod, tf.constant(x)
 
 
 @table(

@@ -660,6 +660,40 @@ def ewma_log(random):
     return _ewma_log_fn, uniform(random, 0.5, 2.0, 4), uniform(random, 0.5, 2.0, 4)
 
 
+@table(
+    "torch",
+    "aten/src/ATen/native/LossCTC.cpp",
+    WRONG,
+    "the derivative by the argument of log_softmax, not by its result",
+)
+def ctc_loss(random):
+    import torch
+
+    lengths = torch.tensor([6, 5]), torch.tensor([3, 2])
+    labels = torch.tensor([[1, 2, 2], [3, 1, 1]])
+    log_probs = normal(random, 6, 2, 4).log_softmax(-1)
+    return torch.nn.CTCLoss(), log_probs, labels, *lengths
+
+
+@table(
+    "torch",
+    "aten/src/ATen/native/LossCTC.cpp",
+    RIGHT,
+    "with log_softmax in front of it",
+)
+def ctc_loss_of_logits(random):
+    import torch
+
+    lengths = torch.tensor([6, 5]), torch.tensor([3, 2])
+    labels = torch.tensor([[1, 2, 2], [3, 1, 1]])
+    loss = torch.nn.CTCLoss()
+
+    def of_logits(x):
+        return loss(x.log_softmax(-1), labels, *lengths)
+
+    return of_logits, normal(random, 6, 2, 4)
+
+
 # Activations and transforms
 
 
