@@ -17,7 +17,8 @@ demo-all: $(ENVS)/test/made
 	@$(ENVS)/test/bin/python -m examples --all
 
 test: $(ENVS)/test/made
-	$(ALONE) $(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile $(ARGS)
+	$(ALONE) $(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile \
+	  --no-loadscope-reorder $(ARGS)
 
 # Kernels on a GPU, in the environment that this is started in: it needs PyTorch for CUDA.
 test-gpu:

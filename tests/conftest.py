@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 
 import hypothesis
+import pytest
 
 from gradsmith.tools.check.budget import Budget
 from gradsmith.tools.check.options import CheckOptions
@@ -32,3 +33,13 @@ gc.disable()
 
 def pytest_collection_finish() -> None:
     gc.enable()
+
+
+# A worker takes a file at a time. Those of few long tests come first, the many short
+# tests last, so that all workers end together.
+SHORT = ("core", "numpy", "operations", "optimizers", "program", "rules")
+_LAST = (*(f"tests/{name}/" for name in SHORT), "src/")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items.sort(key=lambda item: item.nodeid.startswith(_LAST))
