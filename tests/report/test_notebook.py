@@ -137,6 +137,24 @@ def test_others_on_the_page_look_as_without_us(driver, tmp_path):
     assert opened(driver, tmp_path, html).execute_script(STYLES) == alone
 
 
+# How far the headlines and plots of cards are from the left
+LEFT = """
+const inside = document.querySelectorAll('.gradsmith > .headline, .gradsmith > .plots');
+const left = (e) => e.getBoundingClientRect().left;
+return [...inside].map((e) => left(e) - left(e.parentElement));
+"""
+
+
+@in_chromium
+def test_what_floats_on_the_page_stays_outside(driver, tmp_path):
+    resized(driver, 1000)
+    start = notebooks.PAGES["JupyterLab, light"]
+    page = opened(driver, tmp_path, notebooks.page(start, notebooks.shown()))
+    found = page.execute_script(LEFT)
+    assert len(found) > 8
+    assert len(set(found)) == 1
+
+
 @in_chromium
 def test_an_attack_does_nothing(driver, tmp_path):
     start = notebooks.PAGES["JupyterLab, light"]
