@@ -28,7 +28,7 @@ BENCHMARKS = {
     "wrap": ("wrap", "an operation of ours beside each framework's own mechanism"),
     "survival": ("survival", "where each framework honours or drops a rule"),
     "ops": ("ops.benchmark", "every operation of gradsmith.ops, compiled, and NaN"),
-    "fuse": ("fuse", "fused kernels: eager PyTorch, the engine, a first kernel"),
+    "fuse": ("fuse", "fused kernels: eager PyTorch, the engine, JAX, a first one"),
     "check": ("check", "time and memory of gs.check, on small and large inputs"),
     "accuracy": ("accuracy.report", "right digits of values and gradients in float32"),
     "checkpoint": ("checkpoint", "1,000 steps with 20 stored states; time and memory"),
