@@ -1,6 +1,7 @@
 """What MkDocs is asked to do beside its plugins."""
 
 import re
+from typing import Any
 
 # A fence of Python that starts with a prompt is a session: Pygments then tells prompts
 # and output from code, so that only code is copied.
@@ -12,6 +13,20 @@ ENTRY = re.compile(r"^::: gradsmith\.([\w.]+)\n(?: +options:\n)?", re.MULTILINE)
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     return ENTRY.sub(_entry, SESSION.sub(r"\1```pycon\n", markdown))
+
+
+# A link of a notebook to another page, by the name of its source
+SOURCE = re.compile(r'href="([^":]+)\.(?:md|ipynb)(#[^"]*)?"')
+
+
+def on_page_content(html: str, page: Any, **_: object) -> str:
+    """Links of notebooks lead to pages, as in Markdown; one is to the notebook."""
+    name = page.file.src_uri.rpartition("/")[2]
+    if not name.endswith(".ipynb"):
+        return html
+    html = SOURCE.sub(r'href="\1.html\2"', html)
+    download = f'<p><a href="{name}" download>Download this notebook</a> to run it.</p>'
+    return html.replace("</h1>", f"</h1>{download}", 1)
 
 
 def _entry(match: re.Match[str]) -> str:

@@ -9,8 +9,10 @@ from __future__ import annotations
 import ast
 import json
 import re
+import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -84,6 +86,18 @@ def test_its_links_lead_somewhere(notebook):
     assert links
     for link in links:
         assert (FOLDER / link).is_file(), link
+
+
+def test_links_lead_to_pages_of_the_site_and_to_the_notebook():
+    hook = runpy.run_path(str(ROOT / "overrides" / "hooks.py"))["on_page_content"]
+    links = '<h1>T</h1><a href="../check.md#inputs"> <a href="a.ipynb"> <a href="b.py">'
+    pages = {
+        uri: hook(links, page=SimpleNamespace(file=SimpleNamespace(src_uri=uri)))
+        for uri in ("tutorials/me.ipynb", "me.md")
+    }
+    found = re.findall('href="([^"]+)"', pages["tutorials/me.ipynb"])
+    assert found == ["me.ipynb", "../check.html#inputs", "a.html", "b.py"]
+    assert pages["me.md"] == links
 
 
 def test_the_site_executes_and_shows_it(path):
