@@ -133,20 +133,20 @@ def of_check(result: TaskOutcome, *, strict: bool) -> Entry:
     document = result.document()
     where = _rule_of(result)
     return Entry(
-        result.label,
-        result.file,
-        result.name,
-        result.framework,
-        result.status.value,
-        result.status.symbol,
-        _level(result.status, strict=strict),
-        result.status not in (Status.UNKNOWN, Status.FAILED),
-        result.status is not Status.FAILED,
-        document.remark,
-        str(result),
-        result.seconds,
-        where,
-        tuple(_remarks(result, document.remark, where)),
+        label=result.label,
+        file=result.file,
+        name=result.name,
+        framework=result.framework,
+        verdict=result.status.value,
+        symbol=result.status.symbol,
+        level=_level(result.status, strict=strict),
+        is_judged=result.status not in (Status.UNKNOWN, Status.FAILED),
+        is_run=result.status is not Status.FAILED,
+        remark=document.remark,
+        text=str(result),
+        seconds=result.seconds,
+        spot=where,
+        remarks=tuple(_remarks(result, document.remark, where)),
     )
 
 
@@ -203,20 +203,20 @@ def of_audit(result: Audited, limit: float) -> Entry:
     regions = _regions(result, where) if level is Level.ERROR else []
     plain = Remark("accuracy", f"{verdict}: {document.remark}", where)
     return Entry(
-        result.label,
-        result.file,
-        result.name or result.label,
-        document.framework.partition(" ")[0],
-        verdict,
-        {Level.FINE: "✓", Level.WARNING: "!", Level.ERROR: "✗"}[level],
-        level,
-        result.is_judged,
-        result.report is not None,
-        document.remark,
-        str(result),
-        result.seconds,
-        where,
-        tuple(regions or [plain]),
+        label=result.label,
+        file=result.file,
+        name=result.name or result.label,
+        framework=document.framework.partition(" ")[0],
+        verdict=verdict,
+        symbol={Level.FINE: "✓", Level.WARNING: "!", Level.ERROR: "✗"}[level],
+        level=level,
+        is_judged=result.is_judged,
+        is_run=result.report is not None,
+        remark=document.remark,
+        text=str(result),
+        seconds=result.seconds,
+        spot=where,
+        remarks=tuple(regions or [plain]),
     )
 
 
