@@ -121,6 +121,7 @@ def try_installed(python: Path, wheel: Path) -> None:
     without = run(command, "--version", ok=2)
     require('pip install "gradsmith[cli]"' in without, without)
     require(without.count("\n") == 1, without)
+    require("The engine works" in run(command, "doctor"), "doctor")
     require_types(python)
     install(python, f"{wheel}[cli]")
     require(PROJECT["version"] in run(command, "--version"), "--version")
