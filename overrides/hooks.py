@@ -10,13 +10,15 @@ SESSION = re.compile(r"^([ \t]*)```python[ \t]*\n(?=\1>>>)", re.MULTILINE)
 # An entry of the reference, whose heading is what users write: gs.grad
 ENTRY = re.compile(r"^::: gradsmith\.([\w.]+)\n(?: +options:\n)?", re.MULTILINE)
 
-
-def on_page_markdown(markdown: str, **_: object) -> str:
-    return ENTRY.sub(_entry, SESSION.sub(r"\1```pycon\n", markdown))
-
+# What notebooks would load from other sites, for formulas and diagrams
+FOREIGN = re.compile(r"<!-- Load mathjax -->.*?mermaid.*?</script>", re.DOTALL)
 
 # A link of a notebook to another page, by the name of its source
 SOURCE = re.compile(r'href="([^":]+)\.(?:md|ipynb)(#[^"]*)?"')
+
+
+def on_page_markdown(markdown: str, **_: object) -> str:
+    return ENTRY.sub(_entry, SESSION.sub(r"\1```pycon\n", markdown))
 
 
 def on_page_content(html: str, page: Any, **_: object) -> str:
@@ -24,7 +26,7 @@ def on_page_content(html: str, page: Any, **_: object) -> str:
     name = page.file.src_uri.rpartition("/")[2]
     if not name.endswith(".ipynb"):
         return html
-    html = SOURCE.sub(r'href="\1.html\2"', html)
+    html = SOURCE.sub(r'href="\1.html\2"', FOREIGN.sub("", html))
     download = f'<p><a href="{name}" download>Download this notebook</a> to run it.</p>'
     return html.replace("</h1>", f"</h1>{download}", 1)
 

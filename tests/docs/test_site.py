@@ -91,6 +91,17 @@ def test_internal_links_and_anchors_lead_somewhere(site):
     assert broken == []
 
 
+def test_pages_name_no_scripts_of_other_sites(site):
+    foreign = ("//cdn", "cdnjs", "unpkg.com", "jsdelivr", "googleapis")
+    found = [
+        f"{path.relative_to(site)}: {name}"
+        for path in pages(site)
+        for name in foreign
+        if name in path.read_text(encoding="utf-8")
+    ]
+    assert found == []
+
+
 def titled(entries: Any) -> Iterator[tuple[str, str]]:
     """Each page of the navigation with its title."""
     for entry in entries:
