@@ -80,7 +80,7 @@ adoption: $(ENVS)/wild/made
 	$(ENVS)/wild/bin/python -m benchmarks adoption $(ARGS)
 
 docs: $(ENVS)/docs/made
-	$(ENVS)/docs/bin/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(ENVS)/docs/bin/mkdocs build --strict --quiet
 	@echo "site/index.html"
 
 # The page is tested in Chromium; where there is none and it can't be installed, those
