@@ -505,6 +505,74 @@ def numpyro_log1mexp(random):
     return log1mexp, uniform(random, -3.0, -0.1, 5)
 
 
+def power_law(random):
+    """Exponents, lower and upper ends of truncated power laws, and points between."""
+    ends = uniform(random, 0.5, 1.0, 4), uniform(random, 3.0, 5.0, 4)
+    return uniform(random, 1.5, 2.5, 4), uniform(random, -3.0, -1.5, 4), *ends
+
+
+@table(
+    "numpyro",
+    "numpyro/distributions/truncated.py:1235",
+    WRONG,
+    "by both ends they are derivatives of the density, not of its logarithm",
+)
+def power_law_log_prob(random):
+    from numpyro.distributions import DoublyTruncatedPowerLaw
+
+    def log_prob(x, alpha, low, high):
+        return DoublyTruncatedPowerLaw(alpha, low, high).log_prob(x)
+
+    return log_prob, *power_law(random)
+
+
+@table(
+    "numpyro",
+    "numpyro/distributions/truncated.py:1235",
+    WRONG,
+    "the same with the exponent -1, which has formulas of its own",
+)
+def power_law_log_prob_at_minus_1(random):
+    from numpyro.distributions import DoublyTruncatedPowerLaw
+
+    def log_prob(x, low, high):
+        return DoublyTruncatedPowerLaw(-1.0, low, high).log_prob(x)
+
+    x, _, low, high = power_law(random)
+    return log_prob, x, low, high
+
+
+@table(
+    "numpyro",
+    "numpyro/distributions/truncated.py:1359",
+    WRONG,
+    "with the exponent -1 the derivative by the upper end has the wrong sign",
+)
+def power_law_cdf_at_minus_1(random):
+    from numpyro.distributions import DoublyTruncatedPowerLaw
+
+    def cdf(x, low, high):
+        return DoublyTruncatedPowerLaw(-1.0, low, high).cdf(x)
+
+    x, _, low, high = power_law(random)
+    return cdf, x, low, high
+
+
+@table(
+    "numpyro",
+    "numpyro/distributions/truncated.py:1500",
+    RIGHT,
+    "derived by hand for each argument",
+)
+def power_law_icdf(random):
+    from numpyro.distributions import DoublyTruncatedPowerLaw
+
+    def icdf(q, alpha, low, high):
+        return DoublyTruncatedPowerLaw(alpha, low, high).icdf(q)
+
+    return icdf, uniform(random, 0.1, 0.9, 4), *power_law(random)[1:]
+
+
 @table(
     "tfp-nightly",
     "tensorflow_probability/python/math/special.py: owens_t",
