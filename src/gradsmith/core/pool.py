@@ -154,7 +154,7 @@ def owns(x: np.ndarray) -> bool:
 
 def is_lent(x: np.ndarray) -> bool:
     """Whether its memory is a block of the pool, which no other array has."""
-    return x.base.__class__ is _Loan
+    return isinstance(x.base, _Loan)
 
 
 # References are counted where they say who holds an array: a Python without a lock, and

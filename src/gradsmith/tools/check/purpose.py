@@ -74,6 +74,7 @@ def given_for_rule(
             one, two = here.pull(us), there.pull(us)
         except Exception:
             continue
+        one, two = map(np.asarray, one), map(np.asarray, two)  # None of no gradient
         rows = zip(problem.perturbed, one, two, strict=True)
         if any(name in names and not np.array_equal(g, h) for name, g, h in rows):
             return other
