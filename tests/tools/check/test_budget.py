@@ -15,6 +15,8 @@ import gradsmith as gs
 from gradsmith.tools.check import first_order
 from gradsmith.tools.check.budget import Budget, OutOfTimeError
 
+LIMITED = "right, with limits"
+
 
 def test_a_thread_is_used_again():
     seen = set()
@@ -128,15 +130,62 @@ def test_the_interpreter_does_not_wait_for_what_was_left_behind():
 
 
 @pytest.mark.parametrize("when", ["explain", "reproducer"])
-def test_a_refuted_gradient_is_told_even_without_time_for_the_words(when, monkeypatch):
+def test_a_refuted_gradient_is_wrong_even_without_time_for_the_words(when, monkeypatch):
     def late(*args, **kwargs):
         raise OutOfTimeError
 
     monkeypatch.setattr(first_order, when, late)
     op = gs.custom_gradient(lambda x: (np.sin(x), lambda dy: 1.1 * dy * np.cos(x)))
     report = gs.check(op, X)
-    assert report.verdict == ("wrong" if when == "reproducer" else "could not tell")
-    assert "disagrees with differences" in str(report) or report.findings
+    assert report.verdict == "wrong"
+    assert not report.ok
+    unexplained = "not explained: no time was left" in report.findings[0].message
+    assert unexplained == (when == "explain")
+    assert ("seconds=" in report.findings[0].repair) == (when == "explain")
+
+
+def test_what_takes_for_ever_to_explain_is_wrong(monkeypatch):
+    """Also if the whole check runs aside, and ends before it hears of that."""
+
+    def slow(*args):
+        time.sleep(3.0)
+
+    monkeypatch.setattr(first_order, "explain", slow)
+    monkeypatch.setattr(Budget, "is_long", lambda self, seconds: True)  # all of it
+    op = gs.custom_gradient(lambda x: (np.sin(x), lambda dy: 1.1 * dy * np.cos(x)))
+    assert gs.check.options(seconds=1.0)(op, X).verdict == "wrong"
+
+
+def through(x):
+    return np.round(x), lambda dy: dy
+
+
+def simplex_loss(x):
+    """The loss of log-probabilities, by what they are made of: right, with limits."""
+    return -x[..., 0], lambda dy: dy[..., None] * (np.exp(x) - np.eye(3)[0])
+
+
+@pytest.mark.parametrize(
+    ("op", "x", "when"),
+    [
+        (through, X, "explain"),
+        (simplex_loss, np.log([[0.2, 0.3, 0.5], [0.6, 0.3, 0.1]]), "_right_within"),
+    ],
+    ids=["surrogate", "limit"],
+)
+def test_what_may_be_no_mistake_is_not_called_wrong_in_no_time(
+    op, x, when, monkeypatch
+):
+    def late(*args, **kwargs):
+        raise OutOfTimeError
+
+    assert gs.check(gs.custom_gradient(op), x).verdict in ("surrogate", LIMITED)
+    monkeypatch.setattr(first_order, when, late)
+    report = gs.check(gs.custom_gradient(op), x)
+    assert report.verdict == "could not tell"
+    said, _ = report.notes  # and what was not reached
+    assert "disagrees with differences" in said
+    assert "not explained: no time was left" in said
 
 
 def test_a_finding_without_time_for_its_script(monkeypatch):

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from .budget import OutOfTimeError
 from .comparison import Comparison
 from .confirm import confirmed
-from .diagnosis import explain
+from .diagnosis import explain, facts
 from .flat import EPS, Part, flatten
 from .grade import digits, is_minor, is_surrogate
 from .model import Finding, Verdict
@@ -60,6 +61,7 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
             continue
         if telling and confirmed(point, comparison) and scenario.is_inside:
             error = _report_wrong(session, scenario, point, comparison)
+            session.in_no_time = None
             if error is not None:
                 seen[name] = error
         elif comparison.says_something:
@@ -139,20 +141,6 @@ def _agrees(error: float) -> str:
 def _report_wrong(
     session: Session, scenario: Scenario, point: Point, comparison: Comparison
 ) -> float | None:
-    """What to tell of a refuted gradient; in no time left, that it is refuted."""
-    try:
-        return _told(session, scenario, point, comparison)
-    except OutOfTimeError:
-        session.give_up(
-            f"the gradient of {comparison.part.name} disagrees with differences, with "
-            f"{scenario.name}; there was no time left to find out how"
-        )
-        raise
-
-
-def _told(
-    session: Session, scenario: Scenario, point: Point, comparison: Comparison
-) -> float | None:
     """A finding; a limit if the error is small, or far from the given inputs.
 
     Of a small error it is the size that is returned.
@@ -165,9 +153,12 @@ def _told(
         error=comparison.gap / comparison.scale,
         noise=comparison.resolution,
     )
+    session.in_no_time = partial(_disagrees, session, finding)
     if words := _right_within(point, comparison.part):
         session.limit(replace(finding, message=words))
         return comparison.resolution
+    if scenario.is_given and not _may_be_less(session, scenario, comparison):
+        session.in_no_time = partial(_wrong, session, finding, comparison)
     found = point.flat.problem.budget.run_aside(  # other inputs may take for ever
         lambda: explain(point, comparison, session)
     )
@@ -201,6 +192,35 @@ def _told(
             script = reproducer(scenario.problem, finding.argument)
     session.found(replace(finding, reproducer=script))
     return None
+
+
+# --- in no time left for an explanation
+
+NO_TIME = "not explained: no time was left"
+
+
+def _may_be_less(session: Session, scenario: Scenario, comparison: Comparison) -> bool:
+    """Whether an explanation could make a limit or a surrogate of a wrong gradient."""
+    problem = scenario.problem
+    flat = comparison.low == comparison.high == 0  # such as rounding
+    minor = _is_minor(session, comparison.gap / comparison.scale)
+    return bool(flat or minor or problem.traits.rejects or stated(problem.info))
+
+
+def _disagrees(session: Session, finding: Finding) -> None:
+    session.give_up(
+        f"the gradient of {finding.argument} disagrees with differences, with "
+        f"{finding.scenario}; {NO_TIME}"
+    )
+
+
+def _wrong(session: Session, finding: Finding, comparison: Comparison) -> None:
+    more = "for an explanation, give it more time: gs.check.options(seconds=...)"
+    words = f"{facts(comparison)}; {NO_TIME}"
+    session.found(replace(finding, message=words, repair=more))
+
+
+# --- right in some sense, or on purpose
 
 
 def _right_within(point: Point, part: Part) -> str | None:

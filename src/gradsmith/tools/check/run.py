@@ -78,8 +78,10 @@ def _call(work: Callable[[], None]) -> None:
 def _note_time(session: Session) -> None:
     """What was not reached before the time was up; no verdict without first order."""
     seconds = session.problem.budget.seconds
+    if session.in_no_time is not None:
+        session.in_no_time()
     known = [check.what for check in session.checks if check.scenario == GIVEN]
-    if FIRST_ORDER in known or session.findings:
+    if FIRST_ORDER in known or session.findings or session.undecided:
         left = ", ".join(session.pending)
         session.note(f"not reached in {seconds:g} s: {left}")
     else:

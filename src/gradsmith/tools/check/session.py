@@ -38,6 +38,7 @@ class Session:
     is_hurried: bool = False  # the first evaluation took long, perhaps to be compiled
     at: Problem | None = None  # what is looked at now
     wrong_at: Problem | None = None  # what the first finding was about
+    in_no_time: Callable[[], None] | None = None  # what to say if the time is up now
 
     def random(self, name: str) -> np.random.Generator:
         """A generator of its own for each purpose, so that none disturbs another."""

@@ -1,5 +1,5 @@
 """What is wrong with a gradient: which elements, which mistake, how to repair it."""
 
-from .explain import Explanation, explain
+from .explain import Explanation, explain, facts
 
-__all__ = ["Explanation", "explain"]
+__all__ = ["Explanation", "explain", "facts"]

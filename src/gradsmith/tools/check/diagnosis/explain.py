@@ -52,7 +52,7 @@ class Explanation:
 
 def explain(point: Point, comparison: Comparison, session: Session) -> Explanation:
     """Explain a comparison that came out wrong."""
-    error = comparison.gap / comparison.scale if comparison.scale else np.inf
+    error = _relative_error(comparison)
     random = session.random(f"diagnosis of {comparison.part.name}")
     case = Case(point, comparison.part, random, sharp=bool(error < SMALL))
     try:
@@ -60,11 +60,10 @@ def explain(point: Point, comparison: Comparison, session: Session) -> Explanati
         output = _output(case)
         worst = _worst_error(case, comparison)
     except Exception as problem:  # most likely the operation's, at another point
-        why = f"{_facts(comparison, error)}; no diagnosis, because of {problem!r}"
+        why = f"{facts(comparison)}; no diagnosis, because of {problem!r}"
         return Explanation(None, None, why, None, error)
     if found is None:
-        facts = _facts(comparison, error)
-        return Explanation(elements, None, facts, None, worst, output)
+        return Explanation(elements, None, facts(comparison), None, worst, output)
     return Explanation(elements, found.name, found.message, found.repair, worst, output)
 
 
@@ -143,7 +142,13 @@ def _regional(case: Case) -> Diagnosis | None:
     return None if found is None else name_region(case, found)
 
 
-def _facts(comparison: Comparison, error: float) -> str:
+def _relative_error(comparison: Comparison) -> float:
+    return comparison.gap / comparison.scale if comparison.scale else np.inf
+
+
+def facts(comparison: Comparison) -> str:
+    """By how much the gradient differs from the differences."""
+    error = _relative_error(comparison)
     return (
         f"the gradient is not the derivative: along a random direction it gives "
         f"{comparison.rule:.6g}, the differences {comparison.low:.6g}"
