@@ -16,7 +16,7 @@ demo: $(ENVS)/demo/made
 demo-all: $(ENVS)/test/made
 	@$(ENVS)/test/bin/python -m examples --all
 
-test: $(ENVS)/test/made
+test: $(ENVS)/test/made browser
 	$(ALONE) $(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile \
 	  --no-loadscope-reorder $(ARGS)
 
