@@ -178,3 +178,9 @@ def test_what_a_framework_raises_passes_through():
 
     with pytest.raises(TypeError, match="Half"):
         gs.audit(narrow, framework="torch", reference=np.sin)
+
+
+def test_an_operation_of_ours_calls_its_axis_axis_everywhere():
+    report = gs.audit(gs.ops.softmax, framework="torch", points=40)
+    assert report.value.judged == 40
+    assert report.framework == "PyTorch"

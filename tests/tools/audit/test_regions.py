@@ -5,6 +5,7 @@ import pytest
 
 import gradsmith as gs
 from gradsmith.tools.audit.ranges import boundary, is_symmetric, ranges
+from gradsmith.tools.audit.task import AuditTask
 
 
 @gs.operation
@@ -122,3 +123,19 @@ def test_shares_and_points_of_regions_add_up():
     points = sum(region.points for region in value.regions)
     assert points == round(value.beyond * value.judged)
     assert sum(region.share for region in value.regions) == pytest.approx(value.beyond)
+
+
+@pytest.mark.parametrize("domain", [None, (-90.0, 88.9)])
+def test_bounds_are_looked_for_inside_of_the_domain(domain, monkeypatch):
+    """Beyond the largest number there are infinity and NaN, which warn in casts."""
+    errors, low, high = AuditTask.errors, *(domain or (-np.inf, np.inf))
+    seen = []
+
+    def watched(self, points):
+        seen.append(points.xs[0].astype(float))
+        return errors(self, points)
+
+    monkeypatch.setattr(AuditTask, "errors", watched)
+    assert gs.audit(softplus, domain, points=2000).value.regions
+    x = np.concatenate(seen)
+    assert np.all(np.isfinite(x) & (x >= low) & (x <= high))

@@ -158,13 +158,13 @@ def on_rows(target: Target, arguments: Sequence[Argument]) -> tuple[Any, Any, bo
         call, true = Fixed(call, fixed), Fixed(true, fixed)
     if not any(a.shape for a in arguments):
         return call, true, False
-    axis = (FRAMEWORKS[target.framework].natives.axis, -1)
     own = target.reference is target.op
     if target.native and target.reference in VECTORS:
+        axis = (FRAMEWORKS[target.framework].natives.axis, -1)
         return Fixed(target.call, fixed, (axis,)), target.reference, False
     if own and _takes_axis(target):
-        rows = Fixed(target.call, fixed, (axis,))
-        return rows, Fixed(target.op, fixed, (axis,)), False
+        last = (("axis", -1),)
+        return Fixed(target.call, fixed, last), Fixed(target.op, fixed, last), False
     if own and _works_on_rows(call, arguments):
         return call, true, False
     return EachRow(call), EachRow(true), True

@@ -59,6 +59,7 @@ class Sample:
             form, (name,) = task.form, task.names
 
             def probe(codes: Any) -> Errors:
+                codes = np.clip(codes, *task.span)  # beyond are infinity and NaN
                 return task.errors(Points([form.numbers(codes)]))[i]
 
             found = on_a_line(xs[0], errors, probe, form, what, name)
