@@ -9,19 +9,22 @@ import signal
 import subprocess
 import sys
 import time
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from rich.console import Console
 
 import examples
 import gradsmith
+from gradsmith.command.check_display import CheckBar
 from gradsmith.command.command import gradsmith as command
 from gradsmith.command.config import size_of
 from gradsmith.command.guess import guess
 from gradsmith.command.results import Status, TaskOutcome, exit_status
-from gradsmith.command.run import frameworks_for
+from gradsmith.command.run import Event, frameworks_for
 from gradsmith.command.sources import sources_of
 from gradsmith.tools.workers import default_memory
 
@@ -81,7 +84,8 @@ def test_right(folder):
     assert "✓ right  ops.py:right  NumPy" in found.stdout
     assert "inputs were guessed: x (3, 4)" in found.stdout
     assert found.stdout.splitlines()[-1].startswith("1 right in ")
-    assert found.stderr == "✓ right  ops.py:right  NumPy\n"
+    assert found.output.count("right  ops.py:right") == 1
+    assert found.stderr == ""
 
 
 def test_wrong_is_reported_in_full_and_the_status_is_1(folder):
@@ -93,6 +97,17 @@ def test_wrong_is_reported_in_full_and_the_status_is_1(folder):
     assert "── ops.py:wrong" in found.stdout
     assert results["wrong"]["text"] in found.stdout
     assert "1 right; 1 wrong in " in found.stdout
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_a_terminal_shows_at_once_what_is_not_right(on_terminal):
+    console = Console(file=StringIO(), force_terminal=on_terminal, width=80)
+    with CheckBar(console) as bar:
+        for name, status in (("fine", Status.RIGHT), ("bad", Status.WRONG)):
+            bar.show(Event(TaskOutcome("a.py", name, "NumPy", status), found=1))
+    said = console.file.getvalue()
+    assert ("a.py:bad" in said) == on_terminal
+    assert "a.py:fine" not in said
 
 
 # --- what is found

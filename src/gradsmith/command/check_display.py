@@ -20,11 +20,12 @@ from .display import NARROW, Bar, show_table
 from .results import Status, TaskOutcome
 from .run import Event
 
+FINE = (Status.RIGHT, Status.DECLARED)
 COLUMNS = ("verdict", "operation", "framework", "", "time")
 
 
 class CheckBar(Bar):
-    """A bar on stderr, and above it a line for each result as it comes."""
+    """A bar on a terminal, and above it at once what is not right."""
 
     def __init__(self, console: Console) -> None:
         super().__init__(
@@ -46,17 +47,19 @@ class CheckBar(Bar):
             self.progress.update(self.bar, doing=", ".join(event.doing))
         if event.result is not None:
             self.progress.advance(self.bar)
-            where = f"  {event.result.framework}".rstrip()
-            words = f"  {event.result.label}{where}"
-            line = Text.assemble(_verdict(event.result), words)
-            self.console.print(line, soft_wrap=True)
+            if self.console.is_terminal and event.result.status not in FINE:
+                self._tell(event.result)
+
+    def _tell(self, result: TaskOutcome) -> None:
+        words = f"  {result.label}  {result.framework}".rstrip()
+        self.console.print(Text.assemble(_verdict(result), words), soft_wrap=True)
 
 
 def show_results(results: Sequence[TaskOutcome], total: str, console: Console) -> None:
     """The table, what is to be said of those that are not right, and the summary."""
     _show_table(results, console)
     for result in results:
-        if result.status not in (Status.RIGHT, Status.DECLARED):
+        if result.status not in FINE:
             _show_report(result, console)
     console.print(Text(total, style="bold"), soft_wrap=True)
 

@@ -12,7 +12,6 @@ from typing import Any
 from .plots import draw
 from .result import (
     BAD,
-    FAILED,
     GOOD,
     LIMITED,
     OPEN,
@@ -29,7 +28,7 @@ from .result import (
 from .styles import notebook_style
 
 # Of items, by their marks
-_TONES = {"✓": GOOD, "limit:": LIMITED, "✗": BAD, "?": OPEN, "~": OPEN, "!": FAILED}
+_TONES = {"✓": GOOD, "limit:": LIMITED, "✗": BAD, "?": OPEN, "~": OPEN, "!": BAD}
 
 
 def notebook(document: Document) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
+from gradsmith.report.html import html
 from gradsmith.tools.survival import Fate, Outcome, Survival
 
 FOUND = Survival(
@@ -42,6 +43,17 @@ def test_outcomes_are_found_by_name():
 def test_the_results_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         FOUND.operation = "x"
+
+
+@pytest.mark.parametrize("fate", Fate)
+def test_a_verdict_has_the_same_colour_side_by_side(fate):
+    """A wrong result is as red as a rule that was dropped."""
+    colours = {Fate.HONOURED: "good", Fate.REFUSED: "", Fate.UNCLEAR: "open"}
+    one = dataclasses.replace(FINE, outcomes=(Outcome("a", fate),))
+    both = html(gs.survival_table({"ours": one}).document().blocks)
+    colour = colours.get(fate, "bad")
+    kind = f' class="{colour}"' if colour else ""
+    assert f"<td{kind}>{fate.symbol} {fate}</td>" in both
 
 
 def test_the_table_lines_up():
