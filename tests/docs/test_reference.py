@@ -7,6 +7,7 @@ import builtins
 import doctest
 import inspect
 import re
+from dataclasses import fields
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith.tools.check.options import CheckOptions
 
 API = Path(__file__).parents[2] / "docs" / "api"
 NAMESPACES = ("numpy", "ops", "optimizers")
@@ -52,6 +54,12 @@ def docstring(name: str) -> str:
 
 def examples(name: str) -> list[doctest.Example]:
     return doctest.DocTestParser().get_examples(docstring(name))
+
+
+def test_the_options_of_the_check_are_in_the_reference():
+    page = (API / "verify.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| `(.+?)` \|", page, re.MULTILINE)
+    assert rows == [(each.name, repr(each.default)) for each in fields(CheckOptions)]
 
 
 def test_every_public_name_is_in_the_reference_once():
