@@ -113,17 +113,76 @@ MASKED = [
     lambda x: np.maximum(1 / x, 1e300),
     lambda x: np.where(x > 1, 1 / x, 0),
     lambda x: 0 * np.exp(1 / x * 0) + np.abs(0 / x),
+    lambda x: np.reciprocal(np.where(x > 1, x, 0 * x + TINY)),
+    lambda x: np.exp(np.maximum(1000.0, x)),
 ]
 
 
 @pytest.mark.parametrize("fn", MASKED)
 def test_what_is_masked_or_clipped_stays_flat(fn):
     x = np.array([TINY, 3.0])
+    slope = gs.grad(lambda x: np.sum(fn(x)))
+
+    def push(x):
+        return gs.jvp(fn, [x], [np.ones(2)])[1]
+
     with np.errstate(all="ignore"):
-        slope = gs.grad(lambda x: np.sum(fn(x)))
-        assert slope(x)[0] == 0
         assert gs.grad(fn)(TINY) == 0
-        assert gs.jvp(fn, [x], [np.ones(2)])[1][0] == 0
+        for each in (slope, push):
+            assert each(x)[0] == 0
+            for on in (True, False):
+                with gs.kernels(on):
+                    np.testing.assert_allclose(gs.compile(each)(x), each(x), rtol=1e-15)
+
+
+ROUTES = {
+    "broadcasting": lambda x: x * np.ones((3, 1)),
+    "concatenate": lambda x: np.concatenate([x, x + 1]),
+    "split": lambda x: np.split(x, 2)[0],
+    "stack": lambda x: np.stack([x, x + 1], axis=1),
+    "sum": lambda x: np.sum(x.reshape(1, 2), axis=(0,)),
+    "mean": lambda x: np.mean(x[:1]),
+    "prod": lambda x: np.prod(x[:1]),
+    "max": lambda x: np.min(x),
+    "slice": lambda x: x[0:1],
+    "element": lambda x: x[0] + x[0],
+    "take": lambda x: x[[0, 1, 1]],
+    "matmul": lambda x: x @ np.eye(2),
+    "dot": lambda x: np.dot(np.eye(2), x),
+    "einsum": lambda x: np.einsum("i,ij->j", x, np.eye(2)),
+    "tensordot": lambda x: np.tensordot(x, np.eye(2), 1),
+}
+
+
+@pytest.mark.parametrize("name", ROUTES)
+def test_infinite_cotangents_go_through_all_functions(name):
+    x, fn = np.array([TINY, 3.0]), ROUTES[name]
+    with np.errstate(all="ignore"):
+        slope = gs.grad(lambda x: np.sum(1 / fn(x)))
+        flat = gs.grad(lambda x: np.sum(1 / fn(np.maximum(x, 2 * TINY))))
+        _, push = gs.jvp(lambda x: 1 / fn(x), [x], [np.ones(2)])
+        assert slope(x)[0] == -np.inf
+        assert flat(x)[0] in (0, -1)  # -1 by way of x + 1
+        assert flat(x)[1] == slope(x)[1] == slope(np.array([1.0, 3.0]))[1] <= 0
+        assert not np.isnan(push).any()
+
+
+def test_sums_of_infinite_numbers_have_their_sign_or_none():
+    a = np.array([[1.0, 0.0, 2.0], [0.0, 1.0, 0.0], [1.0, -1.0, 0.0]])
+    with np.errstate(all="ignore"):
+        _, pull = gs.vjp(lambda x: a.T @ (1 / x), np.array([TINY, -TINY, 1.0]))
+        _, pull2 = gs.vjp(lambda x: 1 / (a.T @ x), TINY * np.array([1.0, 2.0, 1.0]))
+        (dx,), (both,) = pull(np.array([1.0, 0, 0])), pull2(np.ones(3))
+    np.testing.assert_array_equal(dx, [-np.inf, 0, -1])
+    np.testing.assert_array_equal(both, [-np.inf, -np.inf, np.nan])
+
+
+def test_a_gradient_that_is_found_is_an_ordinary_array():
+    x = np.array([TINY])
+    slope = gs.grad(lambda x: np.sum(1 / x))
+    with np.errstate(all="ignore"):
+        for times_zero in (lambda x: slope(x) * 0, gs.compile(lambda x: slope(x) * 0)):
+            assert np.isnan(times_zero(x))
 
 
 def test_complex_slopes_keep_their_direction():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .infinite import Infinite
 from .pool import is_held_once
 from .tape import Deferred
 
@@ -87,7 +88,7 @@ class Scattered(Deferred):
             total[self.key] += self.values
         else:
             np.add.at(total, self.key, self.values)
-        return total
+        return total.view(Infinite) if isinstance(self.values, Infinite) else total
 
     def __add__(self, other: Any) -> Any:
         return self.added_to(other)

@@ -7,6 +7,7 @@ by `np.where` passes 0 on, and a clipped value nothing.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,17 @@ class Infinite(np.ndarray):
         y = getattr(ufunc, method)(*xs, **kwargs)
         if ufunc is np.multiply and method == "__call__" and y.dtype.kind in "fc":
             y = _with_products(y, *xs)
+        elif ufunc is np.matmul:
+            y = _with_sums(y, ufunc, xs, kwargs)
         return marked(y)
 
     def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        args = [_all_plain(x) for x in args]
-        return marked(fn(*args, **{name: _all_plain(x) for name, x in kwargs.items()}))
+        kwargs = {name: _each(plain, x) for name, x in kwargs.items()}
+        xs = _each(plain, args)
+        y = fn(*xs, **kwargs)
+        if fn in (np.dot, np.inner, np.outer, np.tensordot, np.einsum):
+            y = _with_sums(y, fn, xs, kwargs)
+        return _each(marked, y)
 
 
 _KNOWN = (np.ndarray, np.generic)
@@ -40,11 +47,15 @@ _KNOWN = (np.ndarray, np.generic)
 
 def plain(x: Any) -> Any:
     """x without a mark."""
+    if isinstance(x, Symbolic):
+        return x.overflowing(False)
     return x.view(np.ndarray) if isinstance(x, Infinite) else x
 
 
-def _all_plain(x: Any) -> Any:
-    return [plain(part) for part in x] if isinstance(x, (list, tuple)) else plain(x)
+def _each(change: Callable[[Any], Any], x: Any) -> Any:
+    if type(x) in (list, tuple):  # an axis too: functions tell one from the other
+        return type(x)(_each(change, part) for part in x)
+    return change(x)
 
 
 def marked(x: Any) -> Any:
@@ -69,6 +80,27 @@ def _with_products(y: Any, x1: Any, x2: Any) -> Any:
     else:
         far[...] = _scaled(way)
     return np.where(at & (way == way), far, y)
+
+
+def _with_sums(y: Any, fn: Any, xs: Sequence[Any], kwargs: Any) -> Any:
+    """Sums of products, y = fn(*xs), with the products of 0 and of infinite numbers.
+
+    What is infinite, as 1 or -1, gives the sign of a sum; if they differ it is NaN.
+    """
+    at = [i for i, x in enumerate(xs) if isinstance(x, _KNOWN) and np.isinf(x).any()]
+    if len(at) != 1 or y.dtype.kind != "f" or not np.isnan(y).any():
+        return y
+
+    def summed(x: Any, others: Any = xs) -> Any:
+        return fn(*others[: at[0]], x, *others[at[0] + 1 :], **kwargs)
+
+    x = xs[at[0]]
+    far = np.isinf(x)
+    sign = np.where(far, np.sign(x), 0)
+    lead = summed(sign)
+    most = summed(np.abs(sign), [np.abs(x) if isinstance(x, _KNOWN) else x for x in xs])
+    sums = np.where(np.abs(lead) == most, np.copysign(np.inf, lead), np.nan)
+    return np.where(most == 0, summed(np.where(far, 0, x)), sums)
 
 
 def _direction(x: Any) -> Any:

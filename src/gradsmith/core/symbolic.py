@@ -27,8 +27,8 @@ class Symbolic:
     def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
         raise NotImplementedError
 
-    def overflowing(self) -> Any:
-        """The same array, whose infinite elements stand for too large numbers."""
+    def overflowing(self, overflows: bool = True) -> Any:
+        """The same array, whose infinite elements stand for large numbers, or not."""
         raise NotImplementedError
 
     def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:

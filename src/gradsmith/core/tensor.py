@@ -10,7 +10,7 @@ import numpy as np
 from .errors import GradsmithError
 from .escapes import LEFT, refuse_conversion, tell_lost, traced_in
 from .foreign import PRIORITY, refuse_as_tensor
-from .infinite import Infinite, plain
+from .infinite import plain
 from .rule import convert, index
 from .symbolic import Symbolic
 from .tape import Traced, forget_the_dead, marks_of, state
@@ -265,8 +265,7 @@ def finished(dx: Any) -> Tensor:
     """A tensor of what a walk has found, as everybody else computes with it."""
     if not isinstance(dx, Tensor):
         return wrap(plain(dx))
-    if isinstance(dx.value, Infinite):
-        dx.value = plain(dx.value)
+    dx.value = plain(dx.value)
     return dx
 
 

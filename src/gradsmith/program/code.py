@@ -135,7 +135,7 @@ class _Emitter:
             self.kernel(step, i)
         else:
             line = self.elementwise(step, i) or self.reduced(step, i)
-            self.lines.append(line or self.other(step))
+            self.lines.append(line or self.masked(step, i) or self.other(step))
         ended = {root for x in step.inputs for root in self.roots[x]}
         for root in [*ended, *step.outputs]:
             if self.last.get(root, -1) <= i and root not in self.kept:
@@ -160,6 +160,31 @@ class _Emitter:
         buffer = self.placed(y, step if fn.signature is None else None, i)
         out = f"out={buffer.name}" if fn in _OUT_BY_NAME else buffer.name
         return f"{self.constant(fn)}({', '.join([*args, out])})"
+
+    def masked(self, step: Step, i: int) -> str:
+        """`np.where` of an array and a number, which is written over the array.
+
+        In place, 130,000 elements of which few are chosen take 15 us; np.where, 100.
+        """
+        if step.fn is not np.where or step.kwargs or len(step.args) != 3:
+            return ""
+        mask, y = step.args[0], step.outputs[0]
+        if not (isinstance(mask, Value) and mask.dtype.kind == "b" and y.shape):
+            return ""
+        where = self.text(mask)
+        for x, number, at in (
+            (step.args[2], step.args[1], where),
+            (step.args[1], step.args[2], f"~{where}"),
+        ):
+            if not isinstance(x, Value) or np.ndim(number) or y.dtype.kind == "b":
+                continue
+            if (x.shape, x.dtype) != (y.shape, y.dtype) or isinstance(number, Value):
+                continue
+            before, copy = self.names[x], self.constant(np.copyto)
+            out = self.placed(y, step, i).name
+            copied = "" if out == before else f"{copy}({out}, {before}); "
+            return f"{copied}{copy}({out}, {self.text(number)}, where={at})"
+        return ""
 
     def placed(self, y: Value, step: Step | None, i: int) -> _Buffer:
         """The buffer for a result, maybe that of an operand of an elementwise step."""

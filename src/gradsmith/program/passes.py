@@ -148,7 +148,7 @@ def with_known_values(program: Program) -> Program:
                 known.update(values)
                 made.update(values)
                 return None
-        return _without_one(step, known)
+        return _unchanged(step, known)
 
     program = _rewritten(program, find, lambda step: _with_scalars(step, known))
     steps = tuple(s for s in program.steps if made.keys().isdisjoint(s.outputs))
@@ -205,18 +205,25 @@ def _number(x: Any) -> Any:
     return x.flat[0]
 
 
-def _without_one(step: Step, known: dict[Value, Any]) -> tuple[Any, ...] | None:
-    """The other factor of a product with 1, or what is divided by it."""
-    if step.fn not in (np.multiply, np.divide) or step.kwargs:
-        return None
-    for i in (1, 0) if step.fn is np.multiply else (1,):
-        x, one = step.args[1 - i], step.args[i]
-        number = _number(known.get(one)) if isinstance(one, Value) else one
-        if isinstance(x, Value) and not np.ndim(number) and number is not None:
-            y = step.outputs[0]
-            if number == 1 and (x.shape, x.dtype) == (y.shape, y.dtype):
-                return (x,)
+def _unchanged(step: Step, known: dict[Value, Any]) -> tuple[Any, ...] | None:
+    """The argument that a step returns, if it does: all of the others are known."""
+    y = step.outputs[0]
+    for x, i, number in _NEUTRAL.get(step.fn, ()) if not step.kwargs else ():
+        same, other = step.args[x], step.args[i]
+        found = _number(known.get(other)) if isinstance(other, Value) else other
+        if not isinstance(same, Value) or found is None or np.ndim(found):
+            continue
+        if found == number and (same.shape, same.dtype) == (y.shape, y.dtype):
+            return (same,)
     return None
+
+
+# What is returned if another argument is this number: by places
+_NEUTRAL: dict[Any, tuple[tuple[int, int, Any], ...]] = {
+    np.multiply: ((0, 1, 1), (1, 0, 1)),
+    np.divide: ((0, 1, 1),),
+    np.where: ((2, 0, False), (1, 0, True)),
+}
 
 
 def _with_scalars(step: Step, known: dict[Value, Any]) -> Step:

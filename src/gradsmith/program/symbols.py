@@ -8,7 +8,9 @@ the rules and the tape trace as they are. What needs the elements is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from math import prod
+from operator import or_
 from typing import Any, NoReturn
 
 import numpy as np
@@ -88,29 +90,27 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
             return NotImplemented  # the tensor's to answer
         if method == "__call__":
             y = self.trace.call(ufunc, inputs, kwargs)
-            if ufunc is np.multiply:
-                for x, other in (inputs, inputs[::-1]):
-                    if getattr(other, "overflows", False):
-                        y = np.where(np.equal(x, 0), 0, y)
-            return y
+            return _product(y, *inputs) if ufunc is np.multiply else _passed(y, inputs)
         if method == "at":
             refuse(f"{name_of(ufunc)}.at changes an array in place", _IN_PLACE)
         if method == "outer":
             x1, x2 = inputs
             x1 = np.reshape(x1, np.shape(x1) + (1,) * np.ndim(x2))
             return self.trace.call(ufunc, (x1, x2), kwargs)
-        return self.trace.call(getattr(ufunc, method), inputs, kwargs)
+        return _passed(self.trace.call(getattr(ufunc, method), inputs, kwargs), inputs)
 
     def __array_function__(
         self, fn: Any, types: Any, args: Sequence[Any], kwargs: dict[str, Any]
     ) -> Any:
         if next(traced_in((args, kwargs)), None) is not None:
             return calls.call(fn, args, kwargs)
-        return self.trace.call(fn, tuple(args), kwargs)
+        return _passed(self.trace.call(fn, tuple(args), kwargs), args)
 
-    def overflowing(self) -> Symbol:
+    def overflowing(self, overflows: bool = True) -> Symbol:
+        if self.overflows == overflows:
+            return self
         same = Symbol(self.trace, self.spec)
-        same.overflows = True
+        same.overflows = overflows
         return same
 
     def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:
@@ -187,6 +187,25 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
 
     def __reduce__(self) -> NoReturn:
         raise TypeError("an array of a function that is being traced can't be pickled")
+
+
+def _product(y: Any, x1: Any, x2: Any) -> Any:
+    """y = x1 * x2, but 0 where one is 0 and the other has overflown."""
+    zero = [np.equal(x, 0) for x, by in ((x1, x2), (x2, x1)) if _overflows(by)]
+    return np.where(reduce(or_, zero), 0, y).overflowing() if zero else y
+
+
+def _passed(y: Any, args: Any) -> Any:
+    """y, which can hold what overflown arguments hold."""
+    if isinstance(y, Symbol) and y.dtype.kind in "fc" and any(map(_overflows, args)):
+        return y.overflowing()
+    return y
+
+
+def _overflows(x: Any) -> bool:
+    if isinstance(x, (list, tuple)):
+        return any(map(_overflows, x))
+    return isinstance(x, Symbol) and x.overflows
 
 
 _IN_PLACE = (

@@ -57,10 +57,11 @@ def finite(p: Any, witness: Any = np.sum) -> Any:
     return guard(p, np.isfinite(p))
 
 
-def slope(p: Any, defined: Any, *args: Any, witness: Any = np.sum) -> Any:
+def slope(p: Any, defined: Any = None, *args: Any, witness: Any = np.sum) -> Any:
     """Return p where `defined(*args)`, else 0 in the place of what is infinite or NaN.
 
-    What is infinite where it is defined has overflown, and stays so.
+    What is infinite where it is defined has overflown, and stays so; NaN never does.
+    Without `defined` that is everywhere.
     """
     if isinstance(p, SCALAR):
         if p - p == 0:
@@ -73,8 +74,9 @@ def slope(p: Any, defined: Any, *args: Any, witness: Any = np.sum) -> Any:
         good = np.isfinite(p)
         if np.count_nonzero(good) == p.size:
             return p
-        return marked(np.where(good | (defined(*args) & (p == p)), p, 0))
-    return _slope(p, defined(*args) & (p == p))
+        good |= p == p if defined is None else defined(*args) & (p == p)
+        return marked(np.where(good, p, 0))
+    return _slope(p, p == p if defined is None else defined(*args) & (p == p))
 
 
 @primitive
@@ -83,10 +85,6 @@ def _slope(p: Any, ok: Any) -> Any:
 
 
 linear(_slope, lambda dy, y, p, ok: guard(dy, ok))
-
-
-def is_number(x: Any) -> Any:
-    return x == x
 
 
 def nonzero(x: Any) -> Any:
@@ -121,7 +119,11 @@ elementwise(
 
 # -y*y where y = 1/x, since x*x overflows first; y*y of a complex y may be inf - inf
 def _reciprocal(x: Any) -> Any:
-    y = 1 / x if type(x) is np.ndarray else over(1, x)
+    if type(x) is np.ndarray and x.dtype.kind == "f":
+        y = 1 / x
+        y *= -y
+        return slope(y, nonzero, x)
+    y = over(1, x)
     return -(over(y, x) if x.dtype.kind == "c" else slope(y * y, nonzero, x))
 
 
@@ -135,7 +137,7 @@ def power_dx1(y: Any, x1: Any, x2: Any) -> Any:
         if x2 == 2:
             return 2 * x1
         if x2 == 3:
-            return slope(3 * (x1 * x1), is_number, x1)  # 4 times faster than x1**2.0
+            return slope(3 * (x1 * x1))  # 4 times faster than x1**2.0
     elif x2.dtype.kind in "iu":
         x2 = x2.astype(float)  # int8 would wrap around
     if type(y) is np.ndarray and y.dtype.char in NARROW and not is_coarse(y):
@@ -156,7 +158,7 @@ def _power_dx1(x1: Any, x2: Any) -> Any:
 # 0 for a negative real base, whose powers exist at whole exponents only.
 def power_dx2(y: Any, x1: Any, x2: Any) -> Any:
     if is_coarse(y):
-        return slope(_power_dx2(x1, x2), is_number, y)
+        return slope(_power_dx2(x1, x2))
     return _power_log(y, x1)
 
 
@@ -167,7 +169,7 @@ def _power_dx2(x1: Any, x2: Any) -> Any:
 
 def _power_log(y: Any, x1: Any) -> Any:
     if isinstance(x1, NUMBERS):
-        return slope(y, is_number, y) * _log_of_number(x1, y.dtype.kind)
+        return slope(y) * _log_of_number(x1, y.dtype.kind)
     if y.dtype.kind == "c" and x1.dtype.kind != "c":
         x1 = x1 + 0j
     return slope(y, nonzero, x1) * finite(np.log(x1))

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..core.errors import UnsupportedOperationError
+from ..core.infinite import Infinite
 from ..core.rule import differentiable, name_of, primitive
 from .wide import BLOCK, widen
 
@@ -38,7 +39,7 @@ def spread(dy: Any, shape: tuple[int, ...], axis: Any) -> Any:
     if isinstance(dy, (np.ndarray, np.generic)) and prod(shape) <= FEW:
         x = np.empty(shape, dy.dtype)
         x[...] = dy.reshape(kept_shape(shape, axis)) if dy.ndim else dy
-        return x
+        return x if dy.__class__ is not Infinite else x.view(Infinite)
     if dy.ndim:
         dy = np.reshape(dy, kept_shape(shape, axis))
     return np.broadcast_to(dy, shape)

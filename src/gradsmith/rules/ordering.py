@@ -65,7 +65,7 @@ def to_few(dy: Any, x: Any, chosen: Any, where: Any, initial: Any) -> Scattered:
     """`to_tied` for one chosen element of all: few of many get a share."""
     places = np.nonzero(_ties(x, chosen, where))
     count = len(places[0]) + int(is_given(initial) and bool(chosen == initial))
-    share = np.full(len(places[0]), dy.reshape(()) / max(count, 1), dy.dtype)
+    share = dy.reshape(()) / max(count, 1)
     return Scattered(places, share, x.shape, distinct=True)
 
 

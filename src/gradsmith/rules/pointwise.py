@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.errors import UnsupportedOperationError
 from ..core.rule import composite, differentiable, elementwise, primitive
-from .arithmetic import is_number, over, slope
+from .arithmetic import over, slope
 from .axes import NoValue, is_given, refuse_out
 
 # Clipping. The bounds belong to the interval, as in TensorFlow and PyTorch: an element
@@ -174,8 +174,8 @@ def _tail(t: Any, n: int) -> Any:
 
 def bessel_partial(x: Any, n: int) -> Any:
     if n == 0:
-        return slope(bessel_i(x, 1), is_number, x)
-    return slope((bessel_i(x, n - 1) + bessel_i(x, n + 1)) / 2, is_number, x)
+        return slope(bessel_i(x, 1))
+    return slope((bessel_i(x, n - 1) + bessel_i(x, n + 1)) / 2)
 
 
 differentiable(

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.rule import elementwise, primitive
-from .arithmetic import finite, guard, inside, is_number, over, slope
+from .arithmetic import finite, guard, inside, over, slope
 from .elementwise import is_complex, is_half
 from .wide import BLOCK, NARROW, in_float64, is_narrow
 
@@ -20,9 +20,7 @@ from .wide import BLOCK, NARROW, in_float64, is_narrow
 
 elementwise(np.sin, np.cos)
 elementwise(np.cos, lambda x: -np.sin(x))
-elementwise(
-    np.tan, lambda y: slope(1 + y * y, is_number, y) if is_half(y) else 1 + y * y
-)
+elementwise(np.tan, lambda y: slope(1 + y * y) if is_half(y) else 1 + y * y)
 
 
 def _arcsin(x: Any) -> Any:
@@ -180,8 +178,8 @@ _sech2_in_float64 = in_float64(_sech2)
 _sech2_of_any = primitive(_sech2)
 elementwise(_sech2_of_any, lambda y, x: -2 * (y * np.tanh(x)))
 
-elementwise(np.sinh, lambda x: slope(np.cosh(x), is_number, x))
-elementwise(np.cosh, lambda x: slope(np.sinh(x), is_number, x))
+elementwise(np.sinh, lambda x: slope(np.cosh(x)))
+elementwise(np.cosh, lambda x: slope(np.sinh(x)))
 elementwise(np.tanh, sech2)
 
 

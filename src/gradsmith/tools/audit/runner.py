@@ -52,11 +52,10 @@ class Runner:
     ) -> Any:
         """Where results are not judged, or None: they are 0 on purpose.
 
-        Some frameworks flush subnormal numbers to 0, the engine infinite slopes.
+        Some frameworks flush subnormal numbers to 0, the engine slopes that are
+        infinite, and those of a few special functions that overflow.
         """
         if self.framework == NUMPY:
-            # The engine's gradient is 0 where the true one is larger than any number:
-            # see "an infinite slope" in its table of edges
             too_large = np.abs(truth.number) >= form.overflow
             return None if dx is None else (np.asarray(dx) == 0) & too_large
         if not self.flushes:
