@@ -13,8 +13,16 @@ from click.testing import CliRunner
 
 from gradsmith.command import installation as module
 from gradsmith.command.command import gradsmith as command
-from gradsmith.command.installation import MISSING, OLD, PACKAGES, examined, installs
-from gradsmith.command.probes import BROKEN, HANGS, NO_GPU, WORKS, tried
+from gradsmith.command.installation import (
+    INSTALLED,
+    MISSING,
+    OLD,
+    PACKAGES,
+    examined,
+    installs,
+    text,
+)
+from gradsmith.command.probes import BROKEN, NO_GPU, SILENT, WORKS, tried
 from gradsmith.core.arrays import FRAMEWORKS
 
 ROOT = Path(__file__).parents[2]
@@ -32,8 +40,8 @@ def answers(monkeypatch):
     return known
 
 
-def by_name() -> dict[str, module.Row]:
-    return {f"{row.group} {row.name}": row for row in examined()}
+def by_name(*, deep: bool = True) -> dict[str, module.Row]:
+    return {f"{row.group} {row.name}": row for row in examined(deep=deep)}
 
 
 # --- what is tried
@@ -50,6 +58,7 @@ def test_what_breaks_crashes_or_hangs_is_told(tmp_path, monkeypatch):
     (tmp_path / "breaks.py").write_text("import no_such_module_at_all\n")
     (tmp_path / "crashes.py").write_text("import os; os.abort()\n")
     (tmp_path / "hangs.py").write_text("import time; time.sleep(600)\n")
+    (tmp_path / "killed.py").write_text("import os; os.kill(os.getpid(), 9)\n")
     (tmp_path / "works.py").write_text("__version__ = '1.2'; print('hello')\n")
     path = f"{tmp_path}:{Path(module.__file__).parents[2]}"
     monkeypatch.setenv("PYTHONPATH", path)
@@ -57,7 +66,9 @@ def test_what_breaks_crashes_or_hangs_is_told(tmp_path, monkeypatch):
     assert state == BROKEN
     assert words == "ModuleNotFoundError: No module named 'no_such_module_at_all'"
     assert tried("module:crashes") == (BROKEN, "it crashes (signal 6)")
-    assert tried("module:hangs", 2.0) == (HANGS, "no answer in 2 s")
+    assert tried("module:hangs", 2.0) == (SILENT, "none in 2 s")
+    state, words = tried("module:killed")
+    assert (state, "memory" in words) == (SILENT, True)
     assert tried("module:works") == (WORKS, "1.2")
 
 
@@ -96,8 +107,10 @@ def test_a_framework_computes_a_gradient():
 
 def test_versions_too_old_broken_and_missing(answers, monkeypatch):
     answers["framework:jax"] = BROKEN, "ImportError: jaxlib is of another version"
-    answers["framework:torch"] = WORKS, "2.1.0"
-    monkeypatch.setattr(module, "_version", lambda name: "0.0.1")
+    old = {"torch": "2.1.0", "scipy": "0.0.1"}
+    monkeypatch.setattr(
+        module, "_distribution", lambda p: (p.module, old.get(p.module, "9999.0"))
+    )
     find = module.find_spec
     absent = lambda name: None if name in ("flint", "triton") else find(name)
     monkeypatch.setattr(module, "find_spec", absent)
@@ -113,11 +126,55 @@ def test_versions_too_old_broken_and_missing(answers, monkeypatch):
     assert "pip install --force-reinstall jax" in advice["repair"]
     assert advice["optional"] == ['pip install "gradsmith[audit]"']
     for width in ("80", "120"):
-        found = CliRunner().invoke(command, ["doctor"], env={"COLUMNS": width})
+        words = ["doctor", "--deep"]
+        found = CliRunner().invoke(command, words, env={"COLUMNS": width})
         assert found.exit_code == 0
         assert "✗  JAX" in re.sub(" {3,}", "  ", found.stdout)
         assert "broken: ImportError: jaxlib" in found.stdout
         assert "The engine works." in found.stdout
+
+
+def test_only_the_engine_and_kernels_are_tried_unless_asked(answers, monkeypatch):
+    asked = []
+    told = module.tried
+    monkeypatch.setattr(
+        module, "tried", lambda probe, s: asked.append(probe) or told(probe, s)
+    )
+    rows = by_name(deep=False)
+    assert {*asked} <= {"engine", "cpu-kernel", "gpu"}
+    assert rows["engine embedded engine"].state == WORKS
+    for name in ("frameworks PyTorch", "frameworks TensorFlow", "packages scipy"):
+        assert rows[name].state == INSTALLED
+        assert re.match(r"\d+\.\d+", rows[name].version)
+    words = text([*rows.values()])
+    assert "·  PyTorch" in words
+    assert "not tried: gradsmith doctor --deep" in words
+    assert "not tried" not in text(examined(deep=True))
+
+
+def test_what_is_slow_need_not_be_installed_again(answers):
+    answers["framework:tensorflow"] = SILENT, "none in 60 s"
+    answers["module:scipy"] = BROKEN, "ImportError: a symbol"
+    rows = by_name()
+    said = text([*rows.values()])
+    assert "?  TensorFlow" in said
+    assert "no answer: none in 60 s" in said
+    assert "--time-limit" in said
+    repair = installs([*rows.values()])["repair"]
+    assert repair == ["pip install --force-reinstall scipy"]
+    answers["engine"] = SILENT, "none in 60 s"
+    assert text(examined()).endswith("The engine gave no answer.")
+
+
+def test_the_distribution_that_is_there_is_installed_again(answers):
+    """TensorFlow has several: one with GPUs, one without, others' own."""
+    import importlib.metadata as metadata
+
+    answers["framework:tensorflow"] = BROKEN, "ImportError: a symbol"
+    (name, *_) = metadata.packages_distributions()["tensorflow"]
+    (command,) = installs(examined(deep=True))["repair"]
+    there = command.removeprefix("pip install --force-reinstall ")
+    assert metadata.version(there) == metadata.version(name)
 
 
 def test_the_status_is_that_of_the_engine(answers):
@@ -164,7 +221,7 @@ def test_it_works_without_click_and_rich(answers, monkeypatch, capsys):
     assert ended.value.code == 0
     said = capsys.readouterr().out
     assert "The engine works." in said
-    assert "✓  PyTorch" in said
+    assert "·  PyTorch" in said
     monkeypatch.setattr(sys, "argv", ["gradsmith", "check"])
     with pytest.raises(SystemExit) as ended:
         main.main()

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from .display import Terminal, show_table
 from .installation import (
+    INSTALLED,
     MISSING,
     OLD,
     Row,
@@ -22,13 +23,15 @@ from .installation import (
     verdict,
     works,
 )
-from .probes import SECONDS, WORKS
+from .probes import SECONDS, SILENT, WORKS
 from .status import Exit, with_statuses
 
-_STYLES = {WORKS: "green", MISSING: "dim", OLD: "yellow"}
+_STYLES = {WORKS: "green", MISSING: "dim", OLD: "yellow", SILENT: "yellow"}
+_STYLES[INSTALLED] = ""
 
 
 @click.command(short_help="What is installed, what works, what to install.")
+@click.option("--deep", is_flag=True, help="Try every framework and package.")
 @click.option("--json", "as_json", is_flag=True, help="All of it as JSON.")
 @click.option(
     "--time-limit",
@@ -36,16 +39,17 @@ _STYLES = {WORKS: "green", MISSING: "dim", OLD: "yellow"}
     default=SECONDS,
     show_default=True,
     metavar="SECONDS",
-    help="For each import.",
+    help="For each that is tried.",
 )
 @with_statuses("the embedded engine works", "it does not", (Exit.FINE, Exit.WRONG))
-def doctor(as_json: bool, time_limit: float) -> None:
+def doctor(deep: bool, as_json: bool, time_limit: float) -> None:
     """Print versions, what is too old or broken, and what to install.
 
-    Each framework and package is imported in a process of its own, so that one that
+    The embedded engine and kernels are run. With --deep each framework computes a
+    gradient and each package is imported, in a process of its own, so that one that
     crashes or hangs is told.
     """
-    rows = examined(time_limit)
+    rows = examined(time_limit, deep=deep)
     if as_json:
         click.echo(json.dumps(as_dict(rows), indent=2, ensure_ascii=False))
     else:

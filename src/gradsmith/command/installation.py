@@ -19,10 +19,11 @@ from .. import __version__
 from ..core.arrays import FRAMEWORKS, NUMPY
 from ..core.progress import Progress
 from ..report.terminal import aligned, clean
-from .probes import NO_GPU, SECONDS, WORKS, tried
+from .probes import BROKEN, NO_GPU, SECONDS, SILENT, WORKS, tried
 
-MISSING, OLD = "not installed", "too old"
-_MARKS = {WORKS: "✓", MISSING: "-", OLD: "!"}
+MISSING, OLD, INSTALLED = "not installed", "too old", "installed"
+PLAIN = (WORKS, MISSING, INSTALLED)
+_MARKS = {WORKS: "✓", INSTALLED: "·", MISSING: "-", OLD: "!", SILENT: "?"}
 
 
 @dataclass(frozen=True)
@@ -86,14 +87,14 @@ class Row:
     install: str = ""
 
 
-def examined(seconds: float = SECONDS) -> list[Row]:
-    """All rows; what is installed is tried, a few at a time."""
+def examined(seconds: float = SECONDS, *, deep: bool = False) -> list[Row]:
+    """All rows. The engine and kernels are tried; if `deep`, everything."""
     parts = [*_parts()]
     progress = Progress("gradsmith", "doctor", len(parts))
     rows: list[Row] = []
     try:
         with ThreadPoolExecutor(max(2, (os.cpu_count() or 1) // 2)) as pool:
-            for row in pool.map(lambda part: _row(part, seconds), parts):
+            for row in pool.map(lambda part: _row(part, seconds, deep=deep), parts):
                 progress(row.name)
                 rows.append(row)
     finally:
@@ -116,37 +117,47 @@ def _parts() -> Iterator[Part]:
     yield Part("kernels", "GPU", "gpu", "triton")
 
 
-def _row(part: Part, seconds: float) -> Row:
+def _row(part: Part, seconds: float, *, deep: bool) -> Row:
     """What became of one."""
     if find_spec(part.module) is None:
         words = f"{MISSING}: {part.use}" if part.use else MISSING
         return Row(part.group, part.name, "", MISSING, words, part.install)
+    is_package = part.group in ("frameworks", "packages")
+    name, version = _distribution(part) if is_package else (part.install, "")
+    upgrade = part.install if part.group == "packages" else name
+    if part.oldest and version and _numbers(version) < _numbers(part.oldest):
+        words = f"{part.oldest} is the oldest that works"
+        install = f"--upgrade {upgrade}"
+        return Row(part.group, part.name, version, OLD, words, install)
+    if is_package and not deep:
+        return Row(part.group, part.name, version, INSTALLED, part.use)
     state, words = tried(part.probe, seconds)
     words = clean(words)
     if words == NO_GPU:
         return Row(part.group, part.name, "", MISSING, words)
-    known = _version(part.distribution) if part.distribution else ""
-    said = part.use if state == WORKS else words
-    if state == WORKS and part.group == "kernels":
-        said = words  # what they are compiled for
-    elif state == WORKS:
-        known = known or words
-    if part.oldest and known and _numbers(known) < _numbers(part.oldest):
-        said, install = f"{part.oldest} is the oldest that works", "--upgrade"
-        return Row(part.group, part.name, known, OLD, said, f"{install} {part.install}")
-    again = "" if state == WORKS or not part.install else "--force-reinstall "
-    install = f"{again}{part.distribution or part.install}" if again else ""
-    return Row(part.group, part.name, known, state, said, install)
+    if state != WORKS:
+        # What is only slow is not repaired by installing it again
+        install = f"--force-reinstall {name}" if state == BROKEN and name else ""
+        return Row(part.group, part.name, version, state, words, install)
+    if part.group == "kernels":  # what they are compiled for
+        return Row(part.group, part.name, "", state, words)
+    return Row(part.group, part.name, version or words, state, part.use)
 
 
-def _version(distribution: str) -> str:
+def _distribution(part: Part) -> tuple[str, str]:
+    """The name under which a package is installed, and its release."""
     # It takes 3 % of the time in which the command line starts
-    from importlib.metadata import PackageNotFoundError, version
+    from importlib.metadata import PackageNotFoundError, packages_distributions, version
 
-    try:
-        return version(distribution)
-    except PackageNotFoundError:
-        return ""
+    usual = part.distribution or part.module
+    for name in (usual, part.install):
+        try:
+            return name, version(name)
+        except (PackageNotFoundError, ValueError):
+            continue
+    for name in packages_distributions().get(part.module, ()):  # 0.4 s
+        return name, version(name)
+    return usual, ""
 
 
 def _numbers(words: str) -> tuple[int, ...]:
@@ -160,7 +171,7 @@ def _numbers(words: str) -> tuple[int, ...]:
 
 def installs(rows: Sequence[Row]) -> dict[str, list[str]]:
     """What to hand to pip: for what is in the way, and for what could be had."""
-    needed = [row.install for row in rows if row.state not in (WORKS, MISSING)]
+    needed = [row.install for row in rows if row.state not in PLAIN]
     extras = [row.install for row in rows if row.state == MISSING]
     return {
         "repair": [f"pip install {each}" for each in dict.fromkeys(needed) if each],
@@ -183,8 +194,7 @@ def cells(rows: Sequence[Row]) -> list[tuple[str, ...]]:
     found, last = [], ""
     for row in rows:
         group, last = (row.group if row.group != last else ""), row.group
-        plain = row.state in (WORKS, MISSING)
-        said = row.words if plain else f"{row.state}: {row.words}"
+        said = row.words if row.state in PLAIN else f"{row.state}: {row.words}"
         found.append((group, _MARKS.get(row.state, "✗"), row.name, row.version, said))
     return found
 
@@ -197,12 +207,19 @@ def advice(rows: Sequence[Row]) -> list[str]:
         ("To install, if you need it:", installs(rows)["optional"]),
     ):
         lines += [words, *(f"  {each}" for each in commands)] if commands else []
+    states = {row.state for row in rows}
+    if INSTALLED in states:
+        lines.append("· is installed, and was not tried: gradsmith doctor --deep")
+    if SILENT in states:
+        lines.append("? may be slow or hang: --time-limit gives it more time")
     if os.environ.get("GRADSMITH_KERNELS", "").lower() in ("off", "0", "false"):
         lines.append("GRADSMITH_KERNELS turns fused kernels off in this environment.")
     return lines
 
 
 def verdict(rows: Sequence[Row]) -> str:
+    if rows[0].state == SILENT:
+        return "The engine gave no answer."
     return "The engine works." if works(rows) else "The engine does not work."
 
 

@@ -16,8 +16,8 @@ def main() -> None:
     except ModuleNotFoundError as error:
         if error.name not in ("click", "rich"):
             raise
-        if sys.argv[1:] == ["doctor"]:
-            sys.exit(_examine())
+        if sys.argv[1:] in (["doctor"], ["doctor", "--deep"]):
+            sys.exit(_examine(deep="--deep" in sys.argv))
         sys.stderr.write(
             f"{error.name} is not installed, which the command line needs: "
             'pip install "gradsmith[cli]"\n'
@@ -42,10 +42,10 @@ def main() -> None:
         sys.exit(Exit.INTERNAL)
 
 
-def _examine() -> int:
+def _examine(*, deep: bool) -> int:
     """`gradsmith doctor` where the packages of the command line are missing."""
     from .installation import examined, text, works
 
-    rows = examined()
+    rows = examined(deep=deep)
     sys.stdout.write(f"{text(rows)}\n")
     return 0 if works(rows) else 1
