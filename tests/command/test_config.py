@@ -141,7 +141,7 @@ def test_the_report_and_the_audit_read_it_too():
         ("[tool.gradsmith.operations.f]\ndta = ['x']", "has no 'dta'; did you mean"),
         ("[tool.gradsmith.operations.f]\ndomain = [2, 1]", "expected two numbers"),
         ("operations.f = 3", "[tool.gradsmith.operations.f] is no table"),
-        ("seed = ", "is no TOML"),
+        ("seed = ", "is not valid TOML"),
     ],
 )
 def test_what_is_not_understood_is_refused_with_its_place(text, words):
@@ -307,4 +307,15 @@ def test_outside_of_a_repository(tmp_path_factory, monkeypatch):
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(Path.cwd().parent))
     found = run("check", "--changed")
     assert found.exit_code == 2
-    assert "not a git repository" in found.output
+    assert "not a git repository: " in found.output
+    assert "what to do: leave --changed out" in found.output
+
+
+def test_before_the_first_commit(tmp_path_factory, monkeypatch):
+    monkeypatch.chdir(tmp_path_factory.mktemp("new"))
+    git("init", "--quiet")
+    monkeypatch.setenv("LANGUAGE", "de")
+    found = run("check", "--changed")
+    assert found.exit_code == 2
+    assert "there is no commit here yet" in found.output
+    assert "fetch" not in found.output

@@ -90,9 +90,73 @@ def test_a_broken_pyproject_is_not_touched():
     Path("pyproject.toml").write_text("[project\n")
     found = init()
     assert found.exit_code == 2
-    assert "is no TOML" in found.output
+    assert "is not valid TOML" in found.output
     assert Path("pyproject.toml").read_text() == "[project\n"
     assert not TEST.exists()
+
+
+@pytest.mark.parametrize(
+    ("before", "words"),
+    [
+        (b"# \xe9\n", "is not valid TOML"),
+        (b"tool = {other = {a = 1}}\n", "what to do"),
+        (b"tool = 3\n", "what to do"),
+        (b"[tool]\ngradsmith = 3\n", "[tool.gradsmith] is no table"),
+        (b"[tool.gradsmith]\nsed = 3\n", "did you mean 'seed'?"),
+    ],
+)
+def test_a_pyproject_that_takes_no_table_is_not_touched(before, words):
+    Path("pyproject.toml").write_bytes(before)
+    found = init()
+    assert found.exit_code == 2
+    assert words in found.output
+    assert Path("pyproject.toml").read_bytes() == before
+    assert not TEST.exists()
+
+
+def test_ends_of_lines_stay_as_they_are():
+    Path("pyproject.toml").write_bytes(b'[project]\r\nname = "x"\r\n')
+    assert init().exit_code == 0
+    after = Path("pyproject.toml").read_bytes()
+    assert after.startswith(b'[project]\r\nname = "x"\r\n\r\n[tool.gradsmith]\r\n')
+    assert after.count(b"\n") == after.count(b"\r\n")
+
+
+@pytest.mark.parametrize("name", ['we"ird', "back\\slash", "größe"])
+def test_any_name_of_a_folder(name):
+    write(f"{name}/__init__.py", RIGHT)
+    assert init().exit_code == 0
+    assert config_for().paths == (name,)
+
+
+def test_where_nothing_can_be_written():
+    Path("tests").touch()
+    found = init()
+    assert found.exit_code == 2
+    assert f"{TEST} can't be written: File exists: tests" in found.output
+    Path("pyproject.toml").unlink()
+    Path("pyproject.toml").mkdir()
+    found = init()
+    assert found.exit_code == 2
+    assert "pyproject.toml: Is a directory" in found.output
+
+
+def test_a_folder_that_may_not_be_written_to(monkeypatch):
+    def refuses(file, text):
+        raise PermissionError(13, "Permission denied", str(file))
+
+    monkeypatch.setattr("gradsmith.command.init.write", refuses)
+    found = init()
+    assert found.exit_code == 2
+    assert "pyproject.toml can't be written: Permission denied" in found.output
+
+
+def test_what_comes_next():
+    assert init().stdout.endswith(
+        "Next: an operation with its gradient, then gradsmith check\n"
+    )
+    write("ops.py", RIGHT)
+    assert init().stdout.endswith("Next: gradsmith check\n")
 
 
 def test_operations_are_found_by_the_text_alone():

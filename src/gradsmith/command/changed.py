@@ -11,6 +11,7 @@ from ..core.errors import GradsmithError
 from .sources import is_skipped
 
 LATEST = "HEAD"
+_NO_REPOSITORY = "not a git repository"
 
 
 def changed_files(base: str, within: Sequence[str]) -> list[str]:
@@ -47,6 +48,11 @@ def changed_files(base: str, within: Sequence[str]) -> list[str]:
 def _start(base: str) -> str:
     """The commit to compare with: where the branches parted, if that is known."""
     if not _tried("rev-parse", "--verify", "--quiet", f"{base}^{{commit}}"):
+        if base == LATEST:
+            raise GradsmithError(
+                "--changed: there is no commit here yet\n  what to do: commit, or "
+                "leave --changed out"
+            )
         raise GradsmithError(
             f"--changed {base}: there is no such commit here\n  what to do: fetch it "
             "(with actions/checkout: fetch-depth: 0); targets stand before --changed"
@@ -58,12 +64,15 @@ def _start(base: str) -> str:
 def _git(*words: str, cwd: str | None = None) -> str:
     try:
         found = subprocess.run(
-            ["git", *words], cwd=cwd, capture_output=True, check=True
-        )
+            ["git", *words], cwd=cwd, capture_output=True, check=True,
+            env={**os.environ, "LC_ALL": "C"},  # its messages are read below
+        )  # fmt: skip
     except FileNotFoundError:
         raise GradsmithError("--changed needs git, which is not installed") from None
     except subprocess.CalledProcessError as error:
         said = error.stderr.decode(errors="replace").strip()
+        if _NO_REPOSITORY in said:
+            said = f"{_NO_REPOSITORY}: {os.getcwd()}\n  what to do: leave --changed out"
         raise GradsmithError(f"--changed: {said}") from None
     return os.fsdecode(found.stdout)
 
@@ -73,6 +82,6 @@ def _tried(*words: str) -> str:
     try:
         return _git(*words).strip()
     except GradsmithError as error:
-        if "not installed" in str(error) or "not a git repository" in str(error):
+        if "not installed" in str(error) or _NO_REPOSITORY in str(error):
             raise
         return ""

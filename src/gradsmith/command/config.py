@@ -158,11 +158,12 @@ def read(file: Path) -> Config:
     """The configuration of a file; an empty one if it says nothing about us."""
     try:
         text = file.read_text(encoding="utf-8")
-        table = tomllib.loads(text).get("tool", {}).get("gradsmith")
+        tool = tomllib.loads(text).get("tool", {})
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{_shown(file)} is no TOML: {error}") from None
+        raise ConfigError(f"{_shown(file)} is not valid TOML: {error}") from None
     except OSError as error:
         raise ConfigError(f"{_shown(file)}: {error.strerror}") from None
+    table = tool.get("gradsmith") if isinstance(tool, dict) else None
     if table is None:
         return Config()
     if not isinstance(table, dict):

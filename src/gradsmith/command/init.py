@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import tomllib
 from collections.abc import Iterator
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from .config import FILE, TABLE
+from .config import FILE, TABLE, Config, ConfigError, read
 from .definitions import defined
 from .outputs import write
 from .sources import sources_of
@@ -63,7 +64,11 @@ def init(dry_run: bool) -> None:
     _say_found(operations)
     _write_config(paths, dry_run=dry_run)
     _write_test(operations, dry_run=dry_run)
-    click.echo("Next: gradsmith check" if not dry_run else "Nothing was written.")
+    if dry_run:
+        click.echo("Nothing was written.")
+    else:
+        first = "" if operations else "an operation with its gradient, then "
+        click.echo(f"Next: {first}gradsmith check")
 
 
 def _paths() -> list[str]:
@@ -102,19 +107,28 @@ def _say_found(operations: list[tuple[str, str, int]]) -> None:
 def _write_config(paths: list[str], *, dry_run: bool) -> None:
     """Append the table; nothing that is there changes."""
     file = Path(FILE)
-    before = file.read_text(encoding="utf-8") if file.exists() else ""
     try:
-        known = tomllib.loads(before).get("tool", {})
-    except tomllib.TOMLDecodeError as error:
-        raise click.UsageError(f"{FILE} is no TOML: {error}") from None
-    if "gradsmith" in known:
+        known = read(file) if file.exists() else Config()
+    except ConfigError as error:
+        raise click.UsageError(str(error)) from None
+    if known.file is not None:
         click.echo(f"{FILE} has [{TABLE}] already: it stays as it is")
         return
-    named = ", ".join(f'"{path}"' for path in paths)
+    before = file.read_bytes().decode() if file.exists() else ""  # its ends of lines
+    named = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths)
     table = _CONFIG.format(table=TABLE, paths=named)
     end = "" if before.endswith("\n") or not before else "\n"
-    gap = "\n" if before else ""
-    _put(file, f"{before}{end}{gap}{table}", shown=table, dry_run=dry_run)
+    added = f"{end}\n{table}" if before else table
+    if "\r\n" in before:
+        added = added.replace("\n", "\r\n")
+    try:
+        tomllib.loads(before + added)
+    except tomllib.TOMLDecodeError:
+        raise click.UsageError(
+            f"{FILE} takes no table [{TABLE}] at its end, since `tool` is a value "
+            f"there\n  what to do: write it as [tool.NAME] tables, or add\n{table}"
+        ) from None
+    _put(file, before + added, shown=table, dry_run=dry_run)
 
 
 def _write_test(operations: list[tuple[str, str, int]], *, dry_run: bool) -> None:
@@ -124,8 +138,6 @@ def _write_test(operations: list[tuple[str, str, int]], *, dry_run: bool) -> Non
     plain = [name for _, name, _ in operations if name.isidentifier()]
     example = _EXAMPLE.format(name=plain[0]) if plain else ""
     text = _TEST.format(example=example)
-    if not dry_run:
-        TEST.parent.mkdir(exist_ok=True)
     _put(TEST, text, shown=text, dry_run=dry_run)
 
 
@@ -137,5 +149,10 @@ def _put(file: Path, text: str, *, shown: str, dry_run: bool) -> None:
         return
     if file.exists() and not os.access(file, os.W_OK):
         raise click.UsageError(f"{file} may not be written to")
-    write(file, text)
+    try:
+        file.parent.mkdir(exist_ok=True)
+        write(file, text)
+    except OSError as error:
+        words = f"{error.strerror}: {error.filename}"
+        raise click.UsageError(f"{file} can't be written: {words}") from None
     click.echo(f"{'added to' if verb == 'add to' else 'wrote'} {file}")

@@ -124,7 +124,7 @@ def _python_files(folder: Path) -> Iterator[Path]:
             name
             for name in folders
             if not _is_skipped_folder(name)
-            and not (here / name / "pyvenv.cfg").exists()
+            and not os.path.exists(here / name / "pyvenv.cfg")  # Path's may raise
         ]
         for name in files:
             if name.endswith(".py") and name not in _SKIPPED:
