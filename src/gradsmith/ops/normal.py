@@ -100,8 +100,7 @@ def _times_bell(y: Any, u: Any) -> Any:
     square = u * u
     rest = (a * a - square) + (u - a) * (u + a)
     root = gnp.exp(square * -0.25)
-    root = root - root * (rest / 4)
-    return root * y * root
+    return root * (y - y * (rest / 2)) * root  # once: of the root it would count twice
 
 
 def _mills(u: Any) -> Any:
