@@ -8,10 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from gradsmith.command.changed import changed_files
-from gradsmith.command.command import gradsmith as command
 from gradsmith.command.config import (
     KEYS,
     OPERATION_KEYS,
@@ -21,6 +19,7 @@ from gradsmith.command.config import (
 )
 from gradsmith.core.errors import GradsmithError
 from tests.command.test_check import RIGHT, WRONG, folder, write  # noqa: F401
+from tests.command.test_report import run
 from tests.command.test_verdicts import OPERATIONS
 
 pytestmark = pytest.mark.usefixtures("folder")
@@ -34,10 +33,6 @@ def cross_entropy(x, labels):
 def half_wrong(x, w):
     return np.sum(w * x), lambda dy: (dy * w, 3 * dy * x)
 """
-
-
-def run(*words: str):
-    return CliRunner().invoke(command, [*words])
 
 
 def statuses(*words: str) -> dict[str, str]:

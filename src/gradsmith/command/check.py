@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +15,11 @@ from rich.console import Console
 from .check_display import counts_of, show_results, summary
 from .entries import Finished, of_check
 from .following import ended, followed
-from .options import Configured, Targets, run_of, run_options, say_unmatched, targets_of
+from .options import Configured, run_of, run_options, say_unmatched, targets_of
 from .page import ready_for, write_page
 from .results import exit_status
 from .run import Run
-from .status import Outputs, with_statuses
+from .status import Exit, Outputs, with_statuses
 from .writing import Output, format_option, json_option, outputs_of, write_all
 
 
@@ -31,13 +33,7 @@ def check(
     formats: tuple[Output, ...],
     json_file: str | None,
     html_file: str | None,
-    resume: Path | None,
-    allow_inconclusive: bool,
     strict: bool,
-    targets: tuple[str, ...],
-    changed: str | None,
-    exclude: tuple[str, ...],
-    allow_empty: bool,
     **given: Any,
 ) -> None:
     """Check the gradients of all operations in files, folders and modules.
@@ -48,29 +44,59 @@ def check(
     """
     asked = outputs_of(formats, json_file)
     ready_for("--html", html_file)
-    start, outputs = time.perf_counter(), Outputs()
+    checked, outputs = checked_as(strict=strict, **given), Outputs()
+    run, is_whole = checked.run, checked.is_whole
+    finished = _finished(checked, strict=strict)
+    write_all(asked, finished, outputs, checked.status, is_whole=is_whole)
+    if html_file is not None:
+        page = partial(write_page, html_file, run, checked.seconds)
+        outputs.write(html_file, page)
+    sys.exit(ended(run, outputs, checked.status, is_whole=is_whole))
+
+
+@dataclass(frozen=True)
+class Checked:
+    """A run that has ended, or was interrupted."""
+
+    run: Run
+    total: str
+    seconds: float
+    status: Exit
+    is_whole: bool
+
+
+def checked_as(
+    *,
+    resume: Path | None,
+    allow_inconclusive: bool,
+    strict: bool,
+    targets: tuple[str, ...],
+    changed: str | None,
+    exclude: tuple[str, ...],
+    allow_empty: bool,
+    **given: Any,
+) -> Checked:
+    """Run what the options ask for."""
+    start = time.perf_counter()
     chosen = targets_of(targets, changed, exclude, allow_empty)
     run = run_of(resume, chosen=chosen, **given)
     is_whole = followed(run)
     if is_whole:
         say_unmatched(run)
     seconds = time.perf_counter() - start
-    found = exit_status(
+    status = exit_status(
         run.results,
         allow_inconclusive=allow_inconclusive,
         strict=strict,
         allow_empty=chosen.allow_empty,
     )
-    finished = _finished(run, chosen, seconds, strict=strict)
-    write_all(asked, finished, outputs, found, is_whole=is_whole)
-    if html_file is not None:
-        outputs.write(html_file, lambda: write_page(html_file, run, seconds))
-    sys.exit(ended(run, outputs, found, is_whole=is_whole))
+    total = summary(run.results, seconds, chosen.none)
+    return Checked(run, total, seconds, status, is_whole)
 
 
-def _finished(run: Run, chosen: Targets, seconds: float, *, strict: bool) -> Finished:
+def _finished(checked: Checked, *, strict: bool) -> Finished:
+    run, total, seconds = checked.run, checked.total, checked.seconds
     results = run.results
-    total, counts = summary(results, seconds, chosen.none), counts_of(results)
 
     def show(console: Console) -> None:
         show_results(results, total, console)
@@ -79,7 +105,7 @@ def _finished(run: Run, chosen: Targets, seconds: float, *, strict: bool) -> Fin
         "check",
         "gradients",
         tuple(of_check(each, strict=strict) for each in results),
-        counts,
+        counts_of(results),
         total,
         seconds,
         {

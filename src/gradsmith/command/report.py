@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import sys
-import time
-from pathlib import Path
 from typing import Any
 
 import click
 
-from .check_display import show_overview, summary
+from .check import checked_as
+from .check_display import show_overview
 from .display import Terminal
-from .following import ended, followed
-from .options import Configured, run_of, run_options, say_unmatched, targets_of
+from .following import ended
+from .options import Configured, run_options
 from .page import ready_for, write_page
-from .results import exit_status
 from .status import Outputs, with_statuses
 
 
@@ -29,17 +27,7 @@ from .status import Outputs, with_statuses
     help="Where the page goes.",
 )
 @with_statuses("all gradients are right", "at least one is wrong")
-def report(
-    output: str,
-    resume: Path | None,
-    allow_inconclusive: bool,
-    strict: bool,
-    targets: tuple[str, ...],
-    changed: str | None,
-    exclude: tuple[str, ...],
-    allow_empty: bool,
-    **given: Any,
-) -> None:
+def report(output: str, **given: Any) -> None:
     """Make a page about all operations in files, folders and modules.
 
     It shows of each whether its gradient is right, where its rule survives, how
@@ -47,20 +35,8 @@ def report(
     autodiff. One file, readable offline. TARGETs are those of `gradsmith check`.
     """
     ready_for("-o", output)
-    start, outputs = time.perf_counter(), Outputs()
-    chosen = targets_of(targets, changed, exclude, allow_empty)
-    run = run_of(resume, closely=True, chosen=chosen, **given)
-    is_whole = followed(run)
-    if is_whole:
-        say_unmatched(run)
-    seconds = time.perf_counter() - start
-    found = exit_status(
-        run.results,
-        allow_inconclusive=allow_inconclusive,
-        strict=strict,
-        allow_empty=chosen.allow_empty,
-    )
-    total = summary(run.results, seconds, chosen.none)
-    outputs.show(lambda: show_overview(run.results, total, Terminal()))
-    outputs.write(output, lambda: write_page(output, run, seconds))
-    sys.exit(ended(run, outputs, found, is_whole=is_whole))
+    checked, outputs = checked_as(closely=True, **given), Outputs()
+    run = checked.run
+    outputs.show(lambda: show_overview(run.results, checked.total, Terminal()))
+    outputs.write(output, lambda: write_page(output, run, checked.seconds))
+    sys.exit(ended(run, outputs, checked.status, is_whole=checked.is_whole))

@@ -8,12 +8,8 @@ from unicodedata import east_asian_width
 
 from ..entries import Finished, Level
 
-GREEN, YELLOW, RED, GREY = (
-    "#2a7d2e",
-    "#8a6500",
-    "#c22b26",
-    "#5f6368",
-)  # white reads well
+# White letters are legible on all of them
+GREEN, YELLOW, RED, GREY = "#2a7d2e", "#8a6500", "#c22b26", "#5f6368"
 _COLOURS = {Level.FINE: GREEN, Level.WARNING: YELLOW, Level.ERROR: RED, None: GREY}
 _WIDTHS = {**dict.fromkeys("ijl.,:;!'|", 3.4), **dict.fromkeys(" frt()I", 4.4)}
 _WIDTHS |= dict.fromkeys("mwMW", 10.0)
