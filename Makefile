@@ -69,9 +69,9 @@ figures: $(ENVS)/bench/made
 	$(ENVS)/bench/bin/python -m benchmarks lse --record
 	$(ENVS)/bench/bin/python -m benchmarks import --record
 
-# The picture of the README.
+# The maps of lost digits, in the README and on the landing page.
 picture: $(ENVS)/test/made
-	$(ENVS)/test/bin/python -m benchmarks.picture docs/lost-digits.png
+	$(ENVS)/test/bin/python -m tests.docs.lost_digits
 
 wild: $(ENVS)/wild/made
 	$(ENVS)/wild/bin/python -m benchmarks wild $(ARGS)

@@ -1,18 +1,30 @@
-"""The map on the landing page: python -m tests.docs.lost_digits docs/lost-digits."""
+"""The maps of the README and of the landing page: `make picture`.
+
+Digits of float32 that value and gradient lose at most, in pieces of the domain.
+"""
 
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from math import log10
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
+
 import gradsmith as gs
 from tests.docs.softplus import softplus, textbook
 
-LOW, HIGH, STEP = -100, 100, 2
+DOCS = Path(__file__).parents[2] / "docs"
+# The functions from minus to plus a number
+MAPS = {
+    "lost-digits": (100, {"log(1 + exp(x))": textbook, "softplus(x)": softplus}),
+    "tanh": (20, {"torch.tanh": torch.tanh, "np.tanh, by Gradsmith": np.tanh}),
+}
+PIECES = 100
 DIGITS = log10(2**24)  # of float32
-ROWS = (("log(1 + exp(x))", textbook), ("softplus(x)", softplus))
 # Ink, none lost, all lost
 COLOURS = {
     "light": ("#3d4450", (226, 236, 228), (176, 32, 48)),
@@ -21,12 +33,12 @@ COLOURS = {
 LEFT, WIDTH, HEIGHT, GAP = 150, 450, 22, 6
 
 
-def lost(op: Any) -> list[tuple[float, float]]:
-    """The digits that value and gradient lose at most, in each piece of the domain."""
-    found = []
-    for low in range(LOW, HIGH, STEP):
-        audit = gs.audit(op, domain=(low, low + STEP), points=400)
-        found.append(tuple(_digits(part) for part in (audit.value, audit.gradient)))
+def lost(op: Any, far: float) -> list[tuple[float, float]]:
+    """The digits that value and gradient lose, piece by piece."""
+    found, ends = [], np.linspace(-far, far, PIECES + 1)
+    for domain in pairwise(ends):
+        audit = gs.audit(op, domain=domain, points=400)
+        found.append((_digits(audit.value), _digits(audit.gradient)))
     return found
 
 
@@ -34,9 +46,9 @@ def _digits(accuracy: Any) -> float:
     return min(log10(max(accuracy.max_ulp, 1.0)), DIGITS)
 
 
-def drawn(maps: list[list[tuple[float, float]]], scheme: str) -> str:
+def drawn(far: int, rows: dict[str, list[tuple[float, float]]], scheme: str) -> str:
     parts, y = [], 24
-    for (name, _), cells in zip(ROWS, maps, strict=True):
+    for name, cells in rows.items():
         parts.append(_text(0, y - 8, name, "start", "name"))
         for i, what in enumerate(("value", "gradient")):
             parts.append(_text(LEFT - 8, y + HEIGHT - 7, what, "end"))
@@ -47,10 +59,10 @@ def drawn(maps: list[list[tuple[float, float]]], scheme: str) -> str:
             y += HEIGHT + GAP
         y += 24
     y -= 24
-    for x in (-100, -50, 0, 50, 100):
-        at = LEFT + (x - LOW) / (HIGH - LOW) * WIDTH
-        anchor = {LOW: "start", HIGH: "end"}.get(x, "middle")
-        parts.append(_text(at, y + 10, f"x = {x}" if x == LOW else str(x), anchor))
+    for x in (-far, -far // 2, 0, far // 2, far):
+        at = LEFT + (x + far) / (2 * far) * WIDTH
+        anchor = {-far: "start", far: "end"}.get(x, "middle")
+        parts.append(_text(at, y + 10, f"x = {x}" if x == -far else str(x), anchor))
     y += 36
     steps = range(8)
     parts += [_cell(LEFT + k * 24, y - 11, 24, 12, k / 7, scheme) for k in steps]
@@ -84,13 +96,14 @@ def _text(x: float, y: float, words: str, anchor: str, kind: str = "") -> str:
     return f'<text{named} x="{x:.0f}" y="{y}" text-anchor="{anchor}">{words}</text>'
 
 
-def main(stem: str) -> None:
-    maps = [lost(op) for _, op in ROWS]
-    for scheme in COLOURS:
-        path = Path(f"{stem}-{scheme}.svg")
-        path.write_text(drawn(maps, scheme), encoding="utf-8")
-        sys.stdout.write(f"{path}: {path.stat().st_size / 1000:.0f} kB\n")
+def main() -> None:
+    for stem, (far, ops) in MAPS.items():
+        rows = {name: lost(op, far) for name, op in ops.items()}
+        for scheme in COLOURS:
+            path = DOCS / f"{stem}-{scheme}.svg"
+            path.write_text(drawn(far, rows, scheme), encoding="utf-8")
+            sys.stdout.write(f"{path.name}: {path.stat().st_size / 1000:.0f} kB\n")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

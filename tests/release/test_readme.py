@@ -8,6 +8,7 @@ import shlex
 import pytest
 
 from benchmarks.__main__ import BENCHMARKS
+from tests.docs.lost_digits import COLOURS, MAPS
 
 from .project import PROJECT, ROOT, targets
 
@@ -53,11 +54,14 @@ def test_a_wrong_link_is_noticed():
 
 
 def test_the_first_screen_has_a_picture_and_the_command_that_makes_it():
-    [picture] = re.findall(r"!\[.+\]\((.+)\)", TEXT)
-    assert file_of(picture).is_file()
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
-    assert f"-m benchmarks.picture {file_of(picture).relative_to(ROOT)}" in makefile
-    assert TEXT.index(picture) < TEXT.index("\n## ")
+    pictures = re.findall(r'(?:src|srcset)="(.+?)"', TEXT)
+    made = {f"{stem}-{scheme}.svg" for stem in MAPS for scheme in COLOURS}
+    assert len(pictures) == 2  # in a dark and a light scheme
+    for picture in pictures:
+        assert file_of(picture).is_file()
+        assert file_of(picture).name in made
+    assert "`make picture`" in TEXT[: TEXT.index(pictures[0])]
+    assert TEXT.index(pictures[-1]) < TEXT.index("\n## ")
 
 
 DOCUMENTS = [ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
