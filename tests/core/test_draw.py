@@ -163,6 +163,45 @@ def test_several_outputs_are_one_box():
     assert drawing.boxes[splits[1].parents[0]] is splits[0]
 
 
+@pytest.mark.parametrize("used_up", [False, True])
+@pytest.mark.parametrize("n", [2, 5, 300])
+@pytest.mark.parametrize("fn", [np.sin, np.tanh, np.negative, lambda x: x[::-1]])
+def test_the_same_operation_again_is_another_box(fn, n, used_up):
+    """Its rule is that of its only parent, as it is of one of several outputs."""
+    x = gs.Tensor(np.ones(3))
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for _ in range(n):
+            y = fn(y)
+    if used_up:
+        tape.gradient(y, x)
+    assert f"{n} operations, 1 input" in str(tape.draw(y))
+    assert len(tape.draw(y, most=1000).boxes) == n + 1
+
+
+def test_after_an_operation_that_raised():
+    """Notebooks hold the last traceback, and with it what was being made."""
+    x = gs.Tensor(np.ones(3))
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        y = np.sum(x)
+        with np.errstate(over="raise"), pytest.raises(FloatingPointError) as held:
+            np.exp(x * 1e5)
+    assert "1 operation, 1 input" in str(tape.draw(y))
+    assert held.tb is not None
+
+
+def test_several_outputs_are_one_box_after_a_gradient():
+    x = gs.Tensor(np.arange(1.0, 7.0))
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        a, _ = np.split(x, 2)
+        y = np.sum(a)
+    tape.gradient(y, x)
+    assert "2 operations, 1 input" in str(tape.draw(y))
+
+
 def test_nothing_to_draw():
     with gs.GradientTape() as tape:
         pass

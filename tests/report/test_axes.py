@@ -183,3 +183,10 @@ def test_nothing_imports_matplotlib_before_a_plot():
         "sys.exit('matplotlib' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_a_gradient_of_another_shape_is_not_plotted_and_said_so():
+    op = gs.custom_gradient(lambda x: (2 * x, lambda dy: dy[:1]))
+    with pytest.raises(gs.GradsmithError, match="to plot: contract") as raised:
+        gs.check(op, X).plot()
+    assert "has the wrong shape" in str(raised.value)

@@ -77,9 +77,10 @@ def _alive(tape: Any, names: dict[int, str]) -> dict[Node, Traced]:
     """
     found: dict[Node, Traced] = {}
     for x in gc.get_objects():
-        # By the type: whoever asks a dead proxy for its class gets an error
-        if issubclass(type(x), Traced) and x.marks:
-            node = x.marks.get(tape.key)
+        # By the type: whoever asks a dead proxy for its class gets an error. What an
+        # exception has left half made has no marks.
+        if issubclass(type(x), Traced) and (marks := getattr(x, "marks", None)):
+            node = marks.get(tape.key)
             if isinstance(node, Node) and (node not in found or id(x) in names):
                 found[node] = x
     return found | {node: x for x, node in tape.leaves.values()}

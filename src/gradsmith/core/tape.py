@@ -227,19 +227,20 @@ class Parts(dict[int, Any]):
         return self
 
 
-def _pull_output(i: int) -> Any:
-    """One of several outputs hands its cotangent to the operation."""
-    return lambda dy, needs: (Parts({i: dy}),)
+class OnlyParent(tuple[Node]):
+    """The operation of one of several outputs."""
+
+    __slots__ = ()
+
+
+def _output(operation: Node, i: int) -> Node:
+    """One of several outputs, which hands its cotangent to the operation."""
+    pull = lambda dy, needs: (Parts({i: dy}),)
+    return Node(operation.rule, OnlyParent((operation,)), pull)
 
 
 def is_output(node: Node) -> bool:
-    """Whether it is one of the several outputs of an operation, its only parent."""
-    parents = node.inputs()
-    own = len(parents) == 1 and parents[0].rule is node.rule
-    return own and getattr(node.pull, "__code__", _OUTPUT) is _OUTPUT
-
-
-_OUTPUT = _pull_output(0).__code__
+    return isinstance(node.parents, OnlyParent)
 
 
 class Tape:
@@ -303,7 +304,7 @@ class Tape:
         node = Node(rule, parents, rule.pullback(tracked, call, kept))
         for i, output in enumerate(y):
             if output.dtype.kind in "fcO":
-                leave_mark(output, self.key, Node(rule, (node,), _pull_output(i)))
+                leave_mark(output, self.key, _output(node, i))
 
     def record_one(
         self, rule: Any, i: int, parent: Node, call: Any, y: Traced, same: bool

@@ -95,12 +95,18 @@ def samples(given: Problem, seed: int) -> Samples:
     with without_warnings(), np.errstate(all="ignore"):
         problem = prepare(session, evaluate_first(session))
         if problem is None:
-            raise GradsmithError("; ".join(session.notes) or "there is no gradient")
+            raise GradsmithError(_nothing(session))
         if sum(x.size for x in problem.xs) >= MANY:
             problem = truncated(problem) or problem
         random = session.random("samples")
         found = _curve if is_elementwise(problem) else _elements
         return Samples(**found(problem, random), note=_note(problem))
+
+
+def _nothing(session: Session) -> str:
+    """Why there is nothing to plot."""
+    why = [*session.notes, *(f"{f.title}: {f.message}" for f in session.findings)]
+    return f"there is no gradient to plot: {'; '.join(why) or 'print the report'}"
 
 
 def _note(problem: Problem) -> str:
