@@ -51,6 +51,31 @@ def kernels(request):
         yield request.param
 
 
+MASKED = [
+    lambda x: np.where(x > 0, np.sin(x), 0) + 1,
+    lambda x: np.where(x > 0, -1.5, np.sin(x)),
+    lambda x: [np.where(x > 0, 0, y := np.sin(x)), y],  # both are results
+    lambda x: np.where(x > 0, x, np.inf),  # the argument stays as it is
+    lambda x: np.where(x > 0, 0, (y := np.sin(x))) * y,  # y is needed again
+    lambda x: np.where(x[0] > 0, np.sin(x), 2),
+    lambda x: np.where(x > 0, np.sin(x[0]), 2),
+    lambda x: np.where(x > 0, np.float32(2), np.sin(x)),
+    lambda x: np.where(x > 0, np.sin(x).astype(np.float32), np.float64(2)),
+    lambda x: np.where(x > 0, x > 1, True),
+    lambda x: np.where(x, np.sin(x), 0),
+    lambda x: np.where(x > 0, np.sin(x).T.reshape(3, 4), 0),
+]
+
+
+@pytest.mark.parametrize("fn", MASKED)
+def test_numbers_are_written_over_what_is_not_needed(fn, kernels):
+    compiled, x = gs.compile(fn), X.copy()
+    for _ in range(2):
+        same(compiled(x), fn(x))
+        assert np.asarray(compiled(x)).dtype == np.asarray(fn(x)).dtype
+    np.testing.assert_array_equal(x, X)
+
+
 @pytest.mark.parametrize("case", cases.ALL[::7], ids=str)
 def test_rules(case):
     with gs.kernels(False):

@@ -60,6 +60,9 @@ def almost_twice(x):
         (with_known_values, lambda x: x * np.ones_like(x), (2, 0)),
         (with_known_values, lambda x: x + np.sum(np.ones_like(x)), (3, 1)),
         (with_known_values, lambda x: x * 1, (1, 0)),
+        (with_known_values, lambda x: np.where(np.zeros((3, 4), bool), 0, x), (1, 0)),
+        (with_known_values, lambda x: np.where(np.ones((3, 4), bool), x, 0), (1, 0)),
+        (with_known_values, lambda x: np.where(np.ones((3, 4), bool), x, 1j), (1, 1)),
         (with_known_values, lambda x: (x > 0) * 1.0, (2, 2)),
         (with_known_values, lambda x: x[0] * np.ones((3, 4)), (2, 2)),
         (with_known_values, lambda x: x + np.zeros_like(x), (2, 1)),  # -0.0 + 0.0
