@@ -192,7 +192,7 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
 def _product(y: Any, x1: Any, x2: Any) -> Any:
     """y = x1 * x2, but 0 where one is 0 and the other has overflown."""
     zero = [np.equal(x, 0) for x, by in ((x1, x2), (x2, x1)) if _overflows(by)]
-    return np.where(reduce(or_, zero), 0, y).overflowing() if zero else y
+    return _passed(np.where(reduce(or_, zero), 0, y), (x1, x2)) if zero else y
 
 
 def _passed(y: Any, args: Any) -> Any:
