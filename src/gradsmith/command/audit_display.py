@@ -72,7 +72,7 @@ def show(
 def counts_of(results: Sequence[Audited], limit: float) -> dict[str, int]:
     """How many are within the limit, beyond it, and neither."""
     beyond = sum(result.beyond(limit) for result in results)
-    failed = sum(not result.is_judged for result in results)
+    failed = sum(not (r.is_judged or r.beyond(limit)) for r in results)
     counts = {
         f"within {limit:g} ULP": len(results) - beyond - failed,
         f"beyond {limit:g} ULP": beyond,
@@ -89,10 +89,10 @@ def summary(results: Sequence[Audited], limit: float, seconds: float, none: str)
 
 
 def _mark(result: Audited, limit: float) -> Text:
-    if not result.is_judged:
-        return Text("!", style="magenta")
     if result.beyond(limit):
         return Text("✗", style="bold red")
+    if not result.is_judged:
+        return Text("!", style="magenta")
     return Text("✓", style="green")
 
 

@@ -86,7 +86,8 @@ class Audited(Result):
 
     @property
     def is_judged(self) -> bool:
-        return self.report is not None and bool(self.report.value.judged)
+        report = self.report
+        return report is not None and bool(report.value.judged) and not report.is_open
 
     def as_dict(self) -> dict[str, Any]:
         report = None if self.report is None else self.report.as_dict()

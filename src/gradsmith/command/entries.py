@@ -210,7 +210,7 @@ def of_audit(result: Audited, limit: float) -> Entry:
         verdict=verdict,
         symbol={Level.FINE: "✓", Level.WARNING: "!", Level.ERROR: "✗"}[level],
         level=level,
-        is_judged=result.is_judged,
+        is_judged=level is not Level.WARNING,
         is_run=result.report is not None,
         remark=document.remark,
         text=str(result),

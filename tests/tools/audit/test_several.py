@@ -149,3 +149,22 @@ def test_sampling_is_repeatable():
     assert one.value == two.value
     other = gs.audit(np.hypot, (0, 9), points=300, seed=4)
     assert one.value.worst_inputs != other.value.worst_inputs
+
+
+def test_a_gradient_of_which_nothing_is_known_is_not_called_accurate():
+    """The value has no derivative that could be certified: it stops gradients."""
+    report = gs.audit(gs.ops.logsumexp, points=40)
+    assert (report.gradient.judged, report.gradient.undecided) == (0, 40)
+    assert report.value.ok
+    assert report.is_open
+    assert not report.ok
+    assert str(report).startswith("? logsumexp")
+    assert "reference=" in str(report)
+    assert report.document().verdict == "could not tell"
+    known = gs.audit(gs.ops.logsumexp, points=40, reference=special.logsumexp)
+    assert known.gradient.judged
+    assert not known.is_open
+    half = gs.custom_gradient(lambda x: (np.tanh(x), lambda dy: dy), surrogate="half")
+    through = gs.audit(half, points=40)
+    assert not through.gradient.judged  # on purpose
+    assert (through.is_open, through.ok) == (False, through.value.ok)

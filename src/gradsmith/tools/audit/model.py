@@ -113,7 +113,15 @@ class Audit(Result):
 
         A gradient that was not compared, as a declared surrogate, does not count.
         """
-        return self.value.ok and (self.gradient.ok or not self.gradient.judged)
+        right = self.gradient.ok or not self.gradient.judged
+        return self.value.ok and right and not self.is_open
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is far off, and nothing is known of some gradient."""
+        every = (self.value, *self.gradients.values())
+        unknown = [one for one in every if one.undecided and not one.judged]
+        return bool(unknown) and all(one.ok for one in every if one.judged)
 
     def document(self) -> Document:
         return words.document(self)

@@ -6,7 +6,18 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from ...report.figures import percent, ulps
-from ...report.result import BAD, GOOD, Block, Cell, Document, Figure, Item, More, Table
+from ...report.result import (
+    BAD,
+    GOOD,
+    OPEN,
+    Block,
+    Cell,
+    Document,
+    Figure,
+    Item,
+    More,
+    Table,
+)
 
 if TYPE_CHECKING:
     from .model import Accuracy, Audit, Curve
@@ -36,19 +47,27 @@ def document(report: Audit) -> Document:
     )
     blocks: list[Block] = [table, *plots(report)]
     blocks += [Item(mark, line) for mark, line in findings(report)]
+    tone, symbol, verdict = verdict_of(report)
     return Document(
         headline(report),
         (*blocks, More("Worst inputs", (inputs,))),
-        GOOD if report.ok else BAD,
+        tone,
         title="Accuracy",
         subject=report.operation,
         framework=f"{report.framework} {report.version}",
-        verdict="accurate" if report.ok else "inaccurate",
-        symbol="✓" if report.ok else "✗",
+        verdict=verdict,
+        symbol=symbol,
         remark=remark(report),
         limit="" if report.ok else remark(report),
         cells=(cell("Value", report.value), cell("Gradient", report.gradient)),
     )
+
+
+def verdict_of(report: Audit) -> tuple[str, str, str]:
+    """Tone, symbol and verdict."""
+    if report.is_open:
+        return OPEN, "?", "could not tell"
+    return (GOOD, "✓", "accurate") if report.ok else (BAD, "✗", "inaccurate")
 
 
 def _worst(one: Accuracy) -> str:
@@ -116,7 +135,7 @@ def _worth_showing(curves: list[Curve]) -> list[float]:
 
 
 def headline(report: Audit) -> str:
-    mark = "✓" if report.ok else "✗"
+    _, mark, _ = verdict_of(report)
     start = f"{mark} {report.operation} in {report.framework} {report.version}"
     every = "all " if report.exhaustive else ""
     return f"{start}, {report.dtype}: {every}{report.points:,} inputs{_within(report)}"
@@ -153,6 +172,8 @@ def findings(report: Audit) -> list[tuple[str, str]]:
         found += [("✗", region.text) for region in one.regions]
     if report.undecided:
         found.append(("?", f"{report.undecided:,} undecided, {_UNDECIDED}"))
+    if any(one.undecided and not one.judged for one in report.gradients.values()):
+        found.append(("-", "pass the true function, such as one of SciPy: reference="))
     return found + [("-", note) for note in report.notes]
 
 
