@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -148,36 +148,37 @@ def _ours() -> list[int]:
 
 def checkers() -> str:
     """The peers' checkers, each on its own framework's share."""
-    lines = [
+    return _compared(_peer(name, title) for name, title in PEERS.items())
+
+
+def best_peers() -> str:
+    """Ours and the checkers that the frameworks bring."""
+    killed, wrong, alarms, right = _ours()
+    ours = (
+        f"| **`gs.check`** | **{_share(killed, wrong)}** | **{alarms} of {right:,}** |"
+    )
+    best = ("jax check_grads f64", "tf f64", "torch gradcheck")
+    return _compared(
+        [ours, *(_peer(name, PEERS[name].partition(",")[0]) for name in best)]
+    )
+
+
+def _compared(rows: Iterable[str]) -> str:
+    head = [
         "| checker | wrong gradients found | right ones rejected |",
         "|---|---|---|",
     ]
-    recorded = _recorded("mutants")
-    for name, title in PEERS.items():
-        killed, wrong, alarms, right = recorded[name]
-        lines.append(f"| {title} | {_share(killed, wrong)} | {alarms} of {right} |")
-    return "\n".join(lines)
+    return "\n".join([*head, *rows])
+
+
+def _peer(name: str, title: str) -> str:
+    killed, wrong, alarms, right = _recorded("mutants")[name]
+    return f"| {title} | {_share(killed, wrong)} | {alarms} of {right} |"
 
 
 def _share(count: int, of: int) -> str:
     percent = 100 * count / of
     return f"{count:,} of {of:,} ({percent:{'.3g' if percent > 99 else '.0f'}} %)"
-
-
-def best_peers() -> str:
-    """Ours and the checkers that the frameworks bring, in a table."""
-    killed, wrong, alarms, right = _ours()
-    lines = [
-        "| checker | wrong gradients found | right ones rejected |",
-        "|---|---|---|",
-    ]
-    ours = f"**{_share(killed, wrong)}**"
-    lines.append(f"| **`gs.check`** | {ours} | **{alarms} of {right:,}** |")
-    for name in ("jax check_grads f64", "tf f64", "torch gradcheck"):
-        found, of, false, controls = _recorded("mutants")[name]
-        title = PEERS[name].partition(",")[0]
-        lines.append(f"| {title} | {_share(found, of)} | {false} of {controls} |")
-    return "\n".join(lines)
 
 
 # --- survival ------------------------------------------------------------------------
