@@ -55,6 +55,15 @@ def spec_of(x: Any) -> Spec:
     return Spec(x.shape, x.dtype)
 
 
+def spec_text(x: Any) -> str:
+    """The dtype and the shape of a value.
+
+    >>> spec_text(Spec((2, 3), "float32"))
+    'float32 (2, 3)'
+    """
+    return f"{x.dtype} {tuple(x.shape or ())}"
+
+
 class Scattered(Deferred):
     """A cotangent that is zero but at the places `key`, where it is `values`.
 

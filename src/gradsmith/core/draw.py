@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import trees
+from .cotangent import spec_text
 from .errors import TapeError
 from .explain import Stop
 from .places import user_frame
@@ -175,7 +176,7 @@ class _Graph:
 
     def _described(self, node: Node) -> str:
         x = self.specs.get(node)
-        return f"{x.dtype} {tuple(x.shape)}" if x is not None else ""
+        return spec_text(x) if x is not None else ""
 
     def _kind(self, nodes: Sequence[Node]) -> str:
         from ..report.drawing import CUSTOM, INPUT, RESULT, STOP

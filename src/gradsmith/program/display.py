@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..core.cotangent import Spec
+from ..core.cotangent import spec_text
 from ..core.rule import name_of
 from ..report.drawing import INPUT, MOST, RESULT, Box, Drawing
 from ..report.figures import plural
@@ -17,9 +17,10 @@ def document(program: Program) -> Document:
     blocks: list[Block] = [
         Code("", str(program)),
         Fact(
-            "inputs", ", ".join(f"{name} {described(x)}".strip() for name, x in inputs)
+            "inputs",
+            ", ".join(f"{name} {spec_text(x)}".strip() for name, x in inputs),
         ),
-        Fact("outputs", ", ".join(map(described, program.results)) or "no arrays"),
+        Fact("outputs", ", ".join(map(spec_text, program.results)) or "no arrays"),
     ]
     if program.constants:
         size = sum(x.nbytes for x in program.constants.values())
@@ -42,28 +43,19 @@ def drawing(program: Program, *, most: int = MOST) -> Drawing:
     """The graph of a program: its steps, from the inputs down to the outputs."""
     given = program.names or ("input",) * len(program.inputs)
     boxes = [
-        Box(name, described(x), INPUT)
+        Box(name, spec_text(x), INPUT)
         for name, x in zip(given, program.inputs, strict=True)
     ]
     place: dict[Value, int] = {x: i for i, x in enumerate(program.inputs)}
     for x in program.constants:
         place[x] = len(boxes)
-        boxes.append(Box("captured", described(x), INPUT))
+        boxes.append(Box("captured", spec_text(x), INPUT))
     results = set(program.results)
     for step in program.steps:
         parents = tuple(dict.fromkeys(place[x] for x in step.inputs))
-        detail = ", ".join(map(described, step.outputs))
+        detail = ", ".join(map(spec_text, step.outputs))
         kind = RESULT if results.intersection(step.outputs) else ""
         note = "" if step.place is None else f"{step.place}: {step.place.source}"
         place.update(dict.fromkeys(step.outputs, len(boxes)))
         boxes.append(Box(name_of(step.fn), detail, kind, parents, note=note))
     return Drawing(f"The graph of {_name(program)}", boxes, most=most)
-
-
-def described(x: Spec) -> str:
-    """The dtype and the shape of a value.
-
-    >>> described(Spec((2, 3), "float32"))
-    'float32 (2, 3)'
-    """
-    return f"{x.dtype} {tuple(x.shape or ())}"

@@ -121,7 +121,8 @@ elementwise(
 def _reciprocal(x: Any) -> Any:
     if type(x) is np.ndarray and x.dtype.kind == "f":
         y = 1 / x
-        y *= -y
+        y *= y  # in place: a new array each for y*y and -y takes twice the time
+        y *= -1
         return slope(y, nonzero, x)
     y = over(1, x)
     return -(over(y, x) if x.dtype.kind == "c" else slope(y * y, nonzero, x))

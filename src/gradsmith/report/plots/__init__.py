@@ -25,7 +25,7 @@ def ulp_plot(data: dict[str, Any]) -> str:
     `what` is "value" or "gradient"; the axis is that of all `inputs`, to be compared.
     """
     what, accuracy, inputs = data["what"], data["accuracy"], data["inputs"]
-    xs, most, mean = torn(accuracy["curve"], inputs)
+    xs, most, mean = interrupted(accuracy["curve"], inputs)
     up = log_for([*most, 10.0], low=-1, high=1, floor=-1)
     frame = Frame(symlog_for(inputs), up)
     beyond = [(x, y) for x, y in zip(xs, most, strict=True) if number(y) > LIMIT]
@@ -49,7 +49,7 @@ def ulp_plot(data: dict[str, Any]) -> str:
     )
 
 
-def torn(curve: dict[str, Any], inputs: Iterable[Any]) -> list[list[float]]:
+def interrupted(curve: dict[str, Any], inputs: Iterable[Any]) -> list[list[float]]:
     """The columns of a curve at the inputs to be shown, interrupted at zero."""
     shown = set(inputs)
     columns = zip(curve["x"], curve["max_ulp"], curve["mean_ulp"], strict=True)

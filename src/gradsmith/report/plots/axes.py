@@ -10,7 +10,7 @@ from typing import Any
 from ...core.errors import GradsmithError
 from ..figures import number
 from ..result import Figure
-from . import LIMIT, beyond, middle, torn
+from . import LIMIT, beyond, interrupted, middle
 from .scales import log_for, symlog_for
 
 WRONG = "tab:red"
@@ -44,7 +44,7 @@ def _new_axes() -> Any:
 
 def _ulp(ax: Any, parts: list[dict[str, Any]], *, max_ulp: float = LIMIT) -> None:
     """Errors in ULP against the input: the largest, and dashed the mean."""
-    curves = [torn(part["accuracy"]["curve"], part["inputs"]) for part in parts]
+    curves = [interrupted(part["accuracy"]["curve"], part["inputs"]) for part in parts]
     every = [y for _, most, _ in curves for y in most]
     up = log_for([*every, 10.0, max_ulp], low=-1, high=1, floor=-1)
     bottom = 10.0**up.low

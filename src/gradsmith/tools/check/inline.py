@@ -41,13 +41,12 @@ def inlined(holder: Any) -> tuple[list[str], str] | None:
         tree = ast.parse("".join(lines))
     except (TypeError, OSError, SyntaxError):
         return None
-    package = inspect.getmodule(origin)
     known = _known(tree, lines, first)
     name = _name_in(known, holder, origin, first)
     if file is None or name is None:
         return None
     values = dict(captured(origin)) if isinstance(origin, FunctionType) else {}
-    chosen = _needed(known, name, values, getattr(package, "__package__", None) or "")
+    chosen = _needed(known, name, values, _package(origin))
     if chosen is None or len(chosen) > MOST:
         return None
     try:
@@ -55,6 +54,10 @@ def inlined(holder: Any) -> tuple[list[str], str] | None:
     except SyntaxError:
         return None
     return chosen, name
+
+
+def _package(origin: Any) -> str:
+    return getattr(inspect.getmodule(origin), "__package__", None) or ""
 
 
 def _known(tree: ast.Module, lines: list[str], line: int) -> Statements:
@@ -170,7 +173,7 @@ def _root(node: ast.stmt) -> str | None:
         value = node.value
     elif isinstance(node, _SCOPES) and node.decorator_list:
         value = node.decorator_list[-1]
-    if not isinstance(value, (ast.Call, ast.Attribute)) or isinstance(value, ast.Name):
+    if not isinstance(value, (ast.Call, ast.Attribute)):
         return None
     while isinstance(value, (ast.Call, ast.Attribute)):
         value = value.func if isinstance(value, ast.Call) else value.value
