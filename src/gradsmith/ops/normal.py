@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import pi, sqrt
+from math import exp, pi, sqrt
 from typing import Any
 
 from .. import numpy as gnp
@@ -90,8 +90,8 @@ def _share(x: Any) -> Any:
 def _times_bell(y: Any, u: Any) -> Any:
     """y exp(-u^2 / 2), with the part of u^2 that rounding takes: 40 ULP far out.
 
-    The exponential is the square of its root, a normal number where the product is one:
-    some frameworks count numbers below the normal ones as 0.
+    Far out a factor comes last, so that the exponential is a normal number where the
+    product is one: some frameworks count numbers below the normal ones as 0.
     """
     if computed_by_numpy(u):
         u = gnp.astype(u, "float64")
@@ -99,8 +99,11 @@ def _times_bell(y: Any, u: Any) -> Any:
     a = gnp.floor(u * 128) / 128  # its square is exact
     square = u * u
     rest = (a * a - square) + (u - a) * (u + a)
-    root = gnp.exp(square * -0.25)
-    return root * (y - y * (rest / 2)) * root  # once: of the root it would count twice
+    half = square * -0.5
+    is_far = half < -64
+    bell = gnp.exp(gnp.where(is_far, half + 44, half))  # this sum is exact
+    product = (y - y * (rest / 2)) * bell
+    return gnp.where(is_far, product * exp(-44), product)
 
 
 def _mills(u: Any) -> Any:
