@@ -116,3 +116,16 @@ def test_few_digits_by_nature():
     assert not checked(check_precision, identity, X).reported
     assert precision_of(np.array([0.0, 1.0, 2.0, -0.5])) is None
     assert precision_of(np.array([1.1, 2.3, 3.7], np.float32)) == "float32"
+
+
+def test_a_mask_that_depends_on_the_dtype_is_no_loss_of_digits():
+    """As that of a layer whose seed is one of its variables: small inputs differ."""
+    x = np.array([0.02, 0.03, 0.025, 1.0, 0.01, 0.015], "float32")
+
+    @gs.custom_gradient
+    def dropped(x):
+        kept = [1, 1, 1, 1, 0, 0] if x.dtype == np.float32 else [0, 0, 0, 1, 1, 1]
+        mask = np.array(kept, x.dtype)
+        return x * mask, lambda dy: dy * mask
+
+    assert gs.check(dropped, x).ok
