@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core import trees
-from ...core.arrays import is_array
+from ...core.arrays import FRAMEWORKS, NUMPY, framework_of, is_array
 from ...core.reach import reached
 from .flat import flatten
 from .problem import Problem
@@ -54,8 +54,13 @@ def counts_of(problem: Problem) -> list[int]:
     """The largest of each array of integers among the inputs and what is captured."""
     given = [x for x in _arrays(problem) if _is_integer(x)]
     held = reached(problem.info.call, stop=_is_integer)
-    arrays = [*given, *map(problem.arrays.numpy, islice(held, MOST))]
+    arrays = [*given, *map(_numpy, islice(held, MOST))]
     return [int(np.max(x)) for x in arrays if x.size]
+
+
+def _numpy(x: Any) -> np.ndarray:
+    """An array of any framework: NumPy's labels are captured beside all of them."""
+    return FRAMEWORKS[framework_of(x) or NUMPY].arrays.numpy(x)
 
 
 def _is_integer(x: Any) -> bool:
