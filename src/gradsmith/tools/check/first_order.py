@@ -27,6 +27,10 @@ FIRST_ORDER = "first order"
 TRIED = 3
 DECLARE = "say that it is on purpose"
 ASIDE = 2.0**-7
+SMOOTH = (
+    "the value is an approximation: the error grows smoothly with the arguments, from "
+    "none at the scale of the given inputs"
+)
 WITHIN = 1e-6  # the relative error of directions that are rounded
 
 
@@ -178,12 +182,10 @@ def _report_wrong(
         session.limit(finding)
         return None
     if found.diagnosis is None:
-        if not scenario.is_given and grows_smoothly(point, comparison):
-            words = (
-                "the value is an approximation: the error grows smoothly with the "
-                "arguments, from none at the scale of the given inputs"
-            )
-            session.limit(replace(finding, message=words))
+        known = [each.argument for each in session.limits if each.message == SMOOTH]
+        again = finding.argument in known
+        if not scenario.is_given and grows_smoothly(point, comparison, again=again):
+            session.limit(replace(finding, message=SMOOTH))
             return None
         finding = _on_purpose(session, point, finding)
     script = None

@@ -139,8 +139,11 @@ def _sums(arrays: Arrays | list, weights: Arrays) -> np.ndarray:
     return np.sum(sums, axis=0)
 
 
-def grows_smoothly(point: Point, comparison: Comparison) -> bool:
-    """Whether the error vanishes as all arguments shrink, without a jump."""
+def grows_smoothly(point: Point, comparison: Comparison, *, again: bool) -> bool:
+    """Whether the error vanishes as all arguments shrink, without a jump.
+
+    Less is asked of an argument for which it was seen before: `again`.
+    """
     errors: list[float] = []
     problem, chosen = point.flat.problem, comparison.v != 0
     if sum(x.size for x in problem.xs) >= MANY:
@@ -163,5 +166,5 @@ def grows_smoothly(point: Point, comparison: Comparison) -> bool:
     else:
         return False
     decades = np.sort(np.log10(errors))
-    several = np.unique(np.round(decades)).size >= DECADES
+    several = np.unique(np.round(decades)).size >= (DECADES / 2 if again else DECADES)
     return several and bool(np.max(np.diff(decades)) < JUMP)
