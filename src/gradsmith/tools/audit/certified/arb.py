@@ -34,8 +34,8 @@ _from_float = each(arb)
 def balls_of(x: Any) -> Any:
     """Floating or whole numbers as exact balls.
 
-    >>> balls_of(np.array([0.5, 3.0])).tolist()
-    [0.500000000000000, 3.00000000000000]
+    >>> [float(ball) for ball in balls_of(np.array([0.5, 3.0]))]
+    [0.5, 3.0]
     """
     if isinstance(x, arb):
         return _array(x)
