@@ -81,8 +81,9 @@ def waited() -> float:
     return sum(int(path.read_text().split()[1]) for path in threads) / 1e9
 
 
-@pytest.mark.parametrize("each", [0.1, 0.3, 0.9, 5.0])
-@pytest.mark.parametrize("wrong", [False, True])
+@pytest.mark.parametrize(
+    ("each", "wrong"), [(0.25, False), (2.25, False), (12.0, False), (0.75, True)]
+)
 def test_no_check_takes_a_fifth_more_than_its_budget(each, wrong):
     """Whether one evaluation takes less than the budget or more of it than is left."""
     calls = []
@@ -98,12 +99,17 @@ def test_no_check_takes_a_fifth_more_than_its_budget(each, wrong):
 
     op = gs.operation(body)
     op.vjp(rule)
-    start = time.perf_counter() - waited()
-    report = gs.check.options(seconds=2.0)(op, X)
-    assert time.perf_counter() - waited() - start < 2.0 * 1.2
+    for _ in range(3):  # a machine may be busy once
+        calls.clear()
+        start = time.perf_counter() - waited()
+        report = gs.check.options(seconds=5.0)(op, X)
+        if (seconds := time.perf_counter() - waited() - start) < 5.0 * 1.2:
+            break
+    else:
+        pytest.fail(f"it took {seconds:.2f} s")
     assert report.verdict != "right" or not wrong
     assert report.ok == (report.verdict in ("right", "right, with limits"))
-    assert any("2 s" in note for note in report.notes) or report.findings
+    assert any("5 s" in note for note in report.notes) or report.findings
 
 
 EXIT = """
