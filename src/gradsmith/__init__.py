@@ -6,7 +6,7 @@ behind it may change.
 
 from typing import TYPE_CHECKING
 
-from . import frameworks, optimizers, rules  # noqa: F401  (they register)
+from . import frameworks, rules  # noqa: F401  (they register)
 from .core import __version__, operators  # noqa: F401  (tensors get theirs)
 from .core.errors import (
     GradientContractError,
@@ -41,7 +41,7 @@ from .operations.portable import stop_gradient, unbroadcast
 from .operations.spec import spec
 
 if TYPE_CHECKING:
-    from . import numpy, ops
+    from . import numpy, ops, optimizers
     from .operations.examples import example
     from .operations.python_op import python_op
     from .program.compile import compile
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .tools.survival import Survival, SurvivalTable, survival_table, survives
 
 # Loaded when they are first asked for: modules, and what others hold
-_MODULES = ("numpy", "ops")
+_MODULES = ("numpy", "ops", "optimizers")
 _HOLDERS = {
     "operations.examples": ("example",),
     "operations.python_op": ("python_op",),

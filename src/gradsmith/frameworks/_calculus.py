@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Traits:
+class Traits(NamedTuple):
     """What a function is made of.
 
     One that `iterates` goes on until something has converged, or calls a program that
@@ -22,8 +21,7 @@ class Traits:
 PLAIN = Traits()
 
 
-@dataclass(frozen=True)
-class Script:
+class Script(NamedTuple):
     """The lines of a script that differentiates a function `loss` of an array.
 
     `array` makes an array of NumPy's, `total` sums one; `gradient` are the lines that
