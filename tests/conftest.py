@@ -13,8 +13,8 @@ from gradsmith.tools.check.options import CheckOptions
 
 hypothesis.settings.register_profile("tests", deadline=None, derandomize=True)
 hypothesis.settings.load_profile("tests")
-# It also draws the constants of the modules that are loaded by then, which depend on the
-# tests that ran before in the process.
+# It also draws the constants of the modules that are loaded by then, which depend on
+# the tests that ran before in the process.
 providers._get_local_constants = lambda: providers._local_constants
 
 # A check that is not given its seconds has twenty times those that are usual.

@@ -119,3 +119,30 @@ def test_the_two_numbers_differ(framework, tmp_path):
         by_rule, difference = map(float, re.findall(r": +(\S+)", words))
         assert abs(difference) < 1e3  # it is a number
         assert not abs(by_rule - difference) <= 0.01 * abs(difference)
+
+
+def test_arguments_with_names_that_the_script_has_itself(capsys):
+    import torch, gradsmith as gs  # noqa: E401, I001  (imports of which one is needed)
+
+    torch.manual_seed(0)
+
+    class weights(torch.autograd.Function):  # noqa: N801
+        @staticmethod
+        def forward(ctx, v, step, np, y, torch):
+            ctx.save_for_backward(v, step)
+            return v * step + np * y - torch
+
+        @staticmethod
+        def backward(ctx, dy):
+            v, step = ctx.saved_tensors
+            return dy * step, 3 * dy * v, None, None, -dy
+
+    found = gs.check(weights.apply, *torch.randn(5, 4).unbind())
+    script = found.findings[0].reproducer
+    assert "gradsmith" not in script
+    assert "manual_seed" not in script
+    assert script.count("import torch") == 1
+    assert "\n\n\n" not in script
+    exec(compile(script, "script", "exec"), {"__name__": "__main__"})
+    by_rule, difference = map(float, re.findall(r": +(\S+)", capsys.readouterr().out))
+    assert by_rule == pytest.approx(3 * difference)

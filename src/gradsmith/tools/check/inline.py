@@ -11,7 +11,7 @@ import ast
 import builtins
 import inspect
 import textwrap
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import resolve_name
 from types import FunctionType
 from typing import Any
@@ -25,6 +25,7 @@ MOST = 80  # lines
 FEW = 24  # elements of an array that is captured
 _BLOCKS = (ast.If, ast.Try, ast.With)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
+_IMPORTS = (ast.Import, ast.ImportFrom)
 _VALUES = (int, float, complex, str, bytes, bool, type(None))
 
 
@@ -127,11 +128,14 @@ def _needed(
 ) -> list[str] | None:
     """The lines of all statements that define a name and what it needs, in order."""
     wanted, chosen = {name}, set()
+    imports = [node for node, _ in known if isinstance(node, _IMPORTS)]
+    imported = set().union(*map(_bound, imports))
     while True:
         more = {
             i
             for i, (node, _) in enumerate(known)
-            if i not in chosen and (_bound(node) & wanted or _root(node) in wanted)
+            if i not in chosen
+            and (_bound(node) & wanted or _root(node) in wanted - imported)
         }
         if not more:
             break
@@ -148,22 +152,40 @@ def _needed(
     lines = [f"{each} = {_literal(values[each])}" for each in sorted(given)]
     for i in sorted(chosen):
         node, source = known[i]
-        if isinstance(node, ast.ImportFrom) and node.level:
-            target = resolve_name("." * node.level + (node.module or ""), package)
-            source = ast.unparse(ast.ImportFrom(target, node.names, 0))
+        if isinstance(node, _IMPORTS):
+            source = ast.unparse(_with_names(node, wanted, package))
         is_definition = isinstance(node, (*_SCOPES, ast.ClassDef))
         lines += ["", *source.split("\n")] if is_definition else source.split("\n")
     return lines
 
 
+def bound(lines: Iterable[str]) -> set[str]:
+    """The names that lines of source define."""
+    return set().union(*map(_bound, ast.parse("\n".join(lines)).body))
+
+
 def _bound(node: ast.stmt) -> set[str]:
-    """The names that a statement defines."""
     if isinstance(node, (*_SCOPES, ast.ClassDef)):
         return {node.name}
-    if isinstance(node, (ast.Import, ast.ImportFrom)):
-        return {a.asname or a.name.partition(".")[0] for a in node.names}
+    if isinstance(node, _IMPORTS):
+        return set(map(_as_name, node.names))
     names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
     return {n.id for n in names if isinstance(n.ctx, ast.Store)}
+
+
+def _as_name(alias: ast.alias) -> str:
+    return alias.asname or alias.name.partition(".")[0]
+
+
+def _with_names(
+    node: ast.Import | ast.ImportFrom, wanted: set[str], package: str
+) -> ast.stmt:
+    """An import of what is wanted alone, and from an absolute place."""
+    names = [alias for alias in node.names if _as_name(alias) in wanted]
+    if isinstance(node, ast.Import):
+        return ast.Import(names)
+    module = "." * node.level + (node.module or "")
+    return ast.ImportFrom(resolve_name(module, package), names, 0)
 
 
 def _root(node: ast.stmt) -> str | None:

@@ -6,17 +6,19 @@ input, for one element of one argument.
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
+from keyword import iskeyword
 from typing import Any
 
 import numpy as np
 
 from ...core import trees
 from ...operations.info import is_floating
-from .inline import inlined
+from .inline import bound, inlined
 from .numerics import random_signed
 from .problem import Linearization, Problem, floating
 from .sizes import cropped, lengths_of
@@ -26,7 +28,8 @@ MANY = 64  # elements that are tried
 LARGE = 10**4
 SHORT = 3
 CLEAR = 1e-3  # a relative error that one plain difference shows
-TAKEN = ("loss", "weights", "step", "move", "rule", "difference", "up", "down", "v")
+# Names that the script has for itself
+TAKEN = {"loss", "y", "weights", "step", "move", "up", "down", "rule", "difference"}
 STEPS = {"float64": 1e-6, "float32": 2.0**-8}
 
 
@@ -44,7 +47,7 @@ def reproducer(
         except Exception:  # the operation's own, at inputs that are not the given ones
             continue
         if shown:
-            return "\n".join(shown)
+            return re.sub(r"\n{3,}", "\n\n", "\n".join(shown))
     return None
 
 
@@ -100,11 +103,17 @@ def _arrays(problem: Problem) -> list[np.ndarray]:
 
 def _shown(problem: Problem, argument: str | None, misfit: bool) -> list[str] | None:
     """The script, if its two numbers differ."""
-    script, names = problem.calculus.REPRODUCER, _variables(problem)
-    place = _place_of_operation(problem.info.call)
+    script, place = problem.calculus.REPRODUCER, _place_of_operation(problem.info.call)
     step = STEPS.get(problem.dtypes[0])
-    if names is None or place is None or step is None:
-        return None
+    if problem.info.captured or place is None or step is None:
+        return None  # what is captured is not among the arguments of the call
+    imports, operation = place
+    header = ["import numpy as np", *script.imports]
+    imports = [line for line in imports if line not in header]
+    own = TAKEN | bound(line.format(x="x") for line in script.gradient)
+    given = bound([*header, *imports])
+    own_names = {name: f"{name}_" if name in given else name for name in own}
+    names = _variables(problem, given.union(own, own_names.values()))
     k = problem.perturbed.index(argument) if argument in problem.perturbed else 0
     index, path = (), _first_output(problem)
     if path is None:
@@ -116,7 +125,6 @@ def _shown(problem: Problem, argument: str | None, misfit: bool) -> list[str] | 
         index = _worst(problem, problem.linearize(problem.xs), us, k, step)
     if index is None:
         return None
-    imports, operation = place
     name = names[problem.perturbed[k]]
     call = _call(problem, names, name)
     where = f"[{', '.join(map(str, index))}]" if index else "[()]"
@@ -131,21 +139,20 @@ def _shown(problem: Problem, argument: str | None, misfit: bool) -> list[str] | 
         tail = [
             f'print("gradient:", tuple(rule.shape), " argument:", {name}.shape)',
         ]
-    return [
-        "import numpy as np",
-        *script.imports,
-        *imports,
-        "",
-        *_assignments(problem, names),
+    shown = [
         f"weights = {_literal(us[0])}",
         "",
         f"def loss({name}):",
-        f"    y = {operation}({call}){path}",
+        f"    y = \0({call}){path}",
         f"    return {script.total}({script.array}(weights) * y)",
         "",
         *(line.format(x=name) for line in script.gradient),
         *tail,
     ]
+    # An operation `loss` keeps its name, and the function of that name gets another.
+    text = re.sub(r"\w+", lambda m: own_names.get(m[0], m[0]), "\n".join(shown))
+    shown = text.replace("\0", operation).split("\n")
+    return [*header, *imports, "", *_assignments(problem, names), *shown]
 
 
 def _upstream(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
@@ -222,14 +229,15 @@ def _place_of_operation(op: Any) -> tuple[list[str], str] | None:
     return [f"from {module} import {top}"], name + suffix
 
 
-def _variables(problem: Problem) -> dict[str, str] | None:
+def _variables(problem: Problem, taken: set[str]) -> dict[str, str]:
     """A variable for each floating-point array, by its name in reports."""
-    if problem.info.captured:
-        return None  # parameters are not among the arguments of the call
-    words = [
-        name if name.isidentifier() else f"x{i}" for i, name in enumerate(problem.names)
-    ]
-    return dict(zip(problem.names, words, strict=True))
+    words: dict[str, str] = {}
+    for i, name in enumerate(problem.names):
+        word = name if name.isidentifier() and not iskeyword(name) else f"x{i}"
+        while word in taken or word in words.values():
+            word += "_"
+        words[name] = word
+    return words
 
 
 def _assignments(problem: Problem, names: dict[str, str]) -> Iterator[str]:
