@@ -107,16 +107,16 @@ clean:
 # all of them, and they work together all the same.
 $(ENVS)/wild/made: benchmarks/wild/requirements.txt
 	@echo "Making the environment $(@D) (once; a few minutes)"
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	@touch $@
 
 # Each environment has a dependency group of its name, which pip knows from 25.1 on.
 $(ENVS)/%/made: pyproject.toml
 	@echo "Making the environment $(@D) (once; about a minute at most)"
-	$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f'Gradsmith needs Python 3.11 or later, and this is {v[0]}.{v[1]}. Try make PYTHON=python3.12')"
-	$(PYTHON) -m venv $(@D)
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
-	$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e . --group $*
+	@$(PYTHON) -c "import sys; v = sys.version_info; sys.exit(None if v >= (3, 11) else f'Gradsmith needs Python 3.11 or later, and this is {v[0]}.{v[1]}. Try make PYTHON=python3.12')"
+	@$(PYTHON) -m venv $(@D)
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check "pip>=25.1"
+	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check -e . --group $*
 	@touch $@

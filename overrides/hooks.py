@@ -1,6 +1,7 @@
 """What MkDocs is asked to do beside its plugins."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 # A fence of Python that starts with a prompt is a session: Pygments then tells prompts
@@ -21,14 +22,28 @@ def on_page_markdown(markdown: str, **_: object) -> str:
     return ENTRY.sub(_entry, SESSION.sub(r"\1```pycon\n", markdown))
 
 
+# A picture of a result, which is a page inside of an SVG file
+PICTURE = re.compile(r'<p><img alt="([^"]*)" src="(pictures/[^"]+\.svg)" ?/?></p>')
+RESULT = re.compile(r'<div class="gradsmith.*</div>(?=<style>.*</foreignObject>)', re.S)
+
+
 def on_page_content(html: str, page: Any, **_: object) -> str:
     """Links of notebooks lead to pages, as in Markdown; one is to the notebook."""
     name = page.file.src_uri.rpartition("/")[2]
     if not name.endswith(".ipynb"):
-        return html
+        folder = Path(page.file.abs_src_path).parent
+        return PICTURE.sub(lambda found: _shown(found, folder), html)
     html = SOURCE.sub(r'href="\1.html\2"', FOREIGN.sub("", html))
     download = f'<p><a href="{name}" download>Download this notebook</a> to run it.</p>'
     return html.replace("</h1>", f"</h1>{download}", 1)
+
+
+def _shown(picture: re.Match[str], folder: Path) -> str:
+    """A result as part of the page: it has the page's colours, and fits a phone."""
+    found = RESULT.search((folder / picture[2]).read_text(encoding="utf-8"))
+    if found is None:
+        return picture[0]
+    return f'<div role="group" aria-label="{picture[1]}">{found[0]}</div>'
 
 
 def _entry(match: re.Match[str]) -> str:

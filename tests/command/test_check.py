@@ -11,6 +11,7 @@ import sys
 import time
 from io import StringIO
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -19,6 +20,8 @@ from rich.console import Console
 
 import examples
 import gradsmith
+from gradsmith.command.audit_display import AuditBar
+from gradsmith.command.audited import Step
 from gradsmith.command.check_display import CheckBar
 from gradsmith.command.command import gradsmith as command
 from gradsmith.command.config import size_of
@@ -108,6 +111,39 @@ def test_a_terminal_shows_at_once_what_is_not_right(on_terminal):
     said = console.file.getvalue()
     assert ("a.py:bad" in said) == on_terminal
     assert "a.py:fine" not in said
+
+
+@pytest.mark.parametrize("on_terminal", [True, False])
+def test_without_a_terminal_a_line_says_now_and_then_how_far_it_is(
+    on_terminal, monkeypatch
+):
+    times = iter(np.arange(100.0, 160.0, 0.05))
+    clock = SimpleNamespace(monotonic=lambda: next(times))
+    monkeypatch.setattr("gradsmith.command.display.time", clock)
+    console = Console(file=StringIO(), force_terminal=on_terminal, width=80)
+    bar = CheckBar(console)
+    bar.show(Event(found=3))
+    for _ in range(1190):
+        bar.show(Event(doing=("a.py:f", "b.py:g")))
+    lines = console.file.getvalue().splitlines()
+    if on_terminal:
+        assert lines == []  # the bar says it
+    else:
+        assert lines[0] == "checked 0 of 3; now a.py:f, b.py:g (2 s)"
+        assert len(lines) == 6
+
+
+def test_a_long_audit_says_so_too(monkeypatch):
+    now = 100.0
+    clock = SimpleNamespace(monotonic=lambda: now)
+    monkeypatch.setattr("gradsmith.command.display.time", clock)
+    console = Console(file=StringIO(), width=80)
+    bar = AuditBar(console)
+    bar.show(Step("a.py:f"))
+    now += 3
+    bar.show(Step("a.py:f", 20_000, 1_000_000))
+    words = "auditing a.py:f: 20,000 of 1,000,000 inputs (3 s)\n"
+    assert console.file.getvalue() == words
 
 
 # --- what is found

@@ -152,6 +152,60 @@ def test_what_is_not_understood_is_refused_with_its_place(text, words):
         config_for()
 
 
+NAMED = """\
+[tool.gradsmith]
+paths = ["ops.py"]
+# surrogate = ["rigth"]
+surrogate = [
+  "right",
+  "rigth",
+]
+"""
+
+
+@pytest.mark.parametrize("command", ["check", "report", "audit"])
+def test_a_misspelt_operation_is_refused_with_its_place(command):
+    if command == "audit":
+        pytest.importorskip("flint")
+    write("ops.py", RIGHT, WRONG)
+    configure(f"{NAMED}[tool.gradsmith.operations.wrnog]\ndata = ['x']\n")
+    found = run(command)
+    assert found.exit_code == 2, found.output
+    said = found.stderr.replace("\n", " ")
+    words = "surrogate: there is no operation 'rigth'; did you mean 'right'?"
+    assert f"pyproject.toml:9: [tool.gradsmith] {words}" in said
+    table = "pyproject.toml:11: [tool.gradsmith.operations.wrnog]"
+    words = "there is no operation 'wrnog'; did you mean 'wrong'?"
+    assert f"{table}: {words}" in said
+    assert found.stdout == ""
+
+
+def test_an_operation_of_another_file_or_package_is_not_misspelt():
+    write("ops.py", RIGHT)
+    write("more.py", WRONG)
+    write("tests/test_ops.py", "def test():\n    def inner(x): ...\n")
+    known = ["wrong", "ops.*", "ops.right", "inner", "numpy.linalg.*", "r?ght"]
+    configure(f"[tool.gradsmith]\npaths = ['ops.py']\nsurrogate = {known}\n")
+    found = run("check", "--quick")
+    assert found.exit_code == 0, found.output
+    assert found.stderr == ""
+
+
+def test_of_some_files_a_misspelt_operation_is_only_told():
+    """Not all names are known then: one may be made when another file is imported."""
+    write("ops.py", RIGHT)
+    write("more.py", "globals()['ma' + 'de'] = 1")
+    configure("[tool.gradsmith]\npaths = ['.']\nsurrogate = ['made']\n")
+    found = run("check", "ops.py", "--quick")
+    assert found.exit_code == 0, found.output
+    assert "there is no operation 'made'; what there is: right" in found.stderr
+    assert run("check", "--quick").exit_code == 2
+    write("more.py", "@gs.custom_gradient\ndef broken(:")  # which may define it
+    found = run("check", "--quick")
+    assert found.exit_code == 3
+    assert "there is no operation 'made'" in found.stderr
+
+
 def test_underscores_and_hyphens_are_the_same():
     configure("[tool.gradsmith]\nmax_ulp = 3\ntime-limit = 2.5\n")
     assert config_for().values == {"max_ulp": 3, "time_limit": 2.5}
@@ -201,9 +255,11 @@ def test_an_argument_or_operation_that_does_not_exist_is_told():
     assert found.exit_code == 3
     assert "'weights' is no argument" in found.output
     found = run("check", "ops.py:half_wrong", "--quick", "--wrt", "full:x")
-    assert "--wrt full:x: no operation of this name was found" in found.stderr
+    told = "no operation of this name was found"
+    assert f"--wrt full:x: {told}; what there is: half_wrong" in found.stderr
     found = run("check", "ops.py:half_wrong", "--quick", "--surrogate", "half")
-    assert "--surrogate half: no operation of this name was found" in found.stderr
+    hint = "did you mean 'half_wrong'?"
+    assert f"--surrogate half: {told}; {hint}" in found.stderr
 
 
 # --- files that define nothing

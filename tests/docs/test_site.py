@@ -267,6 +267,23 @@ def test_the_button_changes_the_colours(site, driver):
 
 
 @in_browser
+@pytest.mark.parametrize("system", ["light", "dark"])
+def test_results_in_the_gallery_have_the_colours_of_the_page(site, driver, system):
+    """By the button, whatever the system says; what Matplotlib draws is a picture."""
+    opened(driver, site / "gallery.html", scheme=system)
+    papers = """return [...document.querySelectorAll(".md-content .gradsmith")]
+      .map((e) => getComputedStyle(e).backgroundColor)"""
+    for scheme, paper in (("light", "rgb(255, 255, 255)"), ("dark", "rgb(15, 18, 23)")):
+        schemed(driver, scheme)
+        found = driver.execute_script(papers)
+        assert len(found) >= 9
+        assert {*found} == {paper}
+    pictures = driver.find_elements("css selector", ".md-content img")
+    names = [each.get_attribute("src").rpartition("/")[2] for each in pictures]
+    assert names == ["check-plot.svg", "check-elements.svg", "audit-plot.svg"]
+
+
+@in_browser
 def test_the_search_works_without_a_server(site, driver):
     from selenium.webdriver.support.wait import WebDriverWait
 

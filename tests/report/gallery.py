@@ -20,7 +20,6 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from gradsmith.report.drawing import Drawing
 from gradsmith.report.styles import DARK, SCOPE
 from tests.report.browser import chromium, resized
 
@@ -44,7 +43,7 @@ class Picture:
 
     @property
     def is_page(self) -> bool:
-        return not isinstance(self.value, Figure | Drawing)
+        return not isinstance(self.value, Figure)
 
 
 def pictures() -> Iterator[Picture]:
@@ -74,8 +73,6 @@ def _run(code: str, names: dict[str, Any]) -> Any:
 def svg(picture: Picture, height: int = 0) -> str:
     """The text of the file; a result is a page in it, as high as the browser says."""
     value = picture.value
-    if isinstance(value, Drawing):
-        return value.svg
     if isinstance(value, Figure):
         made = StringIO()
         plain = {"svg.fonttype": "none", "svg.hashsalt": picture.name}

@@ -21,6 +21,7 @@ from .options import (
     config_of,
     framework_option,
     inconclusive_option,
+    require_known,
     seed_option,
     select_option,
     target_options,
@@ -129,7 +130,9 @@ def audit(
     auditing = Auditing(tasks, select, time_limit, framework, operations)
     try:
         with AuditBar(Terminal(stderr=True)) as bar:
-            for step in auditing.steps():
+            for step in auditing.steps(
+                lambda: require_known(auditing.found, chosen, auditing.is_all_read)
+            ):
                 with suppress(OSError):  # nobody looks at standard error
                     bar.show(step)
     except KeyboardInterrupt:

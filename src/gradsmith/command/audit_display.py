@@ -56,6 +56,8 @@ class AuditBar(Bar):
         bar = self.progress.tasks[-1]
         rate = f"{bar.speed / 1e6:.1f} M/s" if bar.speed and bar.speed >= 1e5 else ""
         self.progress.update(bar.id, completed=step.done, total=step.total, rate=rate)
+        inputs = f": {step.done:,} of {step.total:,} inputs" if step.total else ""
+        self.log(f"auditing {step.label}{inputs}")
 
 
 def show(

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -231,12 +231,16 @@ class Auditing:
         self.tasks, self.select, self.limit = tasks, select, limit
         self.frameworks, self.operations = frameworks, operations or {}
         self._results: dict[tuple[int, ...], Audited] = {}
+        self.found: list[tuple[str, str]] = []  # operations, and their modules
+        self.is_all_read = True  # or a file could not be imported
+        self._unlisted = sum(not task.name for task in tasks)
 
     @property
     def results(self) -> list[Audited]:
         return [result for _, result in sorted(self._results.items())]
 
-    def steps(self) -> Iterator[Step]:
+    def steps(self, listed: Callable[[], None]) -> Iterator[Step]:
+        """How far it is; `listed` is called when all operations are known."""
         with Pool(
             perform, jobs=1, limit=self.limit, isolated=True, preload=preload
         ) as pool:
@@ -244,6 +248,9 @@ class Auditing:
             for answer in pool.answers():
                 if answer is not None:
                     pool.add(self._answered(answer))
+                    self._unlisted -= not answer.item.name
+                    if not (answer.item.name or self._unlisted):
+                        listed()
                 for task, told in pool.partials:
                     yield Step(task.label, *_counts(told))
 
@@ -261,6 +268,7 @@ class Auditing:
         except (ValueError, TypeError, LookupError, AttributeError):
             words = "could not tell: the worker sent what is no result"
             found = Audited(task.label, message=words)
+        self.is_all_read &= bool(task.name)
         file = task.source.label if task.source else ""
         self._results[task.place] = replace(
             found, seconds=answer.seconds, file=file, name=task.name
@@ -268,6 +276,7 @@ class Auditing:
 
     def _listed(self, task: AuditTask, found: Listing) -> Iterator[AuditTask]:
         assert task.source is not None
+        self.found += [(name, task.source.module) for name, _ in found.operations]
         for i, (name, native) in enumerate(found.operations):
             if not self._is_selected(name):
                 continue

@@ -15,7 +15,14 @@ from rich.console import Console
 from .check_display import counts_of, show_results, summary
 from .entries import Finished, of_check
 from .following import ended, followed
-from .options import Configured, run_of, run_options, say_unmatched, targets_of
+from .options import (
+    Configured,
+    require_known,
+    run_of,
+    run_options,
+    say_unmatched,
+    targets_of,
+)
 from .page import ready_for, write_page
 from .results import exit_status
 from .run import Run
@@ -80,7 +87,7 @@ def checked_as(
     start = time.perf_counter()
     chosen = targets_of(targets, changed, exclude, allow_empty)
     run = run_of(resume, chosen=chosen, **given)
-    is_whole = followed(run)
+    is_whole = followed(run, lambda: require_known(run.found, chosen, run.is_all_read))
     if is_whole:
         say_unmatched(run)
     seconds = time.perf_counter() - start

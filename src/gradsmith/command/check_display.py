@@ -37,15 +37,18 @@ class CheckBar(Bar):
             TextColumn("{task.fields[doing]}", style="dim"),
         )
         self.bar = self.progress.add_task("", total=None, doing="")
-        self.found = 0
+        self.found = self.done = 0
 
     def show(self, event: Event) -> None:
         if event.found:
             self.found += event.found
             self.progress.update(self.bar, total=self.found)
         if event.doing:
-            self.progress.update(self.bar, doing=", ".join(event.doing))
+            doing = ", ".join(event.doing)
+            self.progress.update(self.bar, doing=doing)
+            self.log(f"checked {self.done} of {self.found}; now {doing}")
         if event.result is not None:
+            self.done += 1
             self.progress.advance(self.bar)
             if self.console.is_terminal and event.result.status not in FINE:
                 self._tell(event.result)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from fnmatch import fnmatch
@@ -142,6 +142,24 @@ class Config:
             self.operations, name, module, surrogate=surrogate, wrt=wrt, data=data
         )
 
+    def unknown(self, found: Sequence[tuple[str, str]]) -> list[str]:
+        """What it says of operations that there are not, by those that were found."""
+        from .unknown import unknown_names
+
+        return unknown_names(self, found)
+
+    @property
+    def named(self) -> Iterator[tuple[str, str]]:
+        """What it calls operations, or patterns of them, with where it does."""
+        if self.file is None:
+            return
+        text = self.file.read_text(encoding="utf-8")
+        for name in self.values.get("surrogate", ()):
+            yield name, f"{_place(self.file, text, name)}: [{TABLE}] surrogate"
+        for name in self.operations:
+            place = _place(self.file, text, name)
+            yield name, f"{place}: [{TABLE}.operations.{name}]"
+
 
 def config_for(start: str | Path = ".") -> Config:
     """The configuration of the nearest folder above that has one."""
@@ -193,10 +211,7 @@ def _checked(
         key = name.replace("_", "-")
         place = f"{_place(file, text, name)}: [{where}]"
         if key not in keys:
-            near = get_close_matches(key, keys, 1, 0.5)
-            hint = f"did you mean {near[0]!r}?" if near else "what there is: "
-            hint += "" if near else ", ".join(keys)
-            raise ConfigError(f"{place} has no {name!r}; {hint}")
+            raise ConfigError(f"{place} has no {name!r}; {nearest(key, keys)}")
         if not keys[key].accepts(value):
             raise ConfigError(
                 f"{place} {name} = {value!r}: expected {keys[key].expected}"
@@ -204,15 +219,27 @@ def _checked(
         yield key.replace("-", "_"), value
 
 
+def nearest(name: str, names: Iterable[str], most: int = 14) -> str:
+    """The name that is likely to be meant; else all of them, or the first.
+
+    >>> nearest("max-upl", ["paths", "max-ulp"]), nearest("zz", ["paths", "seed"])
+    ("did you mean 'max-ulp'?", 'what there is: paths, seed')
+    """
+    names = [*dict.fromkeys(names)]
+    if near := get_close_matches(name, names, 1, 0.5):
+        return f"did you mean {near[0]!r}?"
+    more = ", ..." if len(names) > most else ""
+    return f"what there is: {', '.join(names[:most])}{more}"
+
+
 def _place(file: Path, text: str, name: str) -> str:
-    """The file, and the line of a key after our table begins."""
+    """The file, and the line of a key, or of an entry of a list, in our tables."""
     ours = False
+    word = re.compile(rf"""[^#]*?(?<![\w-])["']?{re.escape(name)}["']?\s*([=\],]|$)""")
     for i, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("["):
             ours = TABLE in line.replace(" ", "")
-        if ours and re.match(
-            rf"""\s*\[?.*?["']?{re.escape(name)}["']?\s*[=\]]""", line
-        ):
+        if ours and word.match(line):
             return f"{_shown(file)}:{i}"
     return _shown(file)
 

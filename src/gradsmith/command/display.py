@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import time
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -12,6 +13,7 @@ from rich.table import Table
 
 from ..report.terminal import aligned
 
+FIRST, EVERY = 2.0, 10.0  # seconds until a line of progress, and between two
 NARROW = 100  # columns, below which some of a table stands elsewhere, or not at all
 
 
@@ -23,10 +25,12 @@ class Terminal(Console):
 
 
 class Bar:
-    """A progress bar, shown if stderr is a terminal."""
+    """A progress bar; where stderr is not a terminal, a line now and then."""
 
     def __init__(self, console: Console, *columns: ProgressColumn) -> None:
         self.console = console
+        self.start = time.monotonic()
+        self.next = self.start + FIRST
         self.progress = Progress(*columns, console=console, transient=True)
 
     def __enter__(self) -> Self:
@@ -37,6 +41,14 @@ class Bar:
     def __exit__(self, *_: Any) -> None:
         if self.console.is_terminal:
             self.progress.stop()
+
+    def log(self, words: str) -> None:
+        """Where no bar is shown, how far it is, so that it does not seem to hang."""
+        now = time.monotonic()
+        if not self.console.is_terminal and now >= self.next:
+            self.next = now + EVERY
+            words = f"{words} ({now - self.start:.0f} s)"
+            self.console.print(words, soft_wrap=True, highlight=False, markup=False)
 
 
 def show_table(

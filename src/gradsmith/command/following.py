@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 
 from .check_display import CheckBar
@@ -10,13 +11,13 @@ from .run import Run
 from .status import Exit, Outputs, say, say_skipped
 
 
-def followed(run: Run) -> bool:
+def followed(run: Run, listed: Callable[[], None]) -> bool:
     """Show the run while it goes on; False if it was interrupted."""
     say_skipped([*run.skipped, *run.journal.skipped])
     said = len(run.journal.skipped)
     try:
         with CheckBar(Terminal(stderr=True)) as bar:
-            for event in run.events():
+            for event in run.events(listed):
                 with suppress(OSError):  # nobody looks at standard error
                     bar.show(event)
     except KeyboardInterrupt:

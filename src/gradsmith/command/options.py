@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -15,7 +16,7 @@ from ..core import arrays
 from ..core.errors import GradsmithError
 from ..tools.workers import Journal, default_jobs, default_memory
 from .changed import LATEST, changed_files
-from .config import Config, config_for, is_named, size_of
+from .config import Config, config_for, is_named, nearest, size_of
 from .outputs import require_writable
 from .run import Options, Run
 from .status import say
@@ -184,6 +185,7 @@ class Targets:
     names: tuple[str, ...]
     exclude: tuple[str, ...]
     allow_empty: bool
+    is_project: bool = False  # all paths of the configuration are among them
 
     @property
     def none(self) -> str:
@@ -215,7 +217,9 @@ def targets_of(
             "Missing argument 'TARGET...', and there are no paths in [tool.gradsmith] "
             "of a pyproject.toml"
         )
-    return Targets(targets, exclude, allow_empty)
+    given = {os.path.abspath(each) for each in targets}
+    is_project = bool(config.paths) and given >= {*map(os.path.abspath, config.paths)}
+    return Targets(targets, exclude, allow_empty, is_project)
 
 
 def run_of(resume: Path | None, *, closely: bool = False, **given: Any) -> Run:
@@ -243,6 +247,20 @@ def _options(
     return Options(thorough=not quick, jobs=jobs, memory_limit=memory, **given)
 
 
+def require_known(
+    found: Sequence[tuple[str, str]], chosen: Targets, is_all_read: bool
+) -> None:
+    """Refuse a configuration that names operations which there are not.
+
+    It is told, and no more, where not all operations of the project are known.
+    """
+    wrong = config_of(click.get_current_context()).unknown(found)
+    if wrong and chosen.is_project and is_all_read:
+        raise click.UsageError("\n".join(wrong))
+    for words in wrong:
+        say(words)
+
+
 def say_unmatched(run: Run) -> None:
     """Name what was said on the command line of operations that there are not."""
     ctx = click.get_current_context()
@@ -252,4 +270,5 @@ def say_unmatched(run: Run) -> None:
         for each in getattr(run.options, option):
             name = each if option == "surrogate" else each.rpartition(":")[0]
             if name and not any(is_named(name, *found) for found in run.found):
-                say(f"--{option} {each}: no operation of this name was found")
+                hint = nearest(name, [known for known, _ in run.found])
+                say(f"--{option} {each}: no operation of this name was found; {hint}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
@@ -62,11 +62,14 @@ class Run:
         self.skipped: list[str] = []  # files that could not be read, and why
         self.sources = _distinct(options, self.skipped)
         self.found: list[tuple[str, str]] = []  # operations, and their modules
+        self.is_all_read = not self.skipped  # or a file could not be imported
+        self._unlisted = len(self.sources)
         self._places: dict[str, tuple[int, int]] = {}
         self._results: list[TaskOutcome] = []
 
-    def events(self) -> Iterator[Event]:
-        options = self.options
+    def events(self, listed: Callable[[], None] = lambda: None) -> Iterator[Event]:
+        """What happens; `listed` is called when all operations are known."""
+        options, self._told = self.options, listed
         with Pool(
             perform, jobs=options.jobs, limit=options.time_limit,
             memory=options.memory_limit, isolated=True, preload=preload,
@@ -93,7 +96,8 @@ class Run:
             return
         if not task.name:  # a file that can't be imported
             self._place(task, 0)
-            yield Event(found=1)
+            self.is_all_read = False
+            yield self._counted(1)
         result = replace(answer, key=self._key(task))
         self.journal.add(result.as_row())
         yield self._kept(result)
@@ -113,7 +117,7 @@ class Run:
             if _is_selected(name, options.select)
             for framework in frameworks_for(native, options.framework)
         ]
-        yield Event(found=len(tasks))
+        yield self._counted(len(tasks))
         for i, task in enumerate(tasks):
             self._place(task, i)
             done = self._done(task)
@@ -121,6 +125,13 @@ class Run:
                 pool.add([task])
             else:
                 yield self._kept(done)
+
+    def _counted(self, found: int) -> Event:
+        """One more file has told what it defines."""
+        self._unlisted -= 1
+        if not self._unlisted:
+            self._told()
+        return Event(found=found)
 
     def _key(self, task: Task) -> str:
         """Changes if the file or an option does."""

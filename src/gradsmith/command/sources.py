@@ -103,7 +103,7 @@ def _parted(target: str) -> tuple[str, str | None]:
 
 def _folder(folder: Path, skipped: list[str]) -> Iterator[Source]:
     """The files of a folder that could define an operation; none is imported."""
-    return _defining(sorted(_python_files(folder)), skipped)
+    return _defining(sorted(python_files(folder)), skipped)
 
 
 def _defining(paths: Iterable[Path], skipped: list[str]) -> Iterator[Source]:
@@ -117,7 +117,8 @@ def _defining(paths: Iterable[Path], skipped: list[str]) -> Iterator[Source]:
             skipped.append(f"{_label(path)}: {words}")
 
 
-def _python_files(folder: Path) -> Iterator[Path]:
+def python_files(folder: Path) -> Iterator[Path]:
+    """The files of a folder, but those of other projects and of builds."""
     for where, folders, files in os.walk(folder):
         here = Path(where)
         folders[:] = [
@@ -158,16 +159,21 @@ def is_skipped(path: Path) -> bool:
 
 def _file(path: Path, name: str | None, code: bytes) -> Source:
     path = path.resolve()
+    root, module = module_of(path)
+    digest = sha256(code).hexdigest()[:16]
+    imports = tuple(sorted({each.decode() for each in _IMPORT.findall(code)} & _KNOWN))
+    return Source(str(path), str(root), module, _label(path), digest, name, imports)
+
+
+def module_of(path: Path) -> tuple[Path, str]:
+    """The folder that has to be on the path, and the name of the module then."""
     root, parts = path.parent, [path.stem]
     while (root / "__init__.py").exists():
         parts.insert(0, root.name)
         root = root.parent
     if path.stem == "__init__" and len(parts) > 1:
         parts.pop()
-    digest = sha256(code).hexdigest()[:16]
-    imports = tuple(sorted({each.decode() for each in _IMPORT.findall(code)} & _KNOWN))
-    module, label = ".".join(parts), _label(path)
-    return Source(str(path), str(root), module, label, digest, name, imports)
+    return root, ".".join(parts)
 
 
 def _label(path: Path) -> str:
@@ -176,7 +182,7 @@ def _label(path: Path) -> str:
 
 
 def _module(name: str, operation: str | None, skipped: list[str]) -> list[Source]:
-    spec = _spec(name)
+    spec = spec_of(name)
     if spec is None or not (spec.origin or spec.submodule_search_locations):
         raise GradsmithError(
             f"there is no file, folder or module {name!r}\n  what to do: give a path, "
@@ -193,7 +199,7 @@ def _module(name: str, operation: str | None, skipped: list[str]) -> list[Source
     return [_read(Path(spec.origin), operation)]
 
 
-def _spec(name: str) -> ModuleSpec | None:
+def spec_of(name: str) -> ModuleSpec | None:
     """Where a module is. `importlib.util.find_spec` would import its packages."""
     path: Any = None
     spec = None

@@ -33,7 +33,7 @@ ORDER = (Exit.INTERRUPTED, Exit.WRONG, Exit.UNWRITTEN, Exit.UNJUDGED, Exit.FINE)
 _MEANINGS = {
     Exit.FINE: "{fine}",
     Exit.WRONG: "{wrong}",
-    Exit.USAGE: "wrong usage: nothing was run",
+    Exit.USAGE: "wrong usage or configuration: no results",
     Exit.UNJUDGED: "something could not be judged",
     Exit.UNWRITTEN: "an output could not be written",
     Exit.INTERNAL: "a mistake in Gradsmith itself",

@@ -390,6 +390,10 @@ def test_the_configuration_of_the_project(suite, pytester):
     assert "right" in result.row("weighted"), result.text
     assert "(seed 5, " in result.text
     assert "(seed 2, " in suite(LABELLED, "--gradsmith", "--gradsmith-seed=2").text
+    pytester.makepyprojecttoml('[tool.gradsmith]\nsurrogate = ["wieghted"]\n')
+    result = suite(LABELLED, "--gradsmith")
+    said = "surrogate: there is no operation 'wieghted'; did you mean 'weighted'?"
+    assert f"gradsmith: pyproject.toml:2: [tool.gradsmith] {said}" in result.text
     pytester.makepyprojecttoml("[tool.gradsmith]\nsede = 5\n")
     result = pytester.runpytest_subprocess(*LOADED, "--gradsmith")
     assert result.ret == 4

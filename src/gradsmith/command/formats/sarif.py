@@ -23,6 +23,11 @@ _MEANINGS = {
     "values, and held to what every gradient promises.",
     "audit": "Values and gradients in floating point, compared with certified ones.",
 }
+_HELP = {  # which code scanning demands
+    "check": "The message names the mistake, the elements that it concerns, and the "
+    "repair.",
+    "audit": "The message names the inputs for which digits are lost, and why.",
+}
 
 
 def sarif(run: Finished) -> str:
@@ -55,12 +60,14 @@ def sarif(run: Finished) -> str:
 def _rule(name: str, level: str, tool: str) -> dict[str, Any]:
     what = name.partition("/")[2].replace("-", " ")
     subject = "Custom gradient" if tool == "check" else "Accuracy"
+    page = f"{SITE}{tool}.html"
     return {
         "id": name,
         "name": "".join(word.capitalize() for word in what.split()),
         "shortDescription": {"text": f"{subject}: {what}"},
         "fullDescription": {"text": _MEANINGS[tool]},
-        "helpUri": f"{SITE}{tool}.html",
+        "help": {"text": f"{_HELP[tool]} More: {page}"},
+        "helpUri": page,
         "defaultConfiguration": {"level": level},
     }
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,6 +28,10 @@ class Settings(Protocol):
         self, name: str, module: str, *, wrt: tuple[str, ...], data: tuple[str, ...]
     ) -> dict[str, Any]:
         """What holds for an operation, by options and configuration."""
+        ...
+
+    def unknown(self, found: Sequence[tuple[str, str]]) -> list[str]:
+        """What it says of operations that there are not."""
         ...
 
 
@@ -83,6 +87,8 @@ class Plugin:
             self._hand_over()
             return
         self.rows = merged(self.rows)
+        found = [(row["operation"], row["module"]) for row in self.rows]
+        self.problems += self.settings.unknown(found)
         self._write_json()
         if self._is_failure and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
