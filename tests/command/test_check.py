@@ -506,6 +506,24 @@ def test_targets_that_are_not_there(folder, target, words):
     assert words in found.stderr
 
 
+def test_what_is_no_python_file_is_told(folder):
+    Path("a notebook.ipynb").write_text('{"cells": []}')
+    Path("script").write_text("import gradsmith as gs\nf = gs.custom_gradient(abs)\n")
+    for command_name in ("check", "audit", "report"):
+        found = CliRunner().invoke(command, [command_name, "a notebook.ipynb"])
+        assert found.exit_code == 2
+        assert "'a notebook.ipynb' is a notebook" in found.output
+        assert "what to do: call gs.check in the notebook" in found.output
+    status, _, found = run("script")
+    assert status == 2
+    assert "'script' is no Python file" in found.output
+    write("ops.py", RIGHT)  # a hook gets whatever has changed
+    status, results, found = run("ops.py", "script", "--allow-empty")
+    assert status == 0
+    assert statuses(results) == {"right": "right"}
+    assert "skipped script: it is no Python file" in found.stderr
+
+
 def test_nothing_to_check(folder):
     write("ops.py", RIGHT)
     status, _, found = run("ops.py", "-k", "another")

@@ -46,7 +46,10 @@ class CheckBar(Bar):
         if event.doing:
             doing = ", ".join(event.doing)
             self.progress.update(self.bar, doing=doing)
-            self.log(f"checked {self.done} of {self.found}; now {doing}")
+            far = (
+                f"checked {self.done} of {self.found}; now" if self.found else "reading"
+            )
+            self.log(f"{far} {doing}")
         if event.result is not None:
             self.done += 1
             self.progress.advance(self.bar)

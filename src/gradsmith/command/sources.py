@@ -77,6 +77,11 @@ def _sources(target: str, skipped: list[str], *, defining: bool) -> list[Source]
     if path.is_dir() and not name:
         return list(_folder(path, skipped))
     if path.is_file():
+        if path.suffix != ".py":
+            if not defining:
+                raise GradsmithError(f"{where!r} {_other(path)}")
+            skipped.append(f"{_label(path)}: it {_other(path)}".partition("\n")[0])
+            return []
         if defining and not name:
             return [*_defining([path], skipped)]
         return [_read(path, name)]
@@ -85,6 +90,17 @@ def _sources(target: str, skipped: list[str], *, defining: bool) -> list[Source]
     if path.suffix == ".py" or "/" in where or "\\" in where:
         raise GradsmithError(f"there is no file or folder {where!r}")
     return _module(where, name, skipped)
+
+
+def _other(path: Path) -> str:
+    """What a file is that can't be imported."""
+    if path.suffix != ".ipynb":
+        return "is no Python file: its name does not end in .py"
+    return (
+        "is a notebook, and operations are checked in Python files\n  what to do: call "
+        "gs.check in the notebook, or make a file of it by `jupyter nbconvert --to "
+        f"script {path.name}`"
+    )
 
 
 def _read(path: Path, name: str | None) -> Source:
