@@ -1,4 +1,4 @@
-"""One definition, five frameworks, the same numbers.
+"""One definition, five frameworks, same numbers.
 
 The softmax of `stable_softmax.py`, differentiated and compiled by each framework:
 reverse mode, and forward mode from the same rule.

@@ -79,7 +79,7 @@ def test_functions_by_name(name):
 
 def test_json(ops):
     found = run(f"{ops}:slope", *FEW, "--json")
-    document = json.loads(found.output)
+    document = json.loads(found.stdout)
     assert document["exit_status"] == found.exit_code == 1
     assert document["max_ulp"] == 4
     (result,) = document["results"]
