@@ -18,13 +18,14 @@ from .outcome import Outcome
 from .parts import Selection, names
 
 PATIENCE = 300.0  # seconds that one trial may take
+MOST = 2000  # trials of one worker: what compilers keep of each grows to 2 GB in these
 
 
 def outcomes(part: str, selection: Selection, progress: Progress) -> Iterator[Outcome]:
     left = list(names(part, selection))
     total, bad = len(left), 0
     while left:
-        for outcome in _worker(part, selection, left):
+        for outcome in _worker(part, selection, left[:MOST]):
             left.pop(0)
             bad += outcome.is_bad
             progress(f"{part}, {total - len(left)} of {total}, {bad} bad")
@@ -38,7 +39,7 @@ def _worker(part: str, selection: Selection, left: list[str]) -> Iterator[Outcom
     with subprocess.Popen(
         command, stderr=subprocess.DEVNULL, env=_environment(), **pipes
     ) as worker:
-        asked = {"part": part, "selection": asdict(selection), "names": list(left)}
+        asked = {"part": part, "selection": asdict(selection), "names": left}
         worker.stdin.write(json.dumps(asked).encode() + b"\n")
         worker.stdin.flush()
         begun = left[0]
