@@ -49,14 +49,17 @@ def by_tree(arguments: Arguments, gradients: Any) -> Iterator[tuple[str, Any]]:
         elif gradient is None:
             yield from ((leaf, None) for leaf in names)
         else:
-            leaves = trees.leaves(gradient)
+            leaves = dict(trees.leaves_with_names(gradient, name))
             if len(leaves) != len(names):
                 raise StructureError(
                     f"the gradient of {name!r} has another structure than {name!r}\n"
                     f"  expected: {len(names)} arrays in the structure of the argument"
                     f"\n  got: {describe(gradient)}"
                 )
-            yield from zip(names, leaves, strict=True)
+            # By name: a dict of gradients may have another order, as JAX's have.
+            if leaves.keys() != {*names}:
+                leaves = dict(zip(names, leaves.values(), strict=True))
+            yield from ((leaf, leaves[leaf]) for leaf in names)
 
 
 def leaf_names(name: str, x: Any) -> list[str]:

@@ -143,3 +143,19 @@ def test_a_gradient_that_was_not_summed_in_tensorflow():
     (finding,) = report.findings
     assert (finding.what, finding.argument) == ("shape", "b")
     assert "was not summed over the axes" in finding.message
+
+
+def test_gradients_in_a_dict_are_told_apart_by_their_keys():
+    jax = pytest.importorskip("jax")
+
+    @jax.custom_vjp
+    def line(p):
+        return p["slope"] + jax.numpy.sum(p["a shift"])
+
+    # JAX sorts keys, so that those of the gradient have another order.
+    line.defvjp(
+        lambda p: (line(p), p),
+        lambda p, dy: (jax.tree.map(lambda x: jax.numpy.broadcast_to(dy, x.shape), p),),
+    )
+    p = {"slope": jax.numpy.ones(()), "a shift": jax.numpy.ones(1)}
+    assert gs.check(line, p).ok

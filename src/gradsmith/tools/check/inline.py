@@ -153,7 +153,7 @@ def _needed(
     for i in sorted(chosen):
         node, source = known[i]
         if isinstance(node, _IMPORTS):
-            source = ast.unparse(_with_names(node, wanted, package))
+            source = _import(node, wanted, package)
         is_definition = isinstance(node, (*_SCOPES, ast.ClassDef))
         lines += ["", *source.split("\n")] if is_definition else source.split("\n")
     return lines
@@ -177,15 +177,13 @@ def _as_name(alias: ast.alias) -> str:
     return alias.asname or alias.name.partition(".")[0]
 
 
-def _with_names(
-    node: ast.Import | ast.ImportFrom, wanted: set[str], package: str
-) -> ast.stmt:
-    """An import of what is wanted alone, and from an absolute place."""
+def _import(node: ast.Import | ast.ImportFrom, wanted: set[str], package: str) -> str:
+    """An import of what is wanted alone, a line each, from an absolute place."""
     names = [alias for alias in node.names if _as_name(alias) in wanted]
     if isinstance(node, ast.Import):
-        return ast.Import(names)
+        return "\n".join(ast.unparse(ast.Import([alias])) for alias in names)
     module = "." * node.level + (node.module or "")
-    return ast.ImportFrom(resolve_name(module, package), names, 0)
+    return ast.unparse(ast.ImportFrom(resolve_name(module, package), names, 0))
 
 
 def _root(node: ast.stmt) -> str | None:
@@ -203,9 +201,11 @@ def _root(node: ast.stmt) -> str | None:
 
 
 def _loaded(node: ast.stmt) -> set[str]:
+    """The names that a statement needs: not those that it gives itself."""
     inner = {arg for each in ast.walk(node) for arg in _parameters(each)}
-    names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-    return names - inner
+    names = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+    stored = {n.id for n in names if isinstance(n.ctx, ast.Store)}
+    return {n.id for n in names} - inner - stored
 
 
 def _parameters(node: ast.AST) -> list[str]:
