@@ -289,7 +289,8 @@ class Calls(Protocol):
     """`call`: operations of ours as operations of the framework.
 
     Loading it may enter a faster way for the usual call in `core.arrays.QUICK`. Where
-    kernels may be refused, `refusal(plan)` says why they are, or nothing.
+    kernels may be refused, `refusal(plan)` says why they are, or nothing. If it has
+    `GRADIENTS_AHEAD`, kernels of its forward pass may make gradients.
     """
 
     def call(self, operation: Any, bound: Bound) -> Any:

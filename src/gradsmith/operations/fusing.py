@@ -137,7 +137,7 @@ class Fused:
         """The plan for a key, None if there is none.
 
         `describe` gives what `planned` is given: the call with specs for arrays, the
-        arrays that have gradients, and whether it is for a GPU. Unless it is asked for,
+        arrays that have gradients, and for what it is. Unless it is asked for,
         the smallest arrays have none, and small ones of many shapes: what a call is
         depends on its shapes, and on whether they are among the first, but not on how
         often it was made. Else the last digit would change from one call to the next.
@@ -157,10 +157,13 @@ class Fused:
             found = plans[key] = self.planned(*describe())
         return found
 
-    def plan_of(self, bound: Bound, wanted: Sequence[int] = ()) -> Any:
+    def plan_of(
+        self, bound: Bound, wanted: Sequence[int] = (), *, ahead: bool = False
+    ) -> Any:
         """The plan of a bound call, None if there is none.
 
-        Its leaves are arrays or specs; those wanted have gradients.
+        Its leaves are arrays or specs; those wanted have gradients. `ahead` is as in
+        `planned`.
         """
         if not bound.places:
             return None  # there is no array, or one in a tree
@@ -171,7 +174,9 @@ class Fused:
             size = max(size, x.size)
         types = tuple(map(type, key))  # 1 is True, and 1.0
         try:
-            return self.plan((types, *key), lambda: (bound, wanted), size)
+            return self.plan(
+                (types, *key, ahead), lambda: (bound, wanted, False, ahead), size
+            )
         except TypeError:  # what is no key
             return None
 
@@ -182,9 +187,11 @@ class Fused:
         specs = [Spec(tuple(x.shape), name) for x, name in pairs]
         wanted = [i for i, name in enumerate(names) if "float" in name]
         found = Fused(self.operation, strict=True)
-        plan = found.planned(bound.with_leaves(specs), wanted)
         name = common_framework(bound.leaves, "kernels")
-        refusal = getattr(FRAMEWORKS[name].call, "refusal", None)
+        call = FRAMEWORKS[name].call
+        ahead = getattr(call, "GRADIENTS_AHEAD", False)
+        plan = found.planned(bound.with_leaves(specs), wanted, ahead=ahead)
+        refusal = getattr(call, "refusal", None)
         return plan if refusal is None else replace(plan, note=refusal(plan))
 
     def forget(self) -> None:
@@ -192,10 +199,19 @@ class Fused:
         self._plans.clear()
         self._small.clear()
 
-    def planned(self, bound: Bound, wanted: Sequence[int], gpu: bool = False) -> Any:
-        """A new plan, for a CPU or a GPU."""
+    def planned(
+        self,
+        bound: Bound,
+        wanted: Sequence[int],
+        gpu: bool = False,
+        ahead: bool = False,
+    ) -> Any:
+        """A new plan, for a CPU or a GPU.
+
+        If `ahead`, the forward pass may make gradients in memory that is given away.
+        """
         try:
-            return PLANNERS[0]()(self.operation, bound, wanted, gpu=gpu)
+            return PLANNERS[0]()(self.operation, bound, wanted, gpu=gpu, ahead=ahead)
         except UnsupportedOperationError as error:
             if self.strict:
                 error.add_note(f"raised by fusing operation {self.operation.name!r}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from .. import numpy as gnp
@@ -16,15 +17,13 @@ def require_reduction(op: str, reduction: Any) -> None:
         raise wrong(op, "reduction", f"one of {known}", repr(reduction), "give one")
 
 
-def reduced(parts: Any, reduction: str, x: Any, count: Any = None) -> Any:
-    """The parts, added up before they are rounded to the precision of x.
-
-    The mean is over `count` of them if that is given.
-    """
+def reduced(parts: Any, reduction: str, x: Any) -> Any:
+    """The parts, added up before they are rounded to the precision of x."""
     if reduction == "none":
         return like(parts, x)
     if reduction == "sum":
         return like(gnp.sum(parts), x)
-    if count is None:
-        return like(gnp.mean(parts), x)
-    return like(gnp.sum(parts) / count, x)
+    shape = gnp.shape(parts)
+    n = prod(shape) if all(isinstance(n, int) for n in shape) else 0
+    # PyTorch writes out the upstream gradient of a mean, but not that of a sum.
+    return like(gnp.sum(parts) / n if n else gnp.mean(parts), x)

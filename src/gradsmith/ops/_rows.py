@@ -12,12 +12,19 @@ from .exponentials import Shares
 
 @custom_gradient
 def of_classes(
-    x: Any, labels: Any, axis: int, smoothing: float, ignored: Any, z_loss: float
+    x: Any,
+    labels: Any,
+    axis: int,
+    smoothing: float,
+    ignored: Any,
+    z_loss: float,
+    n: Any = None,
 ) -> Any:
-    """Rows of -log(softmax(x)) at the label; 0 where it is to be ignored.
+    """Rows of -log(softmax(x)) / n at the label; 0 where it is to be ignored.
 
     With q, 1 at the label and else 0, then smoothed, and l = logsumexp(x), the loss is
-    l - sum(q x) + z l^2, and its gradient softmax(x) (1 + 2 z l) - q.
+    l - sum(q x) + z l^2, and its gradient softmax(x) (1 + 2 z l) - q. So that they are
+    added up to a mean, all is divided by n here: then dy is 1, as a rule.
     """
     rows = Shares(x, axis)
     labels = gnp.expand_dims(labels, axis)
@@ -32,6 +39,9 @@ def of_classes(
     # Infinite where the label is masked, or another logit is plus infinity
     y = gnp.where(loss == gnp.inf, loss, rows.log_total + loss)
     y = _with_z_loss(y, rows, z_loss)
+    if n is not None:
+        n = gnp.astype(n, x.dtype)
+        y = y / n
 
     def grad(dy: Any) -> Any:
         p = _share_of_z_loss(rows, z_loss)
@@ -44,7 +54,8 @@ def of_classes(
             greatest = rows.close & (picked == 0)
             others = gnp.where(greatest, rows.rest, rows.total - gnp.exp(picked))
             dx = gnp.where(hot, -others / rows.total, p)
-        return {"x": gnp.where(kept, dx * gnp.expand_dims(dy, axis), 0.0)}
+        dx = gnp.where(kept, dx if n is None else dx / n, 0.0)
+        return {"x": dx * gnp.where(kept, gnp.expand_dims(dy, axis), 0.0)}
 
     return gnp.squeeze(gnp.where(kept, y, 0.0), axis), grad
 

@@ -67,10 +67,13 @@ def cross_entropy(
     axis = require_axis(op, x, axis)
     if _is_whole(op, labels):
         labels = _classes(op, x, labels, axis, ignore_index)
-        rows = _rows.of_classes(x, labels, axis, label_smoothing, ignore_index, z_loss)
-        kept = gnp.count_nonzero(gnp.not_equal(labels, ignore_index))
-        n = gnp.astype(gnp.maximum(kept, 1), x.dtype)
-        return reduced(rows, reduction, logits, n)
+        given = x, labels, axis, label_smoothing, ignore_index, z_loss
+        if reduction != "mean":
+            return reduced(_rows.of_classes(*given), reduction, logits)
+        is_kept = gnp.not_equal(labels, ignore_index)
+        kept = gnp.count_nonzero(is_kept, keepdims=True)  # an array, also in NumPy
+        rows = _rows.of_classes(*given, gnp.maximum(kept, 1))
+        return reduced(rows, "sum", logits)
     q = _same_shape(op, labels, x)
     rows = _rows.of_shares(x, q, axis, label_smoothing, z_loss)
     return reduced(rows, reduction, logits)

@@ -158,7 +158,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     def grad(dy: Any) -> Any:
         if not keepdims:
             dy = gnp.reshape(dy, gnp.shape(s.total))
-        return like(wide(dy) / s.total * s.e, x)
+        return like(s.of_all * wide(dy), x)
 
     return like(y if keepdims else without(y, axis), x), grad
 

@@ -4,6 +4,10 @@ Body and rule are traced together for the shapes and dtypes of a call. What the 
 needs of the forward pass is saved if it is small (one number for each row), and else
 computed again from the arguments: an array that is written and read later moves more
 bytes than one that is read again.
+
+Unless the gradient is an array that the forward pass can compute while it has the row
+at hand, times a number of the row that comes with dy. That array is the memory of the
+gradient: what is left to do is a product in place, and nothing where dy is 1.
 """
 
 from __future__ import annotations
@@ -21,7 +25,7 @@ from ..core.transforms import vjp
 from ..operations import fusing
 from ..operations.operation import Operation
 from ..operations.parameters import Bound
-from .fusion import FULL, is_counted, refuse
+from .fusion import FULL, is_counted, refuse, takes_long
 from .graph import Program, Step, Value, is_uniform
 from .kernels.kernel import Kernel
 from .kernels.mode import for_kernel
@@ -37,6 +41,8 @@ class Plan:
 
     `y` and `saved` are what the forward kernel writes; `sources` is where the inputs of
     the gradient come from: "dy", "y", or the arguments and what was saved, by number.
+    If `ahead`, the last of what is saved are the gradients but for a factor, one for
+    each that is wanted. The gradient's kernel may write over them.
     """
 
     operation: Operation[..., Any]
@@ -47,6 +53,7 @@ class Plan:
     gradient: Program | None
     sources: list[tuple[str, int]]
     storage: tuple[str, ...]
+    ahead: bool
     _backward: dict[Any, Kernel]
     note: str = ""  # why the framework does without, if it does
 
@@ -71,10 +78,21 @@ class Plan:
         return x.shape == self.y.shape and self.forward.storage[0] == self.y_dtype
 
     @cached_property
+    def small(self) -> int:
+        """How many of what is saved are not gradients."""
+        return len(self.saved) - (len(self.wanted) if self.ahead else 0)
+
+    @cached_property
+    def in_place(self) -> list[tuple[int, int]]:
+        """Which inputs of the gradient's kernel it may write which outputs over."""
+        of = [("saved", self.small + k) for k in range(len(self.wanted))]
+        return [(self.sources.index(s), k) for k, s in enumerate(of) if self.ahead]
+
+    @cached_property
     def places(self) -> tuple[list[int], int]:
         """Where each of what is saved starts in one block of memory, and its size."""
         starts, size = [], 0
-        for s in self.saved:
+        for s in self.saved[: self.small]:
             starts.append(size)
             size += -(-s.size * s.dtype.itemsize // 64) * 64
         return starts, size
@@ -99,7 +117,7 @@ class Plan:
             repeated = {}
             if dy != FULL and ("dy", 0) in self.sources:
                 repeated[self.sources.index(("dy", 0))] = dy
-            found = Kernel(self.gradient, self.storage, repeated)
+            found = Kernel(self.gradient, self.storage, repeated, self.in_place)
             self._backward[dy] = found
         return found
 
@@ -110,8 +128,12 @@ def plan_of(
     wanted: Sequence[int],
     *,
     gpu: bool = False,
+    ahead: bool = False,
 ) -> Plan:
-    """Trace a call whose arrays are specs, and its gradient for those wanted."""
+    """Trace a call whose arrays are specs, and its gradient for those wanted.
+
+    If `ahead`, the forward pass may make a gradient where that moves fewer bytes.
+    """
     specs = [_computed_in(x) for x in bound.leaves]
     names = [
         x.dtype if isinstance(x.dtype, str) else x.dtype.name for x in bound.leaves
@@ -134,8 +156,8 @@ def plan_of(
     _refuse_captured(operation, joint)
     if not wanted:
         kernel = Kernel(first, _storage([*first.inputs, y], narrow))
-        return Plan(operation, kernel, y, [], (), None, [], (), {})
-    cut = _Cut(operation.name, joint, y, list(dxs))
+        return Plan(operation, kernel, y, [], (), None, [], (), False, {})
+    cut = _Cut(operation.name, joint, y, list(dxs), ahead=ahead and not narrow)
     forward, (gradient, sources) = cut.forward(), cut.backward()
     plan = Plan(
         operation,
@@ -148,6 +170,7 @@ def plan_of(
         gradient,
         sources,
         _storage([*gradient.inputs, *gradient.results], narrow, cut.saved),
+        bool(cut.factors),
         {},
     )
     plan.backward()  # so that what can't be fused is refused at the call
@@ -207,7 +230,9 @@ def _refuse_captured(operation: Any, program: Program) -> None:
 class _Cut:
     """Where a program of value and gradient is cut in two."""
 
-    def __init__(self, name: str, program: Program, y: Any, dxs: list[Any]) -> None:
+    def __init__(
+        self, name: str, program: Program, y: Any, dxs: list[Any], *, ahead: bool
+    ) -> None:
         for each in (y, *dxs):
             if not isinstance(each, Value):
                 raise refuse(f"a gradient that is {each!r}")
@@ -220,17 +245,77 @@ class _Cut:
                 late.update(step.outputs)
         self.late = late
         self.largest = max(v.size for v in (*program.inputs, y))
+        self.factors = self._factors() if ahead else []
+        self._follow()
+        if self.factors and any(self._is_large(v) for v in self.taken):
+            self.factors = []  # it would move more bytes, not fewer
+            self._follow()
+        for v in self.factors:
+            self.taken[v] = ("saved", len(self.saved))
+            self.saved.append(v)
+
+    def _follow(self) -> None:
+        """What the gradient is computed of."""
         self.saved: list[Value] = []
         self.taken: dict[Value, tuple[str, int]] = {}  # inputs of the gradient
         self.again: set[Value] = set()  # computed in the gradient too
-        for v in dxs:
+        for v in self.dxs:
             self._need(v)
+
+    def _is_large(self, v: Value) -> bool:
+        return v.size * 4 > self.largest
+
+    def _factors(self) -> list[Value]:
+        """What the gradients are but for a number of dy and the row, if all are that.
+
+        The value must be small: a large one has a dy to be read, which is not 1. And
+        they must take long to compute, or else there is little that is saved if dy is
+        not 1. A loss is one number, whose dy is mostly 1.
+        """
+        if self._is_large(self.y):
+            return []
+        found = [self._factor(dx) for dx in self.dxs]
+        if None in found or len({*found}) < len(found):
+            return []
+        if self.y.size > 1 and not any(map(self._takes_long, found)):
+            return []
+        return found
+
+    def _factor(self, dx: Value) -> Value | None:
+        step = self.made.get(dx)
+        if step is None or step.fn is not np.multiply or len(step.inputs) != 2:
+            return None
+        for f, r in (step.inputs, step.inputs[::-1]):
+            if (
+                f in self.made
+                and f not in self.late
+                and (f.shape, f.dtype) == (dx.shape, dx.dtype)
+                and self._is_large(f)
+                and r in self.late
+                and not self._is_large(r)
+            ):
+                return f
+        return None
+
+    def _takes_long(self, v: Value) -> bool:
+        todo, seen = [v], set()
+        while todo:
+            step = self.made.get(todo.pop())
+            if step is None or step in seen:
+                continue
+            if takes_long(step.fn):
+                return True
+            seen.add(step)
+            todo += [x for x in step.inputs if self._is_large(x)]
+        return False
 
     def _need(self, v: Value) -> None:
         todo = [v]
         while todo:
             v = todo.pop()
-            if v in self.again or v in self.taken or v in self.program.constants:
+            if v in self.again or v in self.taken or v in self.factors:
+                continue
+            if v in self.program.constants:
                 continue
             step = self.made.get(v)
             if v is self.dy:
@@ -241,7 +326,7 @@ class _Cut:
                 self._compute(step, todo)
             elif v is self.y:
                 self.taken[v] = ("y", 0)
-            elif v.size * 4 <= self.largest:
+            elif not self._is_large(v):
                 self.taken[v] = ("saved", len(self.saved))
                 self.saved.append(v)
             else:

@@ -141,6 +141,11 @@ _FILLED = {np.zeros_like: 0, np.ones_like: 1, np.zeros: 0, np.ones: 1}
 _LONG = {"exp", "expm1", "log", "log1p", "tanh", "erf", "erfc", "sin", "cos", "power"}
 
 
+def takes_long(fn: Any) -> bool:
+    """Whether computing a function takes longer than reading its result."""
+    return (_special(fn) or _ARITHMETIC.get(fn)) in _LONG
+
+
 def nest_of(program: Program, repeated: dict[int, str] | None = None) -> Nest:
     """The program as one loop nest; raises `NotFusedError` if it is none.
 

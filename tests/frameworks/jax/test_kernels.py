@@ -152,7 +152,7 @@ def test_what_is_saved_is_the_same_composed():
     plan = _rows.of_classes.kernels(X, LABELS, -1, 0.1, -100, 0.01)
     xs = [np.asarray(X), np.asarray(LABELS, "int32")]
     kernel = plan.forward(*xs)[1:]
-    assert len(kernel) == len(plan.saved) > 2
+    assert len(kernel) == len(plan.saved) > 1
     composed = plan.saved_of([X, LABELS], jnp.asarray)
     for a, b in zip(kernel, composed, strict=True):
         assert b.dtype == a.dtype
@@ -219,3 +219,24 @@ def test_the_rule_survives():
 @pytest.mark.parametrize("name", ["softmax", "logsumexp", "cross_entropy"])
 def test_the_gradient_is_right(name):
     gs.assert_gradients(ROWS[name], X)
+
+
+ROW_BY_ROW = {
+    "logsumexp": lambda x: ops.logsumexp(x, axis=-1),
+    "cross_entropy": lambda x: ops.cross_entropy(x, LABELS, reduction="none"),
+}
+
+
+@pytest.mark.parametrize("name", ROW_BY_ROW)
+def test_gradients_made_ahead_are_written_over_only_if_nobody_needs_them(name):
+    f = ROW_BY_ROW[name]
+    dys = [jnp.ones(6), jnp.arange(6.0), jnp.ones(6)]
+
+    def several(x, dys):
+        _, pull = jax.vjp(f, x)
+        return [pull(dy)[0] for dy in dys]
+
+    assert "output_operand_aliases = [#stablehlo" in lowered(several, X, dys)
+    got = jax.jit(several)(X, dys)
+    with gs.kernels(False):
+        close(got, jax.jit(several)(X, dys))

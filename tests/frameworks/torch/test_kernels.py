@@ -280,3 +280,99 @@ def test_modes_that_watch_operations_see_them(runs):
 def test_the_check_is_of_the_kernel(fn, runs):
     gs.assert_gradients(fn, normal(3, 4).double())
     assert runs
+
+
+# Gradients that are made in the forward pass
+
+LABELS = torch.tensor([3, 0, -100, 18, 7])
+LOSSES = {
+    "logsumexp": lambda x: ops.logsumexp(x, -1),
+    "all": lambda x: ops.logsumexp(x.reshape(-1)),
+    "mean": lambda x: ops.cross_entropy(x, LABELS),
+    "sum": lambda x: ops.cross_entropy(x, LABELS, reduction="sum"),
+    "rows": lambda x: ops.cross_entropy(x, LABELS, reduction="none"),
+    "smooth": lambda x: ops.cross_entropy(x, LABELS, label_smoothing=0.1, z_loss=0.1),
+    "shares": lambda x: ops.cross_entropy(x, torch.softmax(normal(5, 19) * 2, 1)),
+}
+UPSTREAM = {
+    "one": lambda y: torch.ones_like(y),
+    "one, expanded": lambda y: torch.ones(()).expand(y.shape),
+    "two, expanded": lambda y: torch.full((), 2.0).expand(y.shape),
+    "some are one": lambda y: torch.arange(y.numel()).reshape(y.shape).float(),
+    "sliced": lambda y: torch.arange(10.0)[: 2 * y.numel() : 2].reshape(y.shape),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("upstream", UPSTREAM)
+def test_gradients_made_ahead_are_right_each_time(name, upstream, runs):
+    fn, x = LOSSES[name], normal(5, 19).requires_grad_()
+    y = fn(x)
+    dy = UPSTREAM[upstream](y.detach())
+    with gs.kernels(False):
+        expected = torch.autograd.grad(fn(x), x, dy)[0]
+    got = []
+    for again in (True, True, False):
+        (dx,) = torch.autograd.grad(y, x, dy, retain_graph=again)
+        got.append(dx.clone())
+        dx.fill_(7)  # it is the caller's
+    assert any(plan.ahead for plan in runs)
+    for dx in got:
+        torch.testing.assert_close(dx, expected, rtol=2e-6, atol=1e-7)
+
+
+def test_what_is_ignored_has_no_gradient_whatever_comes_back():
+    x, dy = normal(5, 19).requires_grad_(), torch.full((5,), torch.nan)
+    dx = torch.autograd.grad(LOSSES["rows"](x), x, dy)[0]
+    assert not dx[2].any()
+    assert dx[[0, 1, 3, 4]].isnan().all()
+
+
+def test_a_gradient_made_ahead_is_given_away_not_copied():
+    x = normal(5, 19).requires_grad_()
+    y = ops.logsumexp(x, -1)
+    made = y.grad_fn.run[5].saved[1]
+    (dx,) = torch.autograd.grad(y.sum(), x)
+    assert dx.data_ptr() == made.data_ptr()
+
+
+@gs.custom_gradient(fused=True)
+def length(x):
+    """A gradient that is quickly computed again."""
+    n = gnp.sqrt(gnp.sum(x * x, axis=-1, keepdims=True))
+    return gnp.squeeze(n, -1), lambda dy: (x / n) * gnp.expand_dims(dy, -1)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "ahead"),
+    [
+        (ops.logsumexp, (normal(5, 19), -1), True),
+        (ops.logsumexp, (normal(5, 19).double(), -1), True),
+        (ops.logsumexp, (normal(5, 19).half(), -1), False),  # dy may scale it into range
+        (ops.logsumexp, (normal(5, 3), -1), False),  # the value is not small
+        (ops.softmax, (normal(5, 19),), False),
+        (length, (normal(5, 19),), False),
+        (length, (normal(1, 19),), True),  # a loss: dy is 1
+    ],
+)
+def test_what_is_made_ahead_is_chosen_by_bytes(op, args, ahead):
+    plan = op.kernels(*args)
+    assert plan.ahead is ahead
+    large = [s for s in plan.saved if s.size * 4 > args[0].numel()]
+    assert len(large) == ahead  # no more than one array like the argument
+    if ahead:
+        assert "x" not in [name for name, _ in plan.sources]
+
+
+@settings(max_examples=25)
+@given(
+    rows=st.integers(1, 40), columns=st.integers(4, 70), seed=st.integers(0, 1 << 16)
+)
+def test_gradients_made_ahead_of_any_shape(rows, columns, seed):
+    rng = np.random.default_rng(seed)
+    x = torch.tensor(rng.normal(size=(rows, columns)) * 3, dtype=torch.float32)
+    labels = torch.tensor(rng.integers(0, columns, rows))
+    labels[rng.random(rows) < 0.2] = -100
+    dy = torch.tensor(rng.choice([1.0, 0.5, -3.0], rows), dtype=torch.float32)
+    same(both(lambda x: ops.cross_entropy(x, labels, reduction="none"), x, dy))
+    same(both(lambda x: ops.cross_entropy(x, labels), x, torch.ones(())))

@@ -120,14 +120,29 @@ def _product_and_number(node: Node) -> tuple[Node, Node, int, Any] | None:
     return None
 
 
-def assembly(nest: Nest, storage: Sequence[str], machine: Machine) -> str:
-    """The function `kernel`; `storage` are the dtypes of inputs, then of outputs."""
-    return _Emitter(nest, storage, machine).text()
+def assembly(
+    nest: Nest,
+    storage: Sequence[str],
+    machine: Machine,
+    in_place: Sequence[tuple[int, int]] = (),
+) -> str:
+    """The function `kernel`; `storage` are the dtypes of inputs, then of outputs.
+
+    Pairs of an input and an output that are products `in_place` may have the same
+    address: then nothing is done in a row where all the factors are 1.
+    """
+    return _Emitter(nest, storage, machine, in_place).text()
 
 
 class _Emitter:
-    def __init__(self, nest: Nest, storage: Sequence[str], machine: Machine) -> None:
-        self.nest = nest
+    def __init__(
+        self,
+        nest: Nest,
+        storage: Sequence[str],
+        machine: Machine,
+        in_place: Sequence[tuple[int, int]],
+    ) -> None:
+        self.nest, self.in_place = nest, in_place
         self.stored = [KINDS[name][1] for name in storage]
         self.bfloat = [name == "bfloat16" for name in storage]
         self.code = Code(fma=machine.fma, scales=machine.scales)
@@ -148,7 +163,8 @@ class _Emitter:
         code, nest = self.code, self.nest
         pointers = [f"in{i}" for i in range(len(nest.inputs))]
         pointers += [f"out{i}" for i in range(len(nest.outputs))]
-        given = [f"ptr noalias %{p}" for p in pointers]
+        apart = "" if self.in_place else "noalias "
+        given = [f"ptr {apart}%{p}" for p in pointers]
         given += ["ptr noalias %kept", "i64 %start", "i64 %stop", "i64 %columns"]
         head = f"define i32 @kernel({', '.join(given)}) #0 {{"
         code.label("entry")
@@ -160,7 +176,10 @@ class _Emitter:
         if nest.flat:
             self.start, self.stop = self._argument("start"), self._argument("stop")
             self.base = code.number(0, "i64")
+            self._skip("done")
             self._pass(nest.passes[0])
+            code.write("  br label %done")
+            code.label("done")
         else:
             self.start, self.stop = code.number(0, "i64"), self._argument("columns")
             self._rows()
@@ -183,6 +202,7 @@ class _Emitter:
         row = self._argument("r")
         self.base = row * self.columns
         self._row_values(0)
+        self._skip("rowend")
         for i, each in enumerate(self.nest.passes):
             self._pass(each)
             self._row_values(i + 1)
@@ -195,6 +215,20 @@ class _Emitter:
         code.write("  %more = icmp slt i64 %next, %stop")
         code.write("  br i1 %more, label %row, label %done")
         code.label("done")
+
+    def _skip(self, label: str) -> None:
+        """Go there if all that is left to do is to multiply in place by 1."""
+        if not self.in_place:
+            return
+        code = self.code
+        every = code.number(1, "i1")
+        for i, k in self.in_place:
+            x, y = self.nest.outputs[k].args
+            factor = y if (x.op, x.data) == ("input", i) else x
+            same = code.value(f"icmp eq ptr %in{i}, %out{k}", "i1", 1)
+            every = every & same & self.one[id(factor)].equals(1)
+        code.write(f"  br i1 {every.name}, label %{label}, label %some.to.do")
+        code.label("some.to.do")
 
     def _row_values(self, level: int) -> None:
         for node in self.nodes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import sha256
@@ -34,7 +35,7 @@ class Kernel:
 
     `storage` are the dtypes of inputs and outputs in memory, where they are not those
     of the program: half precision is computed in float32. `repeated` is as in
-    `fusion.nest_of`.
+    `fusion.nest_of`, `in_place` as in `emit.assembly`.
     """
 
     def __init__(
@@ -42,8 +43,9 @@ class Kernel:
         program: Program,
         storage: tuple[str, ...] | None = None,
         repeated: dict[int, str] | None = None,
+        in_place: Sequence[tuple[int, int]] = (),
     ) -> None:
-        self.program = program
+        self.program, self.in_place = program, in_place
         self.nest = nest = nest_of(program, repeated)
         own = [dtype.name for _, dtype in nest.inputs]
         own += [y.dtype.name for y in program.results]
@@ -66,7 +68,7 @@ class Kernel:
     @cached_property
     def source(self) -> str:
         """Its code, as LLVM's assembly."""
-        return assembly(self.nest, self.storage, this_machine())
+        return assembly(self.nest, self.storage, this_machine(), self.in_place)
 
     @cached_property
     def function(self) -> Any:

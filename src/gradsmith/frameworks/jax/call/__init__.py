@@ -20,7 +20,9 @@ from .hints import hint
 from .rules import BoundCall
 from .staged import Staged
 
-__all__ = ["call", "host", "refusal"]
+__all__ = ["GRADIENTS_AHEAD", "call", "host", "refusal"]
+
+GRADIENTS_AHEAD = True
 
 HINTS.append(hint)
 

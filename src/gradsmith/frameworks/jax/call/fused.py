@@ -54,7 +54,9 @@ def plan_of(
         and max(x.size for x in bound.leaves) < fusing.SMALL
     ):
         return None
-    plan = operation.fused.plan_of(bound, wanted)
+    # XLA copies what is written over if somebody needs it. Where nothing compiles, it
+    # would do that for every gradient.
+    plan = operation.fused.plan_of(bound, wanted, ahead=y is not None)
     if plan is None or not plan.forward.size:
         return None
     if y is None:
@@ -89,7 +91,10 @@ class Foreign:
         name = _target(self.kernel)
         if not name:
             return self.run(*inputs)
-        return jax.ffi.ffi_call(name, self.outs)(*self._taken(inputs))
+        call = jax.ffi.ffi_call(
+            name, self.outs, input_output_aliases=dict(self.kernel.in_place)
+        )
+        return call(*self._taken(inputs))
 
     def at_once(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """Run on concrete arrays."""

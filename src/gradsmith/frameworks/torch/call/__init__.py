@@ -13,7 +13,9 @@ from ..private import has_forward_level, is_exporting, is_scripting, is_transfor
 from . import compiled, eager, export, quick, tracing, transformed  # noqa: F401
 from .callbacks import host
 
-__all__ = ["call", "host"]
+__all__ = ["GRADIENTS_AHEAD", "call", "host"]
+
+GRADIENTS_AHEAD = True
 
 
 def call(operation: Any, bound: Bound) -> Any:

@@ -62,7 +62,9 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
     key.append(gpu)
     try:
         return operation.fused.plan(
-            tuple(key), lambda: (*_described(operation, args, key[:-1]), gpu), size
+            tuple(key),
+            lambda: (*_described(operation, args, key[:-1]), gpu, not gpu),
+            size,
         )
     except TypeError:  # what is no key
         return None
@@ -79,7 +81,10 @@ def _described(operation: Any, args: tuple[Any, ...], key: list[Any]) -> Any:
 
 
 def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
-    """The value, and what is saved for the gradient: on a CPU in one block."""
+    """The value, and what is saved for the gradient.
+
+    On a CPU, the latter is one block, and then the gradients that were made ahead.
+    """
     x, kernel = leaves[0], plan.forward
     if not x.is_cpu:
         return _forward_on_gpu(plan, leaves)
@@ -87,20 +92,29 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
         y = _empty_like(x)  # 1 us less
     else:
         y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype])
+    made = [_like(leaves[i]) for i in plan.wanted] if plan.ahead else []
     if not kernel.size:
-        return y, None
+        return y, [None, *made]
     held = [x if x.is_contiguous() else x.contiguous() for x in leaves]
-    given, written, saved = [x.data_ptr() for x in held], [y.data_ptr()], None
-    if plan.saved:
+    given, written, block = [x.data_ptr() for x in held], [y.data_ptr()], None
+    if plan.small:
         starts, size = plan.places
-        saved = _empty(size, dtype=_uint8)
-        first = saved.data_ptr()
+        block = _empty(size, dtype=_uint8)
+        first = block.data_ptr()
         written += [first + start for start in starts]
+    written += [x.data_ptr() for x in made]
     if kernel.is_small:
         kernel.run_small(given + written)
     else:
         kernel.run(given, written, _threads())
-    return y, saved
+    return y, [block, *made]
+
+
+def _like(x: Any) -> Any:
+    """New memory for a gradient."""
+    if x.is_contiguous():
+        return _empty_like(x)
+    return _empty(x.shape, dtype=x.dtype, device=x.device)
 
 
 def _forward_on_gpu(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
@@ -122,18 +136,18 @@ class FusedGradient:
     def __init__(self, plan: Any, leaves: list[Any], y: Any, saved: Any) -> None:
         self.plan, self.leaves, self.y, self.saved = plan, leaves, y, saved
 
-    def __call__(self, dy: Any) -> list[Any]:
-        """A gradient for each tensor, None for those without."""
+    def __call__(self, dy: Any, again: bool) -> list[Any]:
+        """A gradient for each tensor, None for those without.
+
+        One that was made ahead is given away, unless it may be asked for again.
+        """
         plan, leaves = self.plan, self.leaves
         is_scalar = _is_repeated(dy)
         kernel = plan.backward("scalar" if is_scalar else "full")
         found: list[Any] = [None] * len(leaves)
-        for i in plan.wanted:
-            x = leaves[i]
-            if x.is_contiguous():
-                found[i] = _empty_like(x)
-            else:
-                found[i] = _empty(x.shape, dtype=x.dtype, device=x.device)
+        made = self.saved[1:] if plan.ahead else []
+        for k, i in enumerate(plan.wanted):
+            found[i] = made[k] if made and not again else _like(leaves[i])
         if not kernel.size:
             return found
         if not dy.is_cpu:
@@ -144,7 +158,11 @@ class FusedGradient:
         held, addresses = [], []
         for name, i in plan.sources:
             if name == "saved":
-                addresses.append(self.saved.data_ptr() + plan.places[0][i])
+                if i < plan.small:
+                    start = self.saved[0].data_ptr() + plan.places[0][i]
+                else:
+                    start = made[i - plan.small].data_ptr()
+                addresses.append(start)
                 continue
             x = dy if name == "dy" else leaves[i] if name == "x" else self.y
             if not x.is_contiguous() and not (is_scalar and x is dy):

@@ -246,8 +246,9 @@ class QuickNode(torch.autograd.Function):
             ):
                 with torch.enable_grad():
                     return (None, *_again(ctx, run, dy))
-            found = grad(dy)
-            if not keeps_graph():
+            again = keeps_graph()
+            found = grad(dy, again)
+            if not again:
                 run.clear()
             return (None, *found)
         if dy.is_inference():  # it has no version
