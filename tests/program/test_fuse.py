@@ -232,3 +232,11 @@ def test_the_smallest_arrays_are_composed_and_small_ones_in_many_shapes(monkeypa
         y = ops.sigmoid(np.linspace(-9, 9, n, dtype="float32"))
         np.testing.assert_array_equal(y, first.setdefault(n, y))
     assert len(made) == 2
+
+
+def test_kernels_that_pick_one_element_of_a_row_are_shown():
+    from gradsmith.ops import _rows
+
+    labels = np.zeros(5, int)
+    text = str(_rows.of_classes.kernels(X, labels, 1, 0.0, -100, 0.0))
+    assert "where c = " in text

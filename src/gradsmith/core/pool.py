@@ -12,15 +12,19 @@ atomic, so that threads, signal handlers and finalizers never take the same one.
 
 from __future__ import annotations
 
+import ctypes
+import mmap
 import sys
 from collections import deque
 from contextlib import suppress
+from functools import cache
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 SMALLEST = 10**6  # bytes; below, the system reuses memory well by itself
+FRESH = 1 << 25  # bytes; from here on, malloc asks the system for each block anew
 MOST = 4  # idle blocks that are kept
 
 _idle: deque[np.ndarray] = deque(maxlen=MOST)  # the one used last is at the end
@@ -128,6 +132,29 @@ def _fits(x: Any, like: Any) -> bool:
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarray:
     return np.asarray(_Loan(_taken(nbytes), shape, dtype))
+
+
+def ask_for_large_pages(address: int, nbytes: int) -> None:
+    """Let the system hand out new memory by pages of 2 MB, if it can.
+
+    NumPy does that with its arrays. Zeroing 64 MB page by page takes 35 ms, in large
+    pages 10.
+    """
+    madvise = _madvise()
+    if madvise is not None and nbytes >= FRESH:
+        start = -(-address // mmap.PAGESIZE) * mmap.PAGESIZE
+        madvise(start, address + nbytes - start, mmap.MADV_HUGEPAGE)
+
+
+@cache
+def _madvise() -> Any:
+    """The function of the C library; None where it has no large pages."""
+    if not hasattr(mmap, "MADV_HUGEPAGE"):
+        return None
+    function = getattr(ctypes.CDLL(None), "madvise", None)
+    if function is not None:
+        function.argtypes = ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int
+    return function
 
 
 def _taken(nbytes: int) -> np.ndarray:

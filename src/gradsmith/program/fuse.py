@@ -245,11 +245,10 @@ class _Cut:
                 late.update(step.outputs)
         self.late = late
         self.largest = max(v.size for v in (*program.inputs, y))
-        self.factors = self._factors() if ahead else []
+        self.factors: list[Value] = []
         self._follow()
-        if self.factors and any(self._is_large(v) for v in self.taken):
-            self.factors = []  # it would move more bytes, not fewer
-            self._follow()
+        if ahead:
+            self._make_ahead()
         for v in self.factors:
             self.taken[v] = ("saved", len(self.saved))
             self.saved.append(v)
@@ -265,21 +264,27 @@ class _Cut:
     def _is_large(self, v: Value) -> bool:
         return v.size * 4 > self.largest
 
-    def _factors(self) -> list[Value]:
-        """What the gradients are but for a number of dy and the row, if all are that.
+    def _make_ahead(self) -> None:
+        """Let the forward pass make the gradients, if that moves fewer bytes.
 
-        The value must be small: a large one has a dy to be read, which is not 1. And
-        they must take long to compute, or else there is little that is saved if dy is
-        not 1. A loss is one number, whose dy is mostly 1.
+        It does if dy is 1, as it is for a loss. Else an array that is made ahead is
+        written, read and written again, where it was written once: that must be made
+        up for by what is not read again, or not computed again.
         """
-        if self._is_large(self.y):
-            return []
-        found = [self._factor(dx) for dx in self.dxs]
-        if None in found or len({*found}) < len(found):
-            return []
-        if self.y.size > 1 and not any(map(self._takes_long, found)):
-            return []
-        return found
+        found = [f for dx in self.dxs if (f := self._factor(dx)) is not None]
+        if self._is_large(self.y) or len({*found}) < len(self.dxs):
+            return
+        read = sum(map(self._is_large, self.taken))
+        if (
+            self.y.size == 1
+            or 2 * len(found) <= read
+            or any(map(self._takes_long, found))
+        ):
+            self.factors = found
+            self._follow()
+            if any(map(self._is_large, self.taken)):  # more than them is needed
+                self.factors = []
+                self._follow()
 
     def _factor(self, dx: Value) -> Value | None:
         step = self.made.get(dx)

@@ -348,7 +348,7 @@ def length(x):
     [
         (ops.logsumexp, (normal(5, 19), -1), True),
         (ops.logsumexp, (normal(5, 19).double(), -1), True),
-        (ops.logsumexp, (normal(5, 19).half(), -1), False),  # dy may scale it into range
+        (ops.logsumexp, (normal(5, 19).half(), -1), False),  # dy scales up what is 0
         (ops.logsumexp, (normal(5, 3), -1), False),  # the value is not small
         (ops.softmax, (normal(5, 19),), False),
         (length, (normal(5, 19),), False),
@@ -376,3 +376,19 @@ def test_gradients_made_ahead_of_any_shape(rows, columns, seed):
     dy = torch.tensor(rng.choice([1.0, 0.5, -3.0], rows), dtype=torch.float32)
     same(both(lambda x: ops.cross_entropy(x, labels, reduction="none"), x, dy))
     same(both(lambda x: ops.cross_entropy(x, labels), x, torch.ones(())))
+
+
+@pytest.mark.parametrize("n", [1 << 10, 1 << 23])
+def test_large_results_are_in_large_pages(n, monkeypatch):
+    from gradsmith.frameworks.torch.call import fused
+
+    asked, ask = [], fused.ask_for_large_pages
+    monkeypatch.setattr(
+        fused, "ask_for_large_pages", lambda *a: (asked.append(a), ask(*a))
+    )
+    x = torch.zeros(n, requires_grad=True)
+    y = ops.silu(x)
+    (dx,) = torch.autograd.grad(y, x, torch.ones(()).expand(n))
+    results = [(each.data_ptr(), each.nbytes) for each in (y, dx)]
+    assert asked == (results if n > 1 << 10 else [])
+    assert dx.eq(0.5).all()

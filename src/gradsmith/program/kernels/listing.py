@@ -80,13 +80,18 @@ class _Lines:
             return repr(node.data)
         if node.op == "spread":
             return self._name(node.args[0])
-        return self.names[id(node)]
+        if id(node) in self.names:
+            return self.names[id(node)]
+        return f"({self._text(node)})"  # at one place, outside of the loop
 
     def _text(self, node: Node) -> str:
         if node.op == "input":
             return f"x{node.data}[{self._place(node.kind)}]"
         if node.op == "index":
             return "c"
+        if node.op == "gather":
+            x, place = node.args
+            return f"({self._text(x)}) where c = {self._name(place)}"
         args = [self._name(a) for a in node.args]
         if node.op in _SIGNS:
             return f" {_SIGNS[node.op]} ".join(args)

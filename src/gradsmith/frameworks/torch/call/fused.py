@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from ....core.cotangent import Spec
+from ....core.pool import FRESH, ask_for_large_pages
 from ....operations import fusing
 from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
 
@@ -88,8 +89,8 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     x, kernel = leaves[0], plan.forward
     if not x.is_cpu:
         return _forward_on_gpu(plan, leaves)
-    if plan.is_like_first and x.is_contiguous():
-        y = _empty_like(x)  # 1 us less
+    if plan.is_like_first:
+        y = _like(x)
     else:
         y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype])
     made = [_like(leaves[i]) for i in plan.wanted] if plan.ahead else []
@@ -111,10 +112,14 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
 
 
 def _like(x: Any) -> Any:
-    """New memory for a gradient."""
+    """New memory for a value or a gradient."""
     if x.is_contiguous():
-        return _empty_like(x)
-    return _empty(x.shape, dtype=x.dtype, device=x.device)
+        y = _empty_like(x)  # 1 us less
+    else:
+        y = _empty(x.shape, dtype=x.dtype, device=x.device)
+    if x.nbytes >= FRESH and x.is_cpu:
+        ask_for_large_pages(y.data_ptr(), y.nbytes)
+    return y
 
 
 def _forward_on_gpu(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
