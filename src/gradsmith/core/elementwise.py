@@ -161,18 +161,25 @@ def _operand(x: Any, fn: Any) -> Any:
 def tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> None:
     """Tell every recorder of an operation.
 
-    If only one recorder can ever look at what the rule saves, it saves plain arrays.
+    A recorder whose rules' computation nobody else can look at saves plain arrays.
     """
-    recorder = state().recorders[0]
-    alone = len(state().recorders) == 1
-    if alone and not recorder.lifts:
+    recorders = state().recorders
+    recorder = recorders[0]
+    if len(recorders) > 1:
+        saved = seen = None
+        for recorder in recorders:
+            if recorder.private and not seen:
+                seen = recorder.record(rule, inputs, plain, unwrap(y), y)
+                continue
+            saved = frozen(call) if saved is None else saved
+            seen = recorder.record(rule, inputs, saved, y, y) or seen
+            seen = seen or not recorder.private
+    elif not recorder.lifts:
         recorder.record(rule, inputs, plain, unwrap(y), y)
-    elif alone and isinstance(y, Traced):
+    elif isinstance(y, Traced):
         kept = Kept(y)
         recorder.record(rule, inputs, frozen(call), kept, y)
         if y.marks:
             kept.key, kept.node = recorder.key, ref(y.marks[recorder.key])
     else:
-        saved = frozen(call)
-        for recorder in state().recorders:
-            recorder.record(rule, inputs, saved, y, y)
+        recorder.record(rule, inputs, frozen(call), y, y)

@@ -12,7 +12,7 @@ from .arrays import require_plain
 from .cotangent import cast, spec_of
 from .errors import GradsmithError, TapeError, UnsupportedOperationError, type_of
 from .foreign import refuse_as_tensor
-from .rule import Elementwise, Function
+from .rule import Elementwise, Function, aligned, find_batched, fit
 from .symbolic import Symbolic, as_plain
 from .tape import (
     STATE,
@@ -54,7 +54,9 @@ class ForwardAccumulator(Scope):
 
     lifts = False
     records_one = False
+    private = True  # what it follows is known, and it walks nothing
     noun = "accumulator"
+    many = 0  # tangents of each value, along a leading axis; 0 for one without it
 
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.key = Key(self)
@@ -108,7 +110,7 @@ class ForwardAccumulator(Scope):
 
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
-    ) -> None:
+    ) -> bool | None:
         tangents, moves = [], False
         for x in inputs:
             dx = self.mark_of(x) if isinstance(x, Traced) else None
@@ -117,12 +119,12 @@ class ForwardAccumulator(Scope):
         if isinstance(y, Traced) and holds_objects(y.value):
             refuse_tensors_in(inputs, self)
         if not moves:
-            return
+            return False
         now, outside = self._states
         if now is not state():  # for many operations they are the same: 2 us less
             outside = State(self.outside(), quiet=True)
             now, outside = self._states = state(), outside
-        if outside.recorders or rule.__class__ is not Elementwise:
+        if outside.recorders or self.many or rule.__class__ is not Elementwise:
             dy = self._pushed(rule, tangents, call, kept, now, outside)
         else:
             # Nobody sees plain arrays: in the walk back of a gradient, 2 us less
@@ -136,10 +138,11 @@ class ForwardAccumulator(Scope):
         if isinstance(y, Traced):
             if dy is not None and y.value.dtype.kind in "fcO":
                 leave_mark(y, self.key, dy)
-            return
+            return True
         for output, tangent in zip(y, dy, strict=True):
             if tangent is not None and output.dtype.kind in "fcO":
                 leave_mark(output, self.key, tangent)
+        return True
 
     def _pushed(
         self, rule: Any, tangents: Any, call: Any, kept: Any, now: State, outside: State
@@ -149,12 +152,41 @@ class ForwardAccumulator(Scope):
             call, kept = unwrap(call), unwrap(kept)
         token = STATE.set(outside)
         try:
+            if self.many:
+                with np.errstate(all="ignore"):
+                    return push_many(rule, tangents, call, kept, self.many)
             if now.quiet:  # in a walk back: 1 us less
                 return push(rule, tangents, call, kept)
             with np.errstate(all="ignore"):
                 return push(rule, tangents, call, kept)
         finally:
             STATE.reset(token)
+
+
+MOST = 2**21  # elements of the tangents of one value
+
+
+class TooManyTangentsError(BaseException):
+    """So many tangents of a value are too large; none but its catcher may stop it."""
+
+    def __init__(self, fitting: int) -> None:
+        super().__init__()
+        self.fitting = fitting
+
+
+class Directions(ForwardAccumulator):
+    """Carry many tangents of one tensor at once, along a leading axis.
+
+    Raises
+    ------
+    TooManyTangentsError
+        In its scope, where all tangents of a result would take too much memory.
+    """
+
+    def __init__(self, x: Traced, dxs: Any) -> None:
+        super().__init__((), ())
+        self.leaves[id(x)] = (x, dxs)
+        self.many = dxs.shape[0]
 
 
 def checked_tangent(x: Any, dx: Any, name: str) -> Any:
@@ -168,6 +200,35 @@ def checked_tangent(x: Any, dx: Any, name: str) -> Any:
             f"and {x.dtype}"
         )
     return cast(dx, x.dtype)
+
+
+def push_many(rule: Any, tangents: Sequence[Any], call: Any, y: Any, many: int) -> Any:
+    """`push` of tangents along a leading axis: at once where that is known."""
+    if many > 1 and many * getattr(y, "size", 0) > MOST:
+        raise TooManyTangentsError(max(MOST // y.size, 1))
+    if type(rule) is Elementwise:
+        ndim = len(y.shape)
+        dxs = [dx if dx is None else aligned(dx, ndim) for dx in tangents]
+        return rule.push(dxs, call, y, (many,))
+    batched = find_batched(rule.fn) if isinstance(rule, Function) else None
+    if batched is not None:
+        args, kwargs = call
+        dy = batched(tangents, y, *args, **kwargs)
+        if dy is not NotImplemented:
+            if dy is None or isinstance(dy, (tuple, list)):
+                return dy
+            return fit(dy, y, (many,))
+    each = [
+        push(rule, [dx if dx is None else dx[i] for dx in tangents], call, y)
+        for i in range(many)
+    ]
+    if isinstance(each[0], (tuple, list)):
+        return [_stacked(dys) for dys in zip(*each, strict=True)]
+    return _stacked(each)
+
+
+def _stacked(dys: Sequence[Any]) -> Any:
+    return None if dys[0] is None else np.stack(dys)
 
 
 def push(rule: Any, tangents: Sequence[Any], call: Any, y: Any) -> Any:

@@ -36,6 +36,7 @@ from .pool import SMALLEST, large_product
 RULES: dict[Any, Rule] = {}
 REDUCTIONS: dict[tuple[np.ufunc, str], Any] = {}  # what `ufunc.reduce` stands for
 NOT_YET: dict[Any, str] = {}  # why a function has no rule yet
+BATCHED: dict[Any, Any] = {}  # how many tangents go through a function at once
 LOADERS: list[Callable[[], bool]] = []  # of more rules; each says if any was new
 
 _REAL = np.dtype(float)
@@ -92,6 +93,14 @@ def find_rule(fn: Any) -> Rule | None:
     if rule is None and _load_more():
         rule = RULES.get(fn)
     return rule
+
+
+def find_batched(fn: Any) -> Any:
+    """How many tangents go through a function at once, or None."""
+    found = BATCHED.get(fn)
+    if found is None and _load_more():
+        found = BATCHED.get(fn)
+    return found
 
 
 def reduction_of(ufunc: np.ufunc, method: str) -> Any:
@@ -162,7 +171,9 @@ class Elementwise(Rule):
             return lambda dy: dy * partial(*args)
         return lambda dy: _pull_edge(dy, partial, args, spec)
 
-    def push(self, tangents: Sequence[Any], call: Sequence[Any], y: Any) -> Any:
+    def push(
+        self, tangents: Sequence[Any], call: Sequence[Any], y: Any, lead: Any = ()
+    ) -> Any:
         total = None
         for dx, partial, wants in zip(tangents, self.partials, self.wants, strict=True):
             if dx is not None and partial is not None:
@@ -174,7 +185,7 @@ class Elementwise(Rule):
                 # In this order: 1j * np.float64(2) is a complex of Python's
                 term = dx if p is ONE else dx * p
                 total = term if total is None else total + term
-        return None if total is None else fit(total, y)
+        return None if total is None else fit(total, y, lead)
 
 
 def _quick(partial: Any, wants: list[int]) -> tuple[Any, int | None] | None:
@@ -242,10 +253,21 @@ def _pull_edge(dy: Any, partial: Any, args: Any, spec: Spec) -> Any:
     return project(dy if p is ONE else dy * p, spec)
 
 
-def fit(dy: Any, y: Any) -> Any:
-    """Bring a tangent to the shape and dtype of the value it belongs to."""
-    dy = cast(dy, y.dtype)
-    return dy if dy.shape == y.shape else np.broadcast_to(dy, y.shape)
+def fit(dy: Any, y: Any, lead: tuple[int, ...] = ()) -> Any:
+    """Bring a tangent to the shape and dtype of the value it belongs to.
+
+    `lead` are the lengths of axes that the tangent has before those of the value.
+    """
+    dy, shape = cast(dy, y.dtype), lead + y.shape
+    return dy if dy.shape == shape else np.broadcast_to(dy, shape)
+
+
+def aligned(dx: Any, ndim: int) -> Any:
+    """Tangents along a leading axis, as they broadcast beside arrays of `ndim` axes."""
+    missing = ndim + 1 - dx.ndim
+    if missing <= 0:
+        return dx
+    return np.reshape(dx, (dx.shape[0], *(1,) * missing, *dx.shape[1:]))
 
 
 def _wanted(partial: Any) -> list[int]:

@@ -64,7 +64,7 @@ def forget_the_dead(x: Traced) -> None:
     a carried value has been through.
     """
     marks = x.marks
-    if marks:
+    if marks and not all(map(Key.is_alive, marks)):
         for key in [key for key in marks if not key.is_alive()]:
             marks.pop(key, None)
 
@@ -132,16 +132,18 @@ class Recorder(Protocol):
 
     `inputs` are the flat array arguments and `y` the result, or several. `call` and
     `kept` are what the rule may save of the call and of its result: plain values,
-    unless somebody may differentiate what the rule computes from them.
+    unless somebody may differentiate what the rule computes from them. `record` of a
+    private recorder says whether it follows one of the inputs.
     """
 
     key: Key
     lifts: bool  # what rules compute for it later may be recorded by itself
     records_one: bool  # has the shortcut `record_one`
+    private: bool  # of one transform, which opens it, follows, closes it, and walks
 
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
-    ) -> None: ...
+    ) -> bool | None: ...
 
     def mark_of(self, x: Traced) -> Any: ...
 
@@ -246,6 +248,8 @@ def is_output(node: Node) -> bool:
 class Tape:
     """Records operations on watched values for the walk back."""
 
+    private = False
+
     def __init__(self, *, lifts: bool, watch_variables: bool) -> None:
         self.lifts = lifts
         self.records_one = not lifts
@@ -278,7 +282,7 @@ class Tape:
 
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
-    ) -> None:
+    ) -> bool | None:
         tracked, parents = [], []
         for i, x in enumerate(inputs):
             if isinstance(x, Traced):
@@ -289,7 +293,7 @@ class Tape:
         if isinstance(y, Traced) and holds_objects(y.value):
             refuse_tensors_in(inputs, self)
         if not tracked:
-            return
+            return False
         if isinstance(y, Traced):
             if len(tracked) == 1 and getattr(rule, "quick", None):  # elementwise
                 pull = rule.pull_one(tracked[0], call, kept)
@@ -300,11 +304,12 @@ class Tape:
             else:
                 node = _node(rule, parents, rule.pullback(tracked, call, kept), NOTHING)
             leave_mark(y, self.key, node)
-            return
+            return True
         node = Node(rule, parents, rule.pullback(tracked, call, kept))
         for i, output in enumerate(y):
             if output.dtype.kind in "fcO":
                 leave_mark(output, self.key, _output(node, i))
+        return True
 
     def record_one(
         self, rule: Any, i: int, parent: Node, call: Any, y: Traced, same: bool

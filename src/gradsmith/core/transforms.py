@@ -16,10 +16,16 @@ import numpy as np
 
 from . import pool, trees
 from .arrays import require_plain
-from .errors import GradsmithError, type_of
+from .errors import GradsmithError, TapeError, type_of
 from .escapes import tell_lost
 from .foreign import refuse_as_tensor
-from .forward import ForwardAccumulator, checked_tangent
+from .forward import (
+    MOST,
+    Directions,
+    ForwardAccumulator,
+    TooManyTangentsError,
+    checked_tangent,
+)
 from .gradient_tape import GradientTape, basis, seed
 from .symbolic import PLAIN, Symbolic, as_plain
 from .tape import Traced, marks_of, state
@@ -85,10 +91,17 @@ def value_and_grad(
         leaves = trees.leaves(picked)
         nested = len(leaves) != len(picked) or not all(map(trees.is_leaf, picked))
         flat = [_lifted(leaf, _name(fun)) for leaf in leaves]
-        with GradientTape(watch_accessed_variables=False) as tape:
+        tape, outside = GradientTape(watch_accessed_variables=False), state().recorders
+        tape.private = True
+        with tape:
             for x in flat:
                 tape.follow(x)
             result = call(trees.unflatten(picked, flat) if nested else flat)
+        if state().recorders != outside:
+            raise TapeError(
+                f"{_name(fun)} opened or closed a tape that is not its own to close: "
+                "within a gradient, each one closes what it has opened"
+            )
         value, aux = _split_aux(fun, result, has_aux)
         _require_real_number(fun, value)
         dxs: Any = tape.pulled(value, flat)
@@ -220,7 +233,7 @@ def jacobian(
         if not isinstance(argnums, Sequence):
             blocks = [block[0] for block in blocks]
         result = trees.unflatten(y, blocks)
-        return _lower(result) if plain else result
+        return _lower_new(result) if plain else result
 
     return matrix
 
@@ -575,22 +588,52 @@ def _by_rows(pull: Any, xs: Any, y: Any, adjust: Any) -> list[Any]:
 
 
 def _by_columns(run: Any, xs: Any, y: Any) -> list[Any]:
-    """For each part of the output a tree like xs: one run per element of the input."""
+    """For each part of the output a tree like xs: a run for many elements of it."""
     inputs = trees.leaves(xs)
-    zeros = [np.zeros(x.shape, x.dtype) for x in inputs]
-    columns = []
-    for k, x in enumerate(inputs):
-        tangents = [[*zeros[:k], e, *zeros[k + 1 :]] for e in basis(x)]
-        runs = (jvp(run, xs, trees.unflatten(xs, dxs)) for dxs in tangents)
-        columns.append([trees.leaves(dy) for _, dy in runs])
+    columns = [_columns(run, xs, x) for x in inputs]
     blocks = []
     for j, part in enumerate(as_plain(unwrap(part)) for part in trees.leaves(y)):
         block = [
-            _assemble([dy[j] for dy in column], -1, part.shape + x.shape, part.dtype)
+            _block([dys[j] for dys in column], part, x)
             for column, x in zip(columns, inputs, strict=True)
         ]
         blocks.append(trees.unflatten(xs, block))
     return blocks
+
+
+def _columns(run: Any, xs: Any, x: Tensor) -> list[list[Any]]:
+    """Tangents of the outputs along the elements of x, as many at once as fit."""
+    found: list[list[Any]] = []
+    done, many = 0, max(min(x.size, MOST // max(x.size, 1)), 1)
+    while done < x.size:
+        units = np.eye(min(many, x.size - done), x.size, done, x.dtype)
+        directions = Directions(x, units.reshape(-1, *x.shape))
+        try:
+            with directions:
+                ys = trees.leaves(run(*xs))
+        except TooManyTangentsError as error:
+            many = error.fitting
+            continue
+        found.append([_pushed(directions, y) for y in ys])
+        done += len(units)
+    return found
+
+
+def _pushed(directions: Directions, y: Any) -> Any:
+    dy = directions.jvp(y) if isinstance(y, Traced) else None
+    if dy is None:
+        y = as_plain(unwrap(y))
+        return np.zeros((directions.many, *y.shape), y.dtype)
+    return dy
+
+
+def _block(dys: list[Any], y: Any, x: Tensor) -> Any:
+    """The part of a Jacobian that a leading axis of tangents gives."""
+    shape = y.shape + x.shape
+    if not dys:
+        return np.zeros(shape, y.dtype)
+    whole = dys[0] if len(dys) == 1 else np.concatenate(dys)
+    return np.reshape(np.moveaxis(whole, 0, -1), shape)
 
 
 def _assemble(parts: list[Any], axis: int, shape: tuple[int, ...], dtype: Any) -> Any:

@@ -95,12 +95,15 @@ class _StandIn:
     def lost(self, xs: Sequence[Traced], where: str, why: str) -> None:
         self.outer.lost([x for x in xs if self.mark_of(x) is not None], where, why)
 
-    def record(self, rule: Any, inputs: Any, call: Any, kept: Any, y: Any) -> None:
-        super().record(rule, inputs, call, kept, y)  # type: ignore[misc]
+    def record(
+        self, rule: Any, inputs: Any, call: Any, kept: Any, y: Any
+    ) -> bool | None:
+        followed = super().record(rule, inputs, call, kept, y)  # type: ignore[misc]
         if any(self._is_blind(x) for x in inputs):
             for output in (y,) if isinstance(y, Traced) else y:
                 if output.marks is None or self.key not in output.marks:
                     leave_mark(output, self.key, _BLIND)
+        return followed
 
     def _is_blind(self, x: Any) -> bool:
         marks = x.marks if isinstance(x, Traced) else None
@@ -136,9 +139,12 @@ class _CapturedTape(_StandIn, Tape):
 
 
 class _Tangents(_StandIn, ForwardAccumulator):
+    private = False
+
     def __init__(self, outer: ForwardAccumulator) -> None:
         super().__init__((), ())
         self.outer = outer
+        self.many = outer.many
 
     def outside(self) -> tuple[Any, ...]:
         return self.outer.outside() if self.outer in state().recorders else ()

@@ -22,10 +22,10 @@ from . import (  # noqa: F401  (they register)
 
 _BY_LIBRARY = {
     "numpy": [
-        "calculus", "choosing", "counting", "creation", "decompositions", "einsum",
-        "interpolation", "joining", "linalg", "mapping", "nondifferentiable", "norms",
-        "ordering", "padding", "pointwise", "polynomials", "products", "quantiles",
-        "reductions", "sets", "spectral", "statistics", "tensor_products",
+        "batching", "calculus", "choosing", "counting", "creation", "decompositions",
+        "einsum", "interpolation", "joining", "linalg", "mapping", "nondifferentiable",
+        "norms", "ordering", "padding", "pointwise", "polynomials", "products",
+        "quantiles", "reductions", "sets", "spectral", "statistics", "tensor_products",
     ],
     "numpy.fft": ["fft"],
     "scipy.special": ["special"],

@@ -73,9 +73,12 @@ def to_few(dy: Any, x: Any, chosen: Any, where: Any, initial: Any) -> Scattered:
 def from_tied(
     dx: Any, x: Any, chosen: Any, where: Any = True, initial: Any = None
 ) -> Any:
-    """The mean of dx over the elements of x that equal the chosen one."""
+    """The mean of dx over the elements of x that equal the chosen one.
+
+    dx may have more axes in front, of several tangents.
+    """
     ties = _ties(x, chosen, where)
-    axes = broadcast_axes(x.shape, chosen.shape)
+    axes = tuple(i - x.ndim for i in broadcast_axes(x.shape, chosen.shape))
     total = np.sum(dx, axis=axes, keepdims=True, where=ties)
     return _over_count(total, ties, chosen, initial)
 
