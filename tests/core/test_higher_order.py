@@ -384,3 +384,17 @@ def test_a_second_derivative_through_an_opaque_body_is_refused():
 def test_an_opaque_body_of_something_else_does_not_matter():
     slope = gs.grad(lambda x: gs.grad(lambda z: opaque_cube(z) * x)(2.0))
     assert slope(5.0) == 12
+
+
+def test_a_tape_that_a_function_leaves_open_is_refused():
+    tapes = []
+
+    def f(x):
+        tapes.append(gs.GradientTape())
+        tapes[-1].__enter__()
+        return np.sum(x**2)
+
+    with pytest.raises(gs.TapeError, match="closes what it has opened"):
+        gs.grad(f)(X)
+    tapes[-1].__exit__()
+    np.testing.assert_array_equal(gs.grad(lambda x: np.sum(x**2))(X), 2 * X)

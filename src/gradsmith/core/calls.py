@@ -16,7 +16,7 @@ import numpy as np
 from .cotangent import Scattered, Spec
 from .elementwise import call_elementwise, call_unary, tell
 from .errors import UnsupportedOperationError
-from .escapes import is_followed, tell_lost, traced_in
+from .escapes import all_private, is_followed, tell_lost, traced_in
 from .foreign import answer_of, computes_differently, foreign_in
 from .hooks import FUNCTION
 from .rule import (
@@ -281,10 +281,11 @@ def _call_undifferentiated(
     fn: Any, rule: Rule | None, args: Sequence[Any], kwargs: dict[str, Any]
 ) -> Any:
     followed = []
-    if state().recorders:
+    known = isinstance(rule, Nondifferentiable)
+    if state().recorders and not (known and all_private()):
         given = (args, kwargs) if kwargs else args
         followed = [x for x in traced_in(given) if is_followed(x)]
-    if isinstance(rule, Nondifferentiable):
+    if known:
         if followed:
             tell_lost(followed, rule.name, rule.why)
     elif followed:

@@ -14,7 +14,13 @@ LEFT = "it returns a plain array, which no tape follows"
 
 def tell_lost(xs: Sequence[Traced], where: str, why: str) -> None:
     for recorder in state().recorders:
-        recorder.lost(xs, INSIDE.get() or where, why)
+        if not recorder.private:
+            recorder.lost(xs, INSIDE.get() or where, why)
+
+
+def all_private() -> bool:
+    """Whether nobody can ask a recorder why a gradient stops."""
+    return all(recorder.private for recorder in state().recorders)
 
 
 def traced_in(x: Any, types: Any = Traced) -> Iterator[Any]:

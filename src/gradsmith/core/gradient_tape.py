@@ -272,7 +272,7 @@ class GradientTape(Scope, Tape):
         nodes = [self.leaves[id(x)][1] for x in sources]
         if node is not None:
             dy: Any = np.ones((), target.dtype)
-            dy = wrap(dy) if state().recorders else dy
+            dy = dy if self.plain or not state().recorders else wrap(dy)
             found = _walk({node: dy}, nodes, keep=False, prune=False)
         return [
             wrap(np.zeros(x.shape, x.dtype)) if dx is None else _as_tensor(dx)

@@ -249,6 +249,7 @@ class Tape:
     """Records operations on watched values for the walk back."""
 
     private = False
+    plain = True  # as is all that was saved
 
     def __init__(self, *, lifts: bool, watch_variables: bool) -> None:
         self.lifts = lifts
@@ -294,8 +295,13 @@ class Tape:
             refuse_tensors_in(inputs, self)
         if not tracked:
             return False
+        plain = kept is not None and kept is not y and not isinstance(kept, Traced)
+        self.plain = self.plain and plain
         if isinstance(y, Traced):
             if len(tracked) == 1 and getattr(rule, "quick", None):  # elementwise
+                if plain:
+                    self.record_one(rule, tracked[0], parents[0], call, y, False)
+                    return True
                 pull = rule.pull_one(tracked[0], call, kept)
                 node = _node(rule, parents[0], pull, NOTHING)
             elif getattr(rule, "of_one", False):
@@ -336,7 +342,10 @@ class Tape:
             refuse_tensors_in(call, self)
             node.pull = rule.pull_one(i, call, value)
             node.saved = NOTHING
-        y.marks = {self.key: node}
+        if y.marks is None:
+            y.marks = {self.key: node}
+        else:
+            y.marks[self.key] = node
 
     def record_two(
         self, rule: Any, parents: tuple[Node, Node], call: Any, y: Traced

@@ -205,10 +205,10 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
 
-    The mode is "reverse" (a walk back per output element), "forward" (a run per input
-    element), or "auto": whichever costs less, which is forward from three outputs per
-    input on. `holomorphic` promises that a complex function of complex values has a
-    complex derivative, which the result then is.
+    The mode is "reverse" (a walk back per output element), "forward" (a run for many
+    input elements at once), or "auto": whichever costs less, which is forward from
+    three outputs per input on. `holomorphic` promises that a complex function of
+    complex values has a complex derivative, which the result then is.
 
     Raises
     ------
@@ -260,7 +260,7 @@ def jacrev(
 def jacfwd(
     fun: Callable[P, Any], argnums: Argnums = 0, holomorphic: bool = False
 ) -> Callable[P, Any]:
-    """`jacobian` in forward mode: a run per input element, for tall outputs.
+    """`jacobian` in forward mode, many input elements at once: for tall outputs.
 
     >>> import numpy as np
     >>> import gradsmith as gs
