@@ -341,3 +341,33 @@ def test_numbers_from_one_kernel_are_told_apart():
         same(compiled(x), gs.value_and_grad(fn)(x), rtol=1e-12)
     (code,) = compiled._codes.values()
     assert any(hasattr(step.fn, "kernel") for step in code.program.steps)
+
+
+PARTS = {
+    "columns": lambda x: np.sum(x[:, 1:3] ** 2) + np.sum(np.sin(x[:, 3:])),
+    "elements": lambda x: x[0, 1] * x[1, 2] * x[0, 1] * np.sum(x[-1]),
+    "a part of a part": lambda x: np.sum((x[1:] * x[:-1])[:, ::2] ** 2),
+    "rows, and all": lambda x: np.sum(x[0] * x) + np.sum(x**2),
+    "masks": lambda x: np.sum(x[MASK] ** 3) + np.sum(x[1:]),
+    "twice": lambda x: np.sum(x[[0, 1, 0]] ** 2) + np.sum(x[0] ** 3),
+    "pieces": lambda x: np.sum(np.concatenate((x, x**2, x[:1]), 0) ** 2),
+}
+MASK = np.array([[True, False, True, True, False]] * 3)
+
+
+@pytest.mark.parametrize("name", PARTS)
+def test_gradients_of_parts_are_added_in_place(name):
+    f, x = PARTS[name], np.linspace(0.5, 2, 15).reshape(3, 5)
+    for derivative in (gs.grad(f), gs.hessian(f)):
+        compiled = gs.compile(derivative)
+        expected = derivative(x)
+        for _ in range(2):  # the second run has the buffers of the first
+            np.testing.assert_allclose(compiled(x), expected, rtol=1e-13, atol=1e-13)
+
+
+def test_the_gradient_of_parts_is_straight_line_code():
+    compiled = gs.compile(gs.grad(PARTS["columns"]))
+    compiled(np.ones((3, 5)))
+    (code,) = compiled._codes.values()
+    assert "scatter" not in code.source
+    assert "] += " in code.source

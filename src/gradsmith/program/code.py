@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from itertools import count
+from itertools import accumulate, count
 from math import prod
 from typing import Any
 
@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core import trees
 from ..core.pool import SMALLEST, empty
-from ..core.rule import convert, index
+from ..core.rule import convert, index, is_basic
 from ..rules.indexing import scatter
 from .graph import Program, Step, Value, values_in
 
@@ -97,6 +97,10 @@ class _Emitter:
             self.names[x] = self.constant(array)
         self.roots = _roots(program)
         self.last = _last_uses(program, self.roots)
+        self.parts = _parts_of_sums(program)
+        for i, step in self.parts.values():
+            for root in (root for x in step.inputs for root in self.roots[x]):
+                self.last[root] = max(self.last[root], i)
         self.kept = {root for y in program.results for root in self.roots[y]}
 
     def emitted(self) -> tuple[str, dict[str, Any], list[Any]]:
@@ -133,10 +137,14 @@ class _Emitter:
     def emit(self, step: Step, i: int) -> None:
         if hasattr(step.fn, "kernel"):
             self.kernel(step, i)
-        else:
-            line = self.elementwise(step, i) or self.reduced(step, i)
-            self.lines.append(line or self.masked(step, i) or self.other(step))
-        ended = {root for x in step.inputs for root in self.roots[x]}
+        elif step.outputs[0] not in self.parts:  # else it is added by the sum itself
+            line = self.summed(step, i) or self.elementwise(step, i)
+            line = line or self.reduced(step, i) or self.masked(step, i)
+            self.lines.append(line or self.scattered(step, i) or self.other(step))
+        added = [
+            x for y in step.inputs if y in self.parts for x in self.parts[y][1].inputs
+        ]
+        ended = {root for x in (*step.inputs, *added) for root in self.roots[x]}
         for root in [*ended, *step.outputs]:
             if self.last.get(root, -1) <= i and root not in self.kept:
                 self.release(root)
@@ -160,6 +168,27 @@ class _Emitter:
         buffer = self.placed(y, step if fn.signature is None else None, i)
         out = f"out={buffer.name}" if fn in _OUT_BY_NAME else buffer.name
         return f"{self.constant(fn)}({', '.join([*args, out])})"
+
+    def summed(self, step: Step, i: int) -> str:
+        """A sum of an array and of what is zero but in a part of it."""
+        part = next((x for x in step.inputs if x in self.parts), None)
+        if part is None:
+            return ""
+        dy, key = self.parts[part][1].args[:2]
+        (x,) = (x for x in step.args if x is not part)
+        before, y = self.names[x], step.outputs[0]
+        out = self.placed(y, step, i).name
+        copied = "" if out == before else f"{self.constant(np.copyto)}({out}, {before})"
+        added = f"{out}[{self.text(key)}] += {self.text(dy)}"
+        return f"{copied}; {added}" if copied else added
+
+    def scattered(self, step: Step, i: int) -> str:
+        """An array that is zero but in a part of it: without a call of ours."""
+        if not _is_plain_scatter(step):
+            return ""
+        dy, key, y = self.text(step.args[0]), self.text(step.args[1]), step.outputs[0]
+        out = self.placed(y, None, i).name
+        return f"{out}.fill(0); {out}[{key}] = {dy}"
 
     def masked(self, step: Step, i: int) -> str:
         """`np.where` of an array and a number, which is written over the array.
@@ -266,6 +295,9 @@ class _Emitter:
             return f"{name} = {args[0]}[{args[1]}]"
         if fn is convert:
             return f"{name} = {args[0]}.astype({args[1]})"
+        if fn is np.split and (keys := _slices(step)):
+            cuts = ", ".join(f"{args[0]}[{self.constant(key)}]" for key in keys)
+            return f"{name}{',' * (len(keys) == 1)} = {cuts}{',' * (len(keys) == 1)}"
         if fn in _RESHAPED and isinstance(first, Value) and _is_in_order(step):
             return f"{name} = {args[0]}.reshape({self.constant(y.shape)})"
         if fn in _PERMUTED and isinstance(first, Value):
@@ -365,6 +397,54 @@ def powers(x: Any, N: Any = None, increasing: bool = False) -> Any:
     for k in range(1, n):
         np.multiply(rows[k - 1], x, out=rows[k])
     return y.T
+
+
+def _is_plain_scatter(step: Step) -> bool:
+    """Whether a part of an array is set that names no element twice."""
+    if step.fn is not scatter or not step.outputs[0].shape:
+        return False
+    options = dict(zip(("distinct",), step.args[3:], strict=False)) | step.kwargs
+    return options.get("distinct") is True or is_basic(step.args[1])
+
+
+def _parts_of_sums(program: Program) -> dict[Value, tuple[int, Step]]:
+    """What is zero but in a part, and is only needed in a sum: where, and its step.
+
+    The sum of 31,843 x 11 elements and of three columns takes 40 us, with zeros in all
+    other columns 300.
+    """
+    made = {s.outputs[0]: s for s in program.steps if _is_plain_scatter(s)}
+    uses: dict[Value, list[int]] = {}
+    for i, step in enumerate(program.steps):
+        for x in step.inputs:
+            uses.setdefault(x, []).append(i)
+    parts: dict[Value, tuple[int, Step]] = {}
+    for x in made:
+        i, *more = uses.get(x, [0, 0])
+        if more or x in program.results or not _is_plain_sum(program.steps[i]):
+            continue
+        if parts.keys().isdisjoint(program.steps[i].inputs):
+            parts[x] = i, made[x]
+    return parts
+
+
+def _is_plain_sum(step: Step) -> bool:
+    x, *others = step.args if step.fn is np.add and not step.kwargs else (None,)
+    if not others or x is others[0]:
+        return False
+    specs = {(v.shape, v.dtype) for v in (*step.inputs, *step.outputs)}
+    return len(step.inputs) == 2 and len(specs) == 1
+
+
+def _slices(step: Step) -> list[Any]:
+    """The keys of the pieces that an array is cut into, if they are all of it."""
+    x, options = step.args[0], dict(zip(("axis",), step.args[2:], strict=False))
+    axis = (options | step.kwargs).get("axis", 0) % len(x.shape)
+    lengths = [y.shape[axis] for y in step.outputs]
+    if sum(lengths) != x.shape[axis]:
+        return []
+    ends, lead = [*accumulate(lengths)], (slice(None),) * axis
+    return [(*lead, slice(e - n, e)) for n, e in zip(lengths, ends, strict=True)]
 
 
 def _contiguous(x: Any) -> Any:
