@@ -49,7 +49,8 @@ def test_the_gradient_is_right(sample):
 FUSED = {
     "silu": ops.silu, "sigmoid": ops.sigmoid, "gelu": ops.gelu,
     "softplus": ops.softplus, "log_sigmoid": ops.log_sigmoid, "softmax": ops.softmax,
-    "log_softmax": ops.log_softmax, "log1mexp": ops.log1mexp,
+    "log_softmax": ops.log_softmax, "log1mexp": ops.log1mexp, "round": ops.round,
+    "one_hot_argmax": ops.one_hot_argmax, "sign": ops.sign,
 }  # fmt: skip
 
 

@@ -8,10 +8,15 @@ import pytest
 
 pytest.importorskip("llvmlite")
 
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
 from gradsmith.operations import fusing
+from gradsmith.program.kernels.kernel import Kernel
 
 X = np.random.default_rng(0).normal(size=(5, 37))
 
@@ -44,6 +49,48 @@ def test_elementwise_gradients_keep_the_argument_alone():
     plan = ops.silu.kernels(X)
     assert plan.saved == []
     assert sources(ops.silu, X) == ["dy", "x"]
+
+
+def test_what_the_gradient_alone_needs_is_left_to_it():
+    plan = ops.one_hot_argmax.kernels(X)
+    assert plan.saved == []
+    assert "exp" not in [n.op for n in plan.forward.nest.nodes]
+
+
+# What takes no kernel
+
+
+@pytest.fixture
+def runs(monkeypatch):
+    """The names of the kernels that ran."""
+    monkeypatch.setattr(fusing, "SMALL", 0)
+    names, run = [], Kernel.run
+
+    def noted(self, *args):
+        names.append(self.program.name)
+        run(self, *args)
+
+    monkeypatch.setattr(Kernel, "run", noted)
+    return names
+
+
+def test_a_value_that_is_the_argument_is_not_computed(runs):
+    x = X.T  # neither is it copied where it is strided
+    assert ops.reverse(x) is x
+    dx = gs.grad(lambda x: np.sum(ops.reverse(x) * X.T))(x)
+    assert runs == ["reverse_gradient"]
+    np.testing.assert_array_equal(dx, -X.T)
+
+
+def test_a_gradient_that_is_the_upstream_one_is_passed_on(runs):
+    value, pull = gs.vjp(ops.round, X)
+    dy = X + 1
+    (dx,) = pull(dy)
+    assert runs == ["round"]
+    np.testing.assert_array_equal(value, np.round(X))
+    np.testing.assert_array_equal(dx, dy)
+    dx[:] = 0  # it is the caller's
+    np.testing.assert_array_equal(dy, X + 1)
 
 
 # Refusals
@@ -96,6 +143,44 @@ def test_operations_of_ours_that_are_no_kernel_are_composed():
 
 
 # Values
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int32"])
+@given(data=st.data())
+def test_positions_are_the_first_ones_and_those_of_nan(dtype, data):
+    shape = data.draw(hnp.array_shapes(min_dims=1, max_dims=3, max_side=20))
+    elements = [-1, 0, 2] if dtype == "int32" else [-np.inf, -1.5, -0.0, 0.0, np.nan]
+    x = data.draw(hnp.arrays(dtype, shape, elements=st.sampled_from(elements)))
+    for find in (np.argmax, np.argmin):
+        for axis in (-1, None):
+            program = gs.trace(lambda x, f=find, axis=axis: f(x, axis=axis), x)
+            np.testing.assert_array_equal(Kernel(program)(x), find(x, axis=axis))
+
+
+@given(
+    n=st.integers(-(2**31), 2**31 - 1),
+    shift=st.integers(0, 31),
+    dtype=st.sampled_from(["int32", "int64"]),
+)
+def test_bits_are_shifted_with_the_sign(n, shift, dtype):
+    x = np.array([n, -n // 3, 5], dtype)
+    program = gs.trace(lambda x: np.right_shift(x, shift), x)
+    np.testing.assert_array_equal(Kernel(program)(x), x >> shift)
+
+
+@pytest.mark.parametrize("seed", [3, -1, np.array(2**40 + 5)], ids=repr)
+@pytest.mark.parametrize("shape", [(5, 37), (1, 300), (2, 3, 50)], ids=str)
+def test_random_numbers_are_those_of_the_composed_form(seed, shape, monkeypatch):
+    monkeypatch.setattr(fusing, "SMALL", 0)
+    x = np.linspace(-2, 2, np.prod(shape)).reshape(shape)
+    for fn in (ops.noise, ops.gumbel_softmax):
+        assert not fn.kernels(x, seed).forward.nest.constants
+        value = gs.value_and_grad(lambda x, fn=fn: np.sum(fn(x, seed) ** 2))
+        got = value(x)
+        with gs.kernels(False):
+            expected = value(x)
+        np.testing.assert_allclose(got[0], expected[0], rtol=1e-13)
+        np.testing.assert_allclose(got[1], expected[1], rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])

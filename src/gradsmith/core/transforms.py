@@ -397,7 +397,7 @@ def _new_arrays(leaves: list[Any], given: Any = ()) -> list[Any]:
         value = _lowered(leaf)
         if isinstance(value, np.ndarray):
             if id(_root(value)) in taken:
-                value = value.copy()
+                value = pool.copied(value)
             elif not value.flags.writeable:
                 value = _writable(leaf, value)
             taken.add(id(_root(value)))
@@ -426,7 +426,7 @@ def _writable(leaf: Any, value: np.ndarray) -> np.ndarray:
         and _references(leaf, value, memory) == _ALONE
     ):
         return memory
-    return value.copy()
+    return pool.copied(value)
 
 
 def _references(leaf: Any, value: Any, memory: Any) -> tuple[int, ...]:

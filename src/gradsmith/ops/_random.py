@@ -8,7 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import numpy as gnp
+from ..core.tensor import unwrap
+from ..program.kernels.mode import in_kernel
 from ._inputs import is_whole, kind, polynomial, wrong
 
 
@@ -26,12 +30,19 @@ def require_seed(op: str, seed: Any) -> None:
 
 def uniform(like: Any, seed: Any) -> Any:
     """Numbers between 0 and 1, excluding both, of an array's shape and dtype."""
-    n = gnp.size(like)
-    place = gnp.arange(n, dtype="int32", like=like)
+    place = _places(like)
     h = _mixed(gnp.add(place, _signed(0x9E3779B1)))
     h = _mixed(gnp.add(h, _seed_word(seed)))
     share = gnp.astype(gnp.bitwise_and(gnp.right_shift(h, 9), 0x7FFFFF), like.dtype)
     return gnp.reshape((share + 0.5) * 2.0**-23, gnp.shape(like))
+
+
+def _places(like: Any) -> Any:
+    """0, 1, 2... for the elements of an array, as int32."""
+    n = gnp.size(like)
+    if in_kernel():  # made there, and not captured
+        return np.arange(n, dtype=np.int32, like=unwrap(like))
+    return gnp.arange(n, dtype="int32", like=like)
 
 
 def normal(like: Any, seed: Any) -> Any:

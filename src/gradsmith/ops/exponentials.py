@@ -191,8 +191,8 @@ def log1mexp(x: Any) -> Any:
     u = _one_less(e, z)
     pole = u <= 0
     y = gnp.log(gnp.where(pole, gnp.ones_like(z), u))
-    y = gnp.where(e < 0.25, _log1p(e), y)
-    return like(gnp.where(pole, gnp.where(z < 0, gnp.nan, -gnp.inf), y), x)
+    y = gnp.where(pole, -gnp.inf, gnp.where(e < 0.25, _log1p(e), y))
+    return like(gnp.where(z < 0, gnp.nan, y), x)
 
 
 @log1mexp.vjp

@@ -15,6 +15,8 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
+from ..program.kernels.mode import in_cpu_kernel
+from ..program.kernels.primitives import exp_times
 from ._inputs import FAR, held, kind, like, polynomial, precise
 
 
@@ -23,17 +25,21 @@ def _decay(x: Any) -> Any:
 
 
 def _parts(x: Any) -> tuple[Any, Any, Any]:
-    """|x|, held where exp(-|x|) is 0, and two factors of that, no smaller than normal.
+    """|x|, held where exp(-|x|) is 0, that, and what it times another number is.
 
-    Where the second is not 1, |x| - shift is exact.
+    The product has all digits where exp(-|x|) is below the normal numbers.
     """
     size = gnp.minimum(gnp.abs(x), FAR)
     if kind(x) is None:  # certified balls have no smallest number
-        return size, gnp.exp(-size), 1.0
+        e = gnp.exp(-size)
+        return size, e, lambda y: y * e
+    if in_cpu_kernel():
+        return size, gnp.exp(-size), lambda y: exp_times(-size, y)
     shift = 512.0 if kind(x) == "float64" else 64.0
     far = size > shift
-    e = gnp.exp(gnp.where(far, shift - size, -size))
-    return size, e, gnp.where(far, exp(-shift), gnp.ones_like(size))
+    first = gnp.exp(gnp.where(far, shift - size, -size))  # shift - size is exact
+    rest = gnp.where(far, exp(-shift), gnp.ones_like(size))
+    return size, first * rest, lambda y: y * first * rest
 
 
 @operation
@@ -159,8 +165,8 @@ def silu(x: Any) -> Any:
     array([-0. ,  0.5,  1. ])
     """
     z = precise(x)
-    size, e, rest = _parts(z)
-    return like(gnp.where(z < 0, size * e * -rest, z) / (1 + e * rest), x)
+    size, e, scaled = _parts(z)
+    return like(gnp.where(z < 0, scaled(-size), z) / (1 + e), x)
 
 
 @silu.vjp
@@ -176,9 +182,8 @@ def silu_slope(x: Any) -> Any:
     numerator crosses 0.
     """
     z = precise(x)
-    size, first, rest = _parts(z)
-    e = first * rest
-    below = first * _crossing(-size, e) * rest
+    size, e, scaled = _parts(z)
+    below = scaled(_crossing(-size, e))
     top = gnp.where(z < 0, below, 1 + e + size * e)
     return like(top / (1 + e * (2 + e)), x)
 
@@ -202,8 +207,11 @@ def _crossing(x: Any, e: Any) -> Any:
     """
     t = x - _ROOT[0]
     near = gnp.abs(t) < 0.2
-    # Chosen in between, the parts of the root are not added up by XLA
-    t = gnp.where(near, gnp.where(near, t, 0.0) - _ROOT[1], 0.0) - _ROOT[2]
+    if in_cpu_kernel():
+        t = t - _ROOT[1] - _ROOT[2]
+    else:
+        # Chosen in between, the parts of the root are not added up by XLA
+        t = gnp.where(near, gnp.where(near, t, 0.0) - _ROOT[1], 0.0) - _ROOT[2]
     series = t * _series(t, 12 if kind(x) == "float64" else 6)
     return gnp.where(near, series, (1 + x) + e)
 

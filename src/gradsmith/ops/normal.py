@@ -7,6 +7,8 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
+from ..program.kernels.mode import in_cpu_kernel
+from ..program.kernels.primitives import exp_times, fma, has_fma
 from ._inputs import computed_by_numpy, kind, like, polynomial, wide, wrong
 from .logistic import both, bump, sigmoid
 
@@ -96,6 +98,10 @@ def _times_bell(y: Any, u: Any) -> Any:
     if computed_by_numpy(u):
         u = gnp.astype(u, "float64")
         return y * gnp.astype(gnp.exp(u * u * -0.5), "float32")
+    if has_fma():  # 0.8 of the time
+        square = u * u
+        rest = fma(u, u, -square)
+        return exp_times(square * -0.5, fma(y, rest * -0.5, y))
     a = gnp.floor(u * 128) / 128  # its square is exact
     square = u * u
     rest = (a * a - square) + (u - a) * (u + a)
@@ -113,6 +119,9 @@ def _mills(u: Any) -> Any:
 
 def _slope_over_bell(u: Any) -> Any:
     """The slope at -u over exp(-u^2 / 2): its root is a factor."""
+    if in_cpu_kernel():
+        off = _ROOT[0] - u + _ROOT[1] + _ROOT[2]
+        return off * polynomial((u - 4) / (u + 4), _SLOPE)
     # The bounds keep XLA from adding up the parts of the root
     off = gnp.minimum(gnp.minimum(_ROOT[0] - u, 1.0) + _ROOT[1], 1.0) + _ROOT[2]
     return off * polynomial((u - 4) / (u + 4), _SLOPE)

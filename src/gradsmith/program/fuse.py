@@ -3,7 +3,8 @@
 Body and rule are traced together for the shapes and dtypes of a call. What the gradient
 needs of the forward pass is saved if it is small (one number for each row), and else
 computed again from the arguments: an array that is written and read later moves more
-bytes than one that is read again.
+bytes than one that is read again. A value that is an argument, and a gradient that is
+the upstream one, take no kernel.
 
 Unless the gradient is an array that the forward pass can compute while it has the row
 at hand, times a number of the row that comes with dy. That array is the memory of the
@@ -70,6 +71,21 @@ class Plan:
     @cached_property
     def needs_y(self) -> bool:
         return ("y", 0) in self.sources
+
+    @cached_property
+    def same(self) -> int | None:
+        """The number of the argument that the value is, if it is one."""
+        program = self.forward.program
+        y = program.results[0]
+        return program.inputs.index(y) if y in program.inputs else None
+
+    @cached_property
+    def passes_on(self) -> bool:
+        """Whether each gradient is the upstream one as it comes."""
+        if self.gradient is None or ("dy", 0) not in self.sources:
+            return False
+        dy = self.gradient.inputs[self.sources.index(("dy", 0))]
+        return all(dx is dy for dx in self.gradient.results)
 
     @cached_property
     def is_like_first(self) -> bool:
@@ -255,6 +271,7 @@ class _Cut:
 
     def _follow(self) -> None:
         """What the gradient is computed of."""
+        self.for_value = self._computed_for([self.y, *self.factors])
         self.saved: list[Value] = []
         self.taken: dict[Value, tuple[str, int]] = {}  # inputs of the gradient
         self.again: set[Value] = set()  # computed in the gradient too
@@ -314,6 +331,16 @@ class _Cut:
             todo += [x for x in step.inputs if self._is_large(x)]
         return False
 
+    def _computed_for(self, todo: list[Value]) -> set[Value]:
+        """All that the forward pass computes for some values, and these."""
+        found = set()
+        while todo:
+            v = todo.pop()
+            if v not in found:
+                found.add(v)
+                todo += self.made[v].inputs if v in self.made else ()
+        return found
+
     def _need(self, v: Value) -> None:
         todo = [v]
         while todo:
@@ -331,7 +358,7 @@ class _Cut:
                 self._compute(step, todo)
             elif v is self.y:
                 self.taken[v] = ("y", 0)
-            elif not self._is_large(v):
+            elif v in self.for_value and not self._is_large(v):
                 self.taken[v] = ("saved", len(self.saved))
                 self.saved.append(v)
             else:

@@ -21,6 +21,7 @@ from ..core.errors import UnsupportedOperationError
 from ..core.places import Place
 from ..core.rule import convert, index
 from .graph import Program, Step, Value, is_uniform
+from .kernels.primitives import PRIMITIVES
 
 SCALAR, ROW, COLUMN, FULL = "scalar", "row", "column", "full"
 
@@ -116,7 +117,7 @@ _ARITHMETIC = {
     np.reciprocal: "reciprocal", np.sin: "sin", np.cos: "cos", np.power: "power",
     np.floor: "floor", np.ceil: "ceil", np.trunc: "trunc", np.rint: "rint",
     np.sign: "sign", np.copysign: "copysign", np.exp2: "exp2", np.log2: "log2",
-    np.log10: "log10",
+    np.log10: "log10", np.right_shift: "right_shift",
 }  # fmt: skip
 _COMPARISONS = {
     np.less: "less", np.less_equal: "less_equal", np.greater: "greater",
@@ -132,13 +133,26 @@ _REDUCTIONS = {
     np.sum: "sum", np.max: "max", np.min: "min", np.any: "any", np.all: "all",
     np.mean: "mean", np.count_nonzero: "count",
 }  # fmt: skip
+_POSITIONS = {np.argmax: "max", np.argmin: "min"}
 _SHAPING = {
     np.reshape, np.expand_dims, np.squeeze, np.ravel, np.ascontiguousarray, np.copy,
     np.asarray, np.array,
 }  # fmt: skip
 _FILLED = {np.zeros_like: 0, np.ones_like: 1, np.zeros: 0, np.ones: 1}
 # What is read again from fast memory, since computing it takes longer
-_LONG = {"exp", "expm1", "log", "log1p", "tanh", "erf", "erfc", "sin", "cos", "power"}
+_LONG = {
+    "exp",
+    "exp_times",
+    "expm1",
+    "log",
+    "log1p",
+    "tanh",
+    "erf",
+    "erfc",
+    "sin",
+    "cos",
+    "power",
+}
 
 
 def takes_long(fn: Any) -> bool:
@@ -165,7 +179,7 @@ def nest_of(program: Program, repeated: dict[int, str] | None = None) -> Nest:
 def _frames(program: Program) -> list[tuple[tuple[int, ...], int]]:
     """The shapes of an element of the nest, and how many of its axes are columns."""
     for step in program.steps:
-        if step.fn in _REDUCTIONS:
+        if step.fn in _REDUCTIONS or step.fn in _POSITIONS:
             x = step.inputs[0]
             return [(x.shape, len(_axes(step, x)))]
         if step.fn is np.take_along_axis:
@@ -351,8 +365,13 @@ class _Builder:
             return self._where(step, y)
         if fn is np.clip:
             return self._clip(step, y)
+        if fn is np.round and y.dtype.kind == "f" and not _decimals(step):
+            x = self._operand(args[0], y.dtype, step, y.shape)
+            return self._node("rint", [x], y.dtype, x.kind)
         if fn in _REDUCTIONS:
             return self._reduction(_REDUCTIONS[fn], step, y)
+        if fn in _POSITIONS:
+            return self._position(_POSITIONS[fn], step, y)
         if fn in _FILLED:
             return self._number(_FILLED[fn], y.dtype)
         if fn in (np.full_like, np.full):
@@ -398,6 +417,22 @@ class _Builder:
         return node
 
     def _reduction(self, op: str, step: Step, y: Value) -> Node:
+        node = self._reduced_operand(step)
+        if op in ("any", "all", "count"):
+            node = self._as(node, bool)
+        elif op in ("sum", "mean"):
+            node = self._as(node, y.dtype)
+        if op == "count":
+            op, node = "sum", self._as(node, y.dtype)
+        mean = op == "mean"
+        found = self._over_row("sum" if mean else op, node, y.dtype)
+        if mean:
+            count = self._number(self.columns, y.dtype)
+            found = self._node("divide", [found, count], y.dtype, ROW)
+        return found
+
+    def _reduced_operand(self, step: Step) -> Node:
+        """What a step reduces, if that is the nest's rows."""
         (x,) = step.inputs[:1]
         node, axes = self.known[x], _axes(step, x)
         n = x.ndim - len(axes)
@@ -410,21 +445,29 @@ class _Builder:
             raise self._refused(step)
         if node.kind in (ROW, SCALAR):
             node = self._node("spread", [node], node.dtype, FULL)
-        if op in ("any", "all", "count"):
-            node = self._as(node, bool)
-        elif op in ("sum", "mean"):
-            node = self._as(node, y.dtype)
-        if op == "count":
-            op, node = "sum", self._as(node, y.dtype)
-        mean = op == "mean"
-        found = self._node("sum" if mean else op, [node], y.dtype, ROW)
+        return node
+
+    def _over_row(self, op: str, node: Node, dtype: Any) -> Node:
+        """One number for each row, after the pass that makes it."""
+        found = self._node(op, [node], dtype, ROW)
         if found.level == node.level:
             found = Node(found.op, found.args, found.dtype, ROW, node.level + 1)
-            self._same[(found.op, (_identity(node),), y.dtype, ROW)] = found
-        if mean:
-            count = self._number(self.columns, y.dtype)
-            found = self._node("divide", [found, count], y.dtype, ROW)
+            self._same[(found.op, (_identity(node),), dtype, ROW)] = found
         return found
+
+    def _position(self, op: str, step: Step, y: Value) -> Node:
+        """The first place of the greatest or least; of a NaN if there is one."""
+        node = self._reduced_operand(step)
+        extreme = self._over_row(op, node, node.dtype)
+        found = self._node("equal", [node, extreme], bool, FULL)
+        if node.dtype.kind == "f":  # the extreme is NaN then, and equal to nothing
+            is_nan = self._node("isnan", [node], bool, node.kind)
+            found = self._node("or", [found, is_nan], bool, FULL)
+        dtype = np.dtype("int32" if self.columns < 2**31 else "int64")
+        index = Node("index", (), dtype, COLUMN)
+        beyond = self._number(self.columns, dtype)
+        place = self._node("where", [found, index, beyond], dtype, FULL)
+        return self._as(self._over_row("min", place, dtype), y.dtype)
 
     def _reshaped(self, step: Step, y: Value) -> Node:
         (x,) = step.inputs[:1]
@@ -436,8 +479,12 @@ class _Builder:
         return self._as(self.known[x], y.dtype)
 
     def _counted(self, step: Step, y: Value) -> Node:
-        """0, 1, 2... along the columns."""
-        if len(step.args) != 1 or y.size != self.columns or self.k != 1:
+        """0, 1, 2... along the columns, or over all elements."""
+        if len(step.args) != 1:
+            raise self._refused(step)
+        if y.size == self.rows * self.columns:
+            return Node("index", (), y.dtype, FULL)
+        if y.size != self.columns or self.k != 1:
             raise self._refused(step)
         return Node("index", (), y.dtype, COLUMN)
 
@@ -470,15 +517,20 @@ class _Builder:
         raise refuse(f"a result of shape {value.shape} from {self.shape}")
 
 
+def _decimals(step: Step) -> Any:
+    """Those that `np.round` leaves."""
+    return step.args[1] if len(step.args) > 1 else step.kwargs.get("decimals", 0)
+
+
 def is_counted(array: np.ndarray) -> bool:
     """Whether it is 0, 1, 2..."""
     return np.array_equal(array.ravel(), np.arange(array.size))
 
 
 def _special(fn: Any) -> str | None:
-    """The name of a function of SciPy's, or one of that name."""
+    """The name of a function of SciPy's, or one of that name, or of a kernel's own."""
     name = getattr(fn, "__name__", "")
-    return name if name in ("erf", "erfc") else None
+    return name if name in ("erf", "erfc") else PRIMITIVES.get(fn)
 
 
 def _identity(node: Node) -> Any:

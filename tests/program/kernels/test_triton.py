@@ -117,6 +117,18 @@ def test_strides_are_those_given(monkeypatch):
     np.testing.assert_allclose(y, ops.softmax(x), rtol=1e-6)
 
 
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("chunked", [False, True])
+def test_positions_and_random_numbers(shape, chunked, monkeypatch):
+    x, dy, _ = arrays_of(shape)
+    x[0, -1] = np.nan
+    if chunked:
+        _in_chunks(monkeypatch)
+    for fn in (ops.one_hot_argmax, ops.round, lambda x: ops.gumbel_softmax(x, 3)):
+        _compare(lambda x, fn=fn: fn(x), (x,), monkeypatch)
+    _compare(gradient(lambda x: ops.noise(x, 3)), (dy, x), monkeypatch)
+
+
 def test_a_label_beyond_the_row_gives_nan(monkeypatch):
     x, _, labels = arrays_of((3, 5))
     labels[1] = 5

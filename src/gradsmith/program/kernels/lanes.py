@@ -65,10 +65,25 @@ class Code:
 
     def scaled(self, x: Lane, k: Lane) -> Lane:
         """x 2^k on a register of 512 bits."""
+        return self._avx512("scalef", x, (k.type, k.name))
+
+    def log2_parts(self, x: Lane) -> tuple[Lane, Lane]:
+        """e and m with x = m 2^e on such a register, where m is from 3/4 to 3/2.
+
+        Of 0 and infinity e is infinite and m is 1; of what is negative m is NaN.
+        """
+        m = self._avx512("getmant", x, ("i32", "15"))
+        e = self._avx512("getexp", x)
+        return where(m < 1, e + 1, e), m
+
+    def _avx512(self, fn: str, x: Lane, *more: tuple[str, str]) -> Lane:
+        """An instruction on a register; `more` are the type and the name of others."""
         t, mask = x.type, f"i{x.width}" if x.width > 8 else "i8"
-        fn = f"@llvm.x86.avx512.mask.scalef.p{'s' if x.kind == 'f32' else 'd'}.512"
-        self.declared.add(f"declare {t} {fn}({t}, {t}, {t}, {mask}, i32)")
-        given = f"{t} {x.name}, {t} {k.name}, {t} zeroinitializer, {mask} -1, i32 4"
+        fn = f"@llvm.x86.avx512.mask.{fn}.p{'s' if x.kind == 'f32' else 'd'}.512"
+        types = [t, *[kind for kind, _ in more], t, mask, "i32"]
+        self.declared.add(f"declare {t} {fn}({', '.join(types)})")
+        names = [x.name, *[name for _, name in more], "zeroinitializer", "-1", "4"]
+        given = ", ".join(map(" ".join, zip(types, names, strict=True)))
         return self.value(f"call {t} {fn}({given})", x.kind, x.width)
 
 
@@ -167,7 +182,7 @@ class Lane:
     def __lshift__(self, n: int) -> Lane:
         return self._op("shl", n)
 
-    def __rshift__(self, n: int) -> Lane:
+    def __rshift__(self, n: Any) -> Lane:
         return self._op("ashr", n)
 
     def unsigned_shift(self, n: int) -> Lane:

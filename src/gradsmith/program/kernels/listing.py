@@ -10,7 +10,7 @@ from ..fusion import COLUMN, FULL, ROW, SCALAR, Nest, Node
 _SIGNS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<",
     "less_equal": "<=", "greater": ">", "greater_equal": ">=", "equal": "==",
-    "not_equal": "!=", "and": "&", "or": "|", "xor": "^",
+    "not_equal": "!=", "and": "&", "or": "|", "xor": "^", "right_shift": ">>",
 }  # fmt: skip
 
 
@@ -88,7 +88,8 @@ class _Lines:
         if node.op == "input":
             return f"x{node.data}[{self._place(node.kind)}]"
         if node.op == "index":
-            return "c"
+            whole = node.kind == FULL and not self.nest.flat
+            return f"r * {self.nest.columns} + c" if whole else "c"
         if node.op == "gather":
             x, place = node.args
             return f"({self._text(x)}) where c = {self._name(place)}"

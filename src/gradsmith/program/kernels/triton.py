@@ -38,7 +38,7 @@ _HALF = ("float16", "bfloat16")
 _INFIX = {
     "add": "+", "subtract": "-", "multiply": "*", "less": "<", "less_equal": "<=",
     "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
-    "and": "&", "or": "|", "xor": "^",
+    "and": "&", "or": "|", "xor": "^", "right_shift": ">>",
 }  # fmt: skip
 _CALLS = {
     "absolute": "tl.abs({0})", "maximum": "greatest({0}, {1})",
@@ -357,6 +357,9 @@ class _Emitter:
     def _tile_text(
         self, node: Node, column: str, mask: str, known: dict[int, str]
     ) -> str:
+        if node.op == "index" and node.kind == FULL:
+            dtype = _TYPES[node.dtype.name]
+            return f"(row * n_columns + {column}).to({dtype})"
         if node.op == "index":
             return column
         if node.op != "input":

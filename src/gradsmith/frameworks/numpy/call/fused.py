@@ -48,14 +48,22 @@ def _by_kernel(operation: Any, bound: Bound, originals: Sequence[Any]) -> Any:
 
 def _run(plan: Any, leaves: Sequence[Any]) -> tuple[Any, Any]:
     xs = [np.ascontiguousarray(x) for x in leaves]
+    if plan.same is None:
+        y, saved = _value(plan, xs)
+    else:
+        y, saved = leaves[plan.same], []
+    if not plan.wanted:
+        return y, None
+    return y, _gradient(plan, xs, y if plan.needs_y else None, saved)
+
+
+def _value(plan: Any, xs: list[Any]) -> tuple[Any, list[Any]]:
     y = _empty(plan.y.shape, np.dtype(plan.y_dtype))
     saved = [np.empty(s.shape, s.dtype) for s in plan.saved]
     if plan.forward.size:
         outputs = [y.ctypes.data, *[s.ctypes.data for s in saved]]
         plan.forward.run([x.ctypes.data for x in xs], outputs, _threads())
-    if not plan.wanted:
-        return y, None
-    return y, _gradient(plan, xs, y if plan.needs_y else None, saved)
+    return y, saved
 
 
 def _gradient(plan: Any, xs: list[Any], y: Any, saved: list[Any]) -> Any:
@@ -65,18 +73,22 @@ def _gradient(plan: Any, xs: list[Any], y: Any, saved: list[Any]) -> Any:
     held = [x if i in needed else None for i, x in enumerate(xs)]
 
     def grad(dy: Any) -> Any:
+        dxs: list[Any] = [None] * len(specs)
+        for i in wanted:
+            dxs[i] = dy if plan.passes_on else _empty(*specs[i])
+        if not plan.passes_on:
+            pull(dy, [dxs[i] for i in wanted])
+        return dxs[0] if len(dxs) == 1 else tuple(dxs)
+
+    def pull(dy: Any, dxs: list[Any]) -> None:
         repeats = dy.size > 1 and not any(dy.strides)
         if not repeats:
             dy = np.ascontiguousarray(dy)
         of = {"dy": [dy], "x": held, "y": [y], "saved": saved}
         given = [of[name][i].ctypes.data for name, i in plan.sources]
-        dxs: list[Any] = [None] * len(specs)
-        for i in wanted:
-            dxs[i] = _empty(*specs[i])
         kernel = plan.backward("scalar" if repeats else "full")
         if kernel.size:
-            kernel.run(given, [dxs[i].ctypes.data for i in wanted], _threads())
-        return dxs[0] if len(dxs) == 1 else tuple(dxs)
+            kernel.run(given, [dx.ctypes.data for dx in dxs], _threads())
 
     return grad
 

@@ -87,6 +87,8 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     On a CPU, the latter is one block, and then the gradients that were made ahead.
     """
     x, kernel = leaves[0], plan.forward
+    if plan.same is not None:
+        return leaves[plan.same], None
     if not x.is_cpu:
         return _forward_on_gpu(plan, leaves)
     if plan.is_like_first:
@@ -147,6 +149,8 @@ class FusedGradient:
         One that was made ahead is given away, unless it may be asked for again.
         """
         plan, leaves = self.plan, self.leaves
+        if plan.passes_on:
+            return [dy if i in plan.wanted else None for i in range(len(leaves))]
         is_scalar = _is_repeated(dy)
         kernel = plan.backward("scalar" if is_scalar else "full")
         found: list[Any] = [None] * len(leaves)

@@ -158,7 +158,8 @@ def _by_kernel(operation: Any, args: tuple[Any, ...]) -> Any:
         version += x._version
     grad = FusedGradient(plan, leaves, y if plan.needs_y else None, saved)
     held = [y] if plan.needs_y else []
-    run = [operation, args, leaves, held, version, grad, None, not held, y]
+    is_ours = not held and plan.same is None
+    run = [operation, args, leaves, held, version, grad, None, is_ours, y]
     return apply(run, *leaves)
 
 
