@@ -16,6 +16,7 @@ import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
 from gradsmith.operations import fusing
+from gradsmith.program.kernels import kernel, machine, primitives
 from gradsmith.program.kernels.kernel import Kernel
 
 X = np.random.default_rng(0).normal(size=(5, 37))
@@ -244,6 +245,25 @@ def test_an_audit_is_of_the_kernel(name, monkeypatch):
     pytest.importorskip("flint")
     monkeypatch.setattr(fusing, "SMALL", 0)
     found = gs.audit(getattr(ops, name), (-110, 110), points=2000)
+    assert found.value.max_ulp <= 4
+    assert found.gradient.max_ulp <= 4
+
+
+@pytest.mark.parametrize("name", ["silu", "gelu"])
+def test_older_processors_have_as_many_digits(name, monkeypatch):
+    """Those without FMA, AVX2 and AVX-512."""
+    pytest.importorskip("flint")
+    monkeypatch.setattr(fusing, "SMALL", 0)
+    here = machine.this_machine()
+    old = machine.Machine(here.name, here.features, 16, fma=False, scales=False)
+    for module in (kernel, primitives):
+        monkeypatch.setattr(module, "this_machine", lambda: old)
+    op = getattr(ops, name)
+    op.fused.forget()
+    try:
+        found = gs.audit(op, (-110, 110), points=1000)
+    finally:
+        op.fused.forget()
     assert found.value.max_ulp <= 4
     assert found.gradient.max_ulp <= 4
 

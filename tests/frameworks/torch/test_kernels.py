@@ -177,6 +177,16 @@ def test_without_gradients(runs):
     assert len(runs) == 2
 
 
+def test_a_value_or_gradient_as_it_came_is_no_copy():
+    x, dy = torch.randn(40, 50, requires_grad=True), torch.randn(40, 50)
+    y = ops.reverse(x)
+    assert y.data_ptr() == x.data_ptr()
+    with pytest.raises(RuntimeError, match="is a view"):
+        y.add_(1)
+    (dx,) = torch.autograd.grad(ops.round(x), x, dy)
+    assert dx.data_ptr() == dy.data_ptr()
+
+
 def test_a_change_in_place_is_noticed():
     x = normal(5).requires_grad_()
     inner = x * 1
