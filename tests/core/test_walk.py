@@ -81,3 +81,11 @@ def test_both_walks_agree_on_any_graph(steps, lifts, prune):
 def test_both_walks_agree_on_large_arrays(name, lifts):
     steps = [("sin", 0, 0), (name, 2, 1), ("square", 3, 0), (name, 4, 3)]
     both_walks(3 * (LARGE // 3 + 1), steps, lifts, prune=False)
+
+
+def test_a_broadcast_row_gets_the_sum_of_its_cotangents():
+    x = np.random.default_rng(3).normal(size=(3, 5000, 4))
+    for shape, axes in (((1, 1, 4), (0, 1)), ((3, 1, 4), 1), ((1, 5000, 1), (0, 2))):
+        dx = gs.grad(lambda b: np.sum(x * (x + b)))(np.ones(shape))
+        expected = np.sum(x, axes, keepdims=True)
+        np.testing.assert_allclose(dx, expected, rtol=1e-11, atol=1e-11)

@@ -371,3 +371,28 @@ def test_the_gradient_of_parts_is_straight_line_code():
     (code,) = compiled._codes.values()
     assert "scatter" not in code.source
     assert "] += " in code.source
+
+
+def test_sums_of_many_short_rows():
+    x = np.random.default_rng(3).normal(size=(3, 5000, 4))
+    for f in (
+        lambda x: np.sum(x * x, axis=1),
+        lambda x: np.sum(x * x, axis=(0, 1), keepdims=True),
+        lambda x: np.sum(x * x, axis=-2),
+        lambda x: gs.grad(lambda b: np.sum(np.exp(x * b)))(x[0, 0]),
+    ):
+        compiled = gs.compile(f)(x)
+        np.testing.assert_allclose(compiled, f(x), rtol=1e-10, atol=1e-10)
+
+
+def test_cosh_is_part_of_a_kernel():
+    pytest.importorskip("llvmlite")
+    x = np.concatenate(
+        (np.linspace(-710.4, 710.4, 20_000), [0.0, 1e-9, np.inf, np.nan])
+    )
+    f = gs.compile(lambda x: 1 / np.cosh(x) ** 2 + np.cosh(x) * 1e-300)
+    with np.errstate(over="ignore"):
+        expected = 1 / np.cosh(x) ** 2 + np.cosh(x) * 1e-300
+    np.testing.assert_allclose(f(x), expected, rtol=2e-15)
+    (code,) = f._codes.values()
+    assert "cosh" not in code.source

@@ -116,6 +116,29 @@ def broadcast_axes(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int
     return (*range(extra), *stretched)
 
 
+MANY = 10_000  # elements
+
+
+def stack_of_rows(x: Any, axes: Any) -> tuple[int, int, int] | None:
+    """The shape of a stack of matrices whose rows a sum over some axes adds up.
+
+    None unless their product with ones is faster: of 25 x 1000 x 10 elements it takes
+    75 us, NumPy's sum 440.
+    """
+    axes = axes if isinstance(axes, (tuple, list)) else (axes,)
+    if x.dtype.kind != "f" or x.dtype.itemsize not in (4, 8) or x.size < MANY:
+        return None
+    if not axes or None in axes:
+        return None
+    ndim = len(x.shape)
+    first, last = axes[0] % ndim, axes[-1] % ndim
+    if [axis % ndim for axis in axes] != [*range(first, last + 1)]:
+        return None
+    lengths = x.shape[:first], x.shape[first : last + 1], x.shape[last + 1 :]
+    before, rows, columns = map(prod, lengths)
+    return (before, rows, columns) if 1 < columns <= 64 < rows else None
+
+
 def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
     """Sum a cotangent over the axes along which `shape` was broadcast.
 
@@ -127,7 +150,13 @@ def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
     if (
         dy.__class__ is np.ndarray and dy.dtype.kind != "O"
     ):  # np.sum and np.reshape take 3 us more
-        return np.add.reduce(dy, broadcast_axes(dy.shape, shape)).reshape(shape)
+        axes = broadcast_axes(dy.shape, shape)
+        stack = stack_of_rows(dy, axes) if dy.size >= MANY else None
+        if stack is not None and dy.flags.c_contiguous:
+            return np.matmul(
+                np.ones((1, stack[1]), dy.dtype), dy.reshape(stack)
+            ).reshape(shape)
+        return np.add.reduce(dy, axes).reshape(shape)
     return np.reshape(np.sum(dy, axis=broadcast_axes(dy.shape, shape)), shape)
 
 

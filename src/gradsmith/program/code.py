@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..core import trees
+from ..core.cotangent import stack_of_rows
 from ..core.pool import SMALLEST, empty
 from ..core.rule import convert, index, is_basic
 from ..rules.indexing import scatter
@@ -30,6 +31,7 @@ _REDUCTIONS = {
     np.any: np.logical_or,
     np.all: np.logical_and,
 }
+LARGE = 10_000  # elements
 _OPERATORS = {
     np.add: "+",
     np.subtract: "-",
@@ -140,7 +142,8 @@ class _Emitter:
         elif step.outputs[0] not in self.parts:  # else it is added by the sum itself
             line = self.summed(step, i) or self.elementwise(step, i)
             line = line or self.reduced(step, i) or self.masked(step, i)
-            self.lines.append(line or self.scattered(step, i) or self.other(step))
+            line = line or self.scattered(step, i) or self.joined(step, i)
+            self.lines.append(line or self.other(step))
         added = [
             x for y in step.inputs if y in self.parts for x in self.parts[y][1].inputs
         ]
@@ -189,6 +192,17 @@ class _Emitter:
         dy, key, y = self.text(step.args[0]), self.text(step.args[1]), step.outputs[0]
         out = self.placed(y, None, i).name
         return f"{out}.fill(0); {out}[{key}] = {dy}"
+
+    def joined(self, step: Step, i: int) -> str:
+        """Arrays side by side, in memory that was used before if they are large."""
+        y = step.outputs[0]
+        known = step.fn in (np.concatenate, np.stack) and y.dtype.kind in "fc"
+        if not known or not step.kwargs.keys() <= {"axis"} or y.size < LARGE:
+            return ""
+        args = ", ".join([*map(self.text, step.args)])
+        axis = f", axis={self.text(step.kwargs['axis'])}" if step.kwargs else ""
+        out = self.placed(y, None, i).name
+        return f"{self.constant(step.fn)}({args}{axis}, out={out})"
 
     def masked(self, step: Step, i: int) -> str:
         """`np.where` of an array and a number, which is written over the array.
@@ -252,7 +266,14 @@ class _Emitter:
         call = f"{self.constant(ufunc.reduce)}({x}, {self.text(axis)}, None"
         if not y.shape:
             return f"{self.name(y)} = {call}, None, {keepdims})"
-        return f"{call}, {self.placed(y, None, i).name}, {keepdims})"
+        stack = stack_of_rows(args[0], axis) if ufunc is np.add else None
+        out = self.placed(y, None, i).name
+        if stack is not None and args[0] in self.at:
+            ones = self.constant(np.ones((1, stack[1]), y.dtype))
+            shapes = self.constant(stack), self.constant((stack[0], 1, stack[2]))
+            rows, sums = f"{x}.reshape({shapes[0]})", f"{out}.reshape({shapes[1]})"
+            return f"{self.constant(np.matmul)}({ones}, {rows}, {sums})"
+        return f"{call}, {out}, {keepdims})"
 
     def kernel(self, step: Step, i: int) -> None:
         """A kernel: a function of addresses, of contiguous arrays."""

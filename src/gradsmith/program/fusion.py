@@ -354,6 +354,8 @@ class _Builder:
         name = _special(fn)
         if fn in _ARITHMETIC or name is not None:
             return self._elementwise(name or _ARITHMETIC[fn], step, y, y.dtype)
+        if fn is np.cosh:
+            return self._cosh(step, y)
         if fn in _COMPARISONS:
             return self._elementwise(_COMPARISONS[fn], step, y, _common(args))
         if fn in _TESTS:
@@ -394,6 +396,20 @@ class _Builder:
         if simple is not None:
             op, args = simple
         return self._node(op, args, y.dtype, _join(args))
+
+    def _cosh(self, step: Step, y: Value) -> Node:
+        """(e * e + 1 / (e * e)) / 2 with e = exp(|x| / 2), which does not overflow."""
+        if y.dtype.itemsize < 4:
+            raise self._refused(step)
+        x = self._operand(step.args[0], y.dtype, step, y.shape)
+        half = self._number(0.5, y.dtype)
+
+        def make(op: str, *args: Node) -> Node:
+            return self._node(op, args, y.dtype, x.kind)
+
+        e = make("exp", make("multiply", make("absolute", x), half))
+        down = make("divide", half, make("multiply", e, e))
+        return make("add", make("multiply", make("multiply", half, e), e), down)
 
     def _where(self, step: Step, y: Value) -> Node:
         if len(step.args) != 3:
