@@ -136,7 +136,7 @@ def stack_of_rows(x: Any, axes: Any) -> tuple[int, int, int] | None:
         return None
     lengths = x.shape[:first], x.shape[first : last + 1], x.shape[last + 1 :]
     before, rows, columns = map(prod, lengths)
-    return (before, rows, columns) if 1 < columns <= 64 < rows else None
+    return (before, rows, columns) if 1 < columns <= 128 <= rows else None
 
 
 def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
