@@ -265,6 +265,9 @@ class Natives(Protocol):
     functions: tuple[str, ...] = ()  # attributes with functions that they are made of
     # Whether it sums a gradient that was not summed where x was broadcast.
     sums_gradients: bool = False
+    # Whether a custom gradient of its own can have a rule for forward mode. Without
+    # one, forward mode may follow the operations inside instead of the gradient.
+    forward_rules: bool = True
 
     @staticmethod
     def info_of(op: Any) -> OperationInfo | None:

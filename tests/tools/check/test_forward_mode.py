@@ -100,3 +100,18 @@ def test_tangents_that_the_framework_loses_are_noted():
 def test_a_rule_that_gives_no_tangent_is_wrong():
     op = with_both(0.0)
     assert kinds(checked(check_forward_mode, op, X)) == ["forward mode"]
+
+
+def test_forward_mode_that_is_not_by_the_rule_is_a_limit():
+    """TensorFlow's follows the operations inside, and has no rule of its own."""
+    tf = pytest.importorskip("tensorflow")
+
+    @tf.custom_gradient
+    def square(x):
+        return tf.stop_gradient(x) * x, lambda dy: 2 * x * dy
+
+    session = checked(check_forward_mode, square, X)
+    assert not session.findings
+    assert "not by the rule" in session.reported[0].limit
+    report = gs.check(square, tf.constant(X))
+    assert report.verdict == "right, with limits", report

@@ -95,6 +95,42 @@ def test_a_single_wrong_element_is_no_small_error():
     assert gs.check(native("torch", torch.sin, rule), x).verdict == "wrong"
 
 
+def series(x):
+    """The normal distribution, to 8 digits of its value: beyond 4 another series."""
+    return torch.special.ndtr(x) + 1e-8 * torch.relu(x - 4)
+
+
+def density(dy, y, x):
+    return (dy * torch.exp(-x * x / 2) / np.sqrt(2 * np.pi),)
+
+
+def test_a_slope_in_the_tail_may_be_less_than_the_value_shows():
+    """At 5 the slope is 1.5e-6, and the value is 1 to 8 digits."""
+    op = native("torch", series, density)
+    report = gs.check(op, TORCH.float())
+    assert report.verdict == "right, with limits", report
+    assert "digits" in report.limits[0].message
+    assert gs.check(op, TORCH).verdict == "wrong"  # float64 holds it
+
+
+@pytest.mark.parametrize("beyond", [0.5, 2.5])
+def test_a_wrong_tail_is_seen_all_the_same(beyond):
+    def rule(dy, y, x):
+        (g,) = density(dy, y, x)
+        return (torch.where(x > beyond, 0.9 * g, g),)
+
+    x = TORCH.float().clamp(-1.8, 1.8)
+    assert gs.check(native("torch", series, rule), x).verdict == "wrong"
+
+
+def test_wrong_small_elements_are_not_hidden_by_large_ones():
+    def rule(dy, y, x):
+        return (torch.where(x.abs() < 0.01, 2.2 * dy * x, 2 * dy * x),)
+
+    x = torch.tensor([1e-4, 3.0, -2.0, 5.0, -1e-3, 0.5])
+    assert gs.check(native("torch", torch.square, rule), x).verdict == "wrong"
+
+
 # --- limits
 
 

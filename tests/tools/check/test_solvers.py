@@ -112,6 +112,34 @@ def test_passed_on_to_an_argument_without_effect_is_a_surrogate():
     assert report.findings[0].argument == "original"
 
 
+def test_a_gradient_changed_by_an_argument_without_effect_is_a_surrogate():
+    """`jax_md`'s transform_gradients: the value is one argument, its gradient not."""
+
+    @jax.custom_jvp
+    def transform(box, coords):
+        return coords
+
+    @transform.defjvp
+    def _(primals, tangents):
+        (box, coords), (dbox, dcoords) = primals, tangents
+        return coords, coords @ dbox + dcoords @ box
+
+    box, coords = jnp.asarray(2 * np.eye(4) + 0.1), jnp.asarray(X)
+    report = gs.check(transform, box, coords)
+    assert report.verdict == "surrogate", report
+    assert {each.argument for each in report.findings} == {"box", "coords"}
+
+
+def test_a_gradient_for_what_is_not_used_is_wrong_if_the_other_is_right():
+    @tf.custom_gradient
+    def first(a, b):
+        return tf.identity(a), lambda dy: (dy, 2 * dy * b)
+
+    report = gs.check(first, tf.constant(X), tf.constant(X + 1))
+    assert report.verdict == "wrong", report
+
+
+
 # --- rules with their own ways
 
 

@@ -20,6 +20,7 @@ from .._natives import info_of_module, leaf_names, miscounted, named_arguments
 from ..keras import natives as keras
 
 defaults = {"leaky_relu": {"alpha": 0.2}}
+forward_rules = False
 
 
 def info_of(op: Any) -> OperationInfo | None:

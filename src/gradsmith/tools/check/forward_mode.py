@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from ...operations.info import of_operation
 from .flat import FlatProblem, Part, flatten, symmetrized
 from .model import Finding, Verdict
 from .native import reason
@@ -47,6 +48,12 @@ def check_forward_mode(session: Session, problem: Problem, scenario: str) -> Non
                 words = "the tangents are not finite, and the gradient is"
                 session.limit(Finding(FORWARD_MODE, words, argument=part.name))
                 return
+            if wrong and not _is_by_rule(problem):
+                words = "not by the rule: it follows what is inside, and differs"
+                session.limit(
+                    Finding(FORWARD_MODE, words, argument=part.name, error=error)
+                )
+                return
             if wrong:
                 session.found(_finding(part.name, error, noise, scenario))
                 return
@@ -61,6 +68,14 @@ def _has_rule(problem: Problem) -> bool:
     """
     info = problem.info
     return info.own_forward or not info.reverse
+
+
+def _is_by_rule(problem: Problem) -> bool:
+    """Whether it is somebody's rule that gives the tangents, not the framework."""
+    framework = problem.framework
+    if problem.info.own_forward or of_operation(problem.call) is not None:
+        return True
+    return not framework.has("natives") or framework.natives.forward_rules
 
 
 class ModeComparison:

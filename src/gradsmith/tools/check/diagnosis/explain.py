@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..comparison import Comparison
+from ..grade import is_minor
+from ..numerics import norm
 from ..point import Point
 from ..session import Session
 from .arrangement import conjugated, shifted, swapped, transposed
@@ -51,14 +53,16 @@ class Explanation:
 
 
 def explain(point: Point, comparison: Comparison, session: Session) -> Explanation:
-    """Explain a comparison that came out wrong."""
-    error = _relative_error(comparison)
-    random = session.random(f"diagnosis of {comparison.part.name}")
+    """Explain a comparison that came out wrong; a small error needs no explanation."""
+    error, name = _relative_error(comparison), comparison.part.name
+    random = session.random(f"diagnosis of {name}")
     case = Case(point, comparison.part, random, sharp=bool(error < SMALL))
     try:
+        worst = _worst_error(case, comparison, session.random(f"worst of {name}"))
+        if is_minor(worst, session.problem.dtypes, solves=session.solves):
+            return Explanation(None, None, facts(comparison), None, worst)
         elements, found = _diagnosed(case)
         output = _output(case)
-        worst = _worst_error(case, comparison)
     except Exception as problem:  # most likely the operation's, at another point
         why = f"{facts(comparison)}; no diagnosis, because of {problem!r}"
         return Explanation(None, None, why, None, error)
@@ -67,7 +71,9 @@ def explain(point: Point, comparison: Comparison, session: Session) -> Explanati
     return Explanation(elements, found.name, found.message, found.repair, worst, output)
 
 
-def _worst_error(case: Case, comparison: Comparison) -> float:
+def _worst_error(
+    case: Case, comparison: Comparison, random: np.random.Generator
+) -> float:
     """The relative error of the worst element.
 
     Where it is not known, it is the error of the whole; of many elements more, since
@@ -78,12 +84,29 @@ def _worst_error(case: Case, comparison: Comparison) -> float:
     if not case.is_small:
         return most
     found = case.evidence
-    u = found.upstream(case.random)
+    u = found.upstream(random)
     with np.errstate(all="ignore"):
         off = np.abs(found.rule(u) - found.expected(u))
-        error = off / (np.abs(u) @ np.abs(found.truth))
-        error = np.where(off <= found.tolerance(u), 0.0, error)
-    return float(np.max(np.where(np.isnan(error), np.inf, error), initial=0.0)) or most
+        off = np.where(off <= found.tolerance(u), 0.0, off)
+        worst = _most(off / (np.abs(u) @ np.abs(found.truth)))
+        return min(worst, _error_of_value(found, u, off)) or most
+
+
+def _error_of_value(found: Evidence, u: np.ndarray, off: np.ndarray) -> float:
+    """The error of the elements beside the value of the outputs that they change.
+
+    In the tail of a distribution the slope may be less than the value, by its dtype or
+    as a series, has digits for. Beside the whole gradient it has to be nothing, too.
+    """
+    x, y = found.point.scale[found.columns], np.abs(u * found.point.y[found.rows])
+    least = np.min(np.where(found.truth, y[:, None], np.inf), axis=0, initial=np.inf)
+    least = np.where(np.isfinite(least), least, 0.0)
+    whole = np.divide(norm(off * x), norm(found.expected(u) * x))
+    return max(_most(np.where(off, off * x / least, 0.0)), _most(whole))
+
+
+def _most(error: np.ndarray | float) -> float:
+    return float(np.max(np.where(np.isnan(error), np.inf, error), initial=0.0))
 
 
 def _diagnosed(case: Case) -> tuple[str | None, Diagnosis | None]:

@@ -72,11 +72,10 @@ def not_zero(case: Case) -> Diagnosis | None:
             "rule gives something else",
             f"if that is not on purpose, return zero; else {DECLARE}",
         )
-    if _passes_on(case):
+    if how := _passes_on(case):
         return Diagnosis(
             "passed on",
-            "the output is another argument, and the rule passes the upstream gradient "
-            "on to this one too",
+            f"the output is another argument, and the rule {how}",
             f"if that is not on purpose, return zero; else {DECLARE}",
         )
     return Diagnosis(
@@ -100,17 +99,22 @@ def _jumps(case: Case) -> bool:
     return False
 
 
-def _passes_on(case: Case) -> bool:
-    """Whether the output is another argument, and the gradient is dy itself."""
+def _passes_on(case: Case) -> str | None:
+    """What the rule does, in words, if the output is another argument as it is.
+
+    It passes dy on to this one too, or changes the gradient of the other one as well.
+    """
     point = case.point
-    outputs = point.linearization.outputs.parts
-    if len(outputs) != 1 or outputs[0].shape != case.part.shape:
-        return False
-    others = [p for p in point.flat.arguments.parts if p != case.part]
-    if not any(np.array_equal(point.x[p.slice], point.y) for p in others):
-        return False
-    u = case.random.uniform(-1, 1, point.y.size)
-    return np.array_equal(point.linearization.pull(u)[case.part.slice], u)
+    for other in point.flat.arguments.parts:
+        if other == case.part or not np.array_equal(point.x[other.slice], point.y):
+            continue
+        u = case.random.uniform(-1, 1, point.y.size)
+        g = point.linearization.pull(u)
+        if np.array_equal(g[case.part.slice], u):
+            return "passes the upstream gradient on to this one too"
+        if not np.array_equal(g[other.slice], u):
+            return f"changes the gradients of {other.name} and of this one"
+    return None
 
 
 def jumps(case: Case) -> Diagnosis | None:
