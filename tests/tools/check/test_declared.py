@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -11,6 +12,9 @@ import torch
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
+from gradsmith.tools.check.declared import declared_operations
+from gradsmith.tools.check.inputs import CheckInputs
+from gradsmith.tools.check.problem import problem_for
 
 X = np.random.default_rng(0).normal(size=(3, 4))
 ARRAYS = {
@@ -96,3 +100,17 @@ def test_inside_of_another_rule_it_does_not_count():
         return ops.round(x), lambda dy: 0 * dy
 
     assert gs.check(rounded, 3 * X).verdict == "right"
+
+
+def test_nothing_is_computed_to_find_them_in_jax():
+    """Each operation of an eager call would be compiled by itself: 3 s for a series."""
+    seen = []
+
+    def function(x):
+        seen.append(isinstance(x, jax.core.Tracer))
+        return ops.reverse(jnp.sin(x))
+
+    problem = problem_for(function, CheckInputs((jnp.asarray(X),), {}, ()), "jax")
+    (operation,) = declared_operations(problem)
+    assert operation is ops.reverse
+    assert seen == [True]

@@ -139,7 +139,6 @@ def test_a_gradient_for_what_is_not_used_is_wrong_if_the_other_is_right():
     assert report.verdict == "wrong", report
 
 
-
 # --- rules with their own ways
 
 

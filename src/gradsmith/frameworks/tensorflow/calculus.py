@@ -2,6 +2,7 @@
 
 A function that is slow when its operations run one by one, such as a loop of many small
 steps, is compiled as a whole when it is called again and again: 20 to 50 times faster.
+It is compiled once, for arguments of any length, if it gives the same then.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
     if nested or eager:
         return _taped(fn, xs, nested)
     calls = _calls(_pulled, fn, xs)
-    if calls.compiled is not None:
+    if calls.is_compiled:
         return value(fn, xs), lambda dys: _run(_pulled, fn, xs, list(dys))
     ys, pull = calls.timed(lambda: _taped(fn, xs, nested))
 
@@ -50,8 +51,10 @@ def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
     return ys, pull_again
 
 
-def _taped(fn: Any, xs: list[Any], nested: bool) -> Any:
-    with tf.GradientTape(persistent=True, watch_accessed_variables=not nested) as tape:
+def _taped(fn: Any, xs: list[Any], nested: bool, *, once: bool = False) -> Any:
+    # A persistent tape takes 20 times longer to compile, if there is a loop in fn.
+    watch = {"persistent": not once, "watch_accessed_variables": not nested}
+    with tf.GradientTape(**watch) as tape:
         tape.watch(xs)
         ys = fn(xs)
     unconnected = "zero" if nested else "none"
@@ -67,7 +70,7 @@ def _value(fn: Any, xs: list[Any]) -> list[Any]:
 
 
 def _pulled(fn: Any, xs: list[Any], dys: list[Any]) -> list[Any]:
-    return _taped(fn, xs, nested=False)[1](dys)
+    return _taped(fn, xs, nested=False, once=True)[1](dys)
 
 
 def jvp(fn: Any, xs: Any, dxs: Any, *, nested: bool = False) -> Any:
@@ -132,41 +135,69 @@ def _nodes(
 
 
 # --- compiling what is slow
-#
-# Compiling takes as long as about ten calls, of a loop with many operations 1 to 8 s.
 
 _SLOW = 0.002  # seconds; less is little beside the call itself
-_OFTEN = 12
+# Seconds of slow calls. Compiling takes 0.1 to 3; forward mode and second order 2 to 6,
+# and few calls of them are made.
+_OFTEN, _RARE = 0.3, 5.0
+
+
+@dataclass
+class _Way:
+    """A function in one way (its value, say), and what is compiled of it."""
+
+    call: Any
+    enough: float  # seconds of slow calls, after which it is compiled
+    seconds: float = 0.0  # of them until now
+    compiled: Any = None
+    is_tried: bool = False  # to compile it
+
+    def compile(self, args: tuple[Any, ...], found: Any) -> None:
+        """For any lengths, else for those given, if that gives the same."""
+        self.is_tried = True
+        for signature in (_any_length(args), None):
+            compiled = tf.function(
+                self.call, autograph=False, input_signature=signature
+            )
+            if _fits(compiled, args, found):
+                self.compiled = compiled
+                return
 
 
 @dataclass
 class _Calls:
     """The calls of a function in one way, with arguments of some shapes and dtypes."""
 
-    slow: int = 0
-    compiled: Any = None
-    is_tried: bool = False  # to compile it
+    way: _Way
+    fits: bool | None = None  # whether what is compiled gives the same for these shapes
 
-    def __call__(self, single: Any, compilable: Any, args: tuple[Any, ...]) -> Any:
-        """Run `single`; in its place, when it was slow often, the other compiled."""
-        if self.compiled is not None and tf.executing_eagerly():
-            return self.compiled(*args)
+    @property
+    def is_compiled(self) -> bool:
+        return bool(self.fits) and tf.executing_eagerly()
+
+    def __call__(self, single: Any, args: tuple[Any, ...]) -> Any:
+        """Run `single`, or in its place what was compiled."""
+        if self.is_compiled:
+            return self.way.compiled(*args)
         found = self.timed(lambda: single(*args))
-        if self.slow >= _OFTEN and not self.is_tried and tf.executing_eagerly():
-            self.is_tried = True
-            self.compiled = _compiled(compilable, args, found)
+        if self.fits is None and tf.executing_eagerly():
+            if self.way.seconds > self.way.enough and not self.way.is_tried:
+                self.way.compile(args, found)
+                self.fits = self.way.compiled is not None
+            elif self.way.compiled is not None:
+                self.fits = _fits(self.way.compiled, args, found)
         return found
 
     def timed(self, call: Callable[[], Any]) -> Any:
         start = time.process_time()  # whatever else runs on the machine
         found = call()
-        self.slow += time.process_time() - start > _SLOW
+        took = time.process_time() - start
+        self.way.seconds += took if took > _SLOW else 0.0
         return found
 
 
 def _run(way: Any, fn: Any, *args: Any, single: Any = None) -> Any:
-    whole = partial(way, fn)
-    return _calls(way, fn, args[0])(single or whole, whole, args)
+    return _calls(way, fn, args[0])(single or partial(way, fn), args)
 
 
 def _calls(way: Any, fn: Any, xs: list[Any]) -> _Calls:
@@ -175,16 +206,24 @@ def _calls(way: Any, fn: Any, xs: list[Any]) -> _Calls:
 
 @lru_cache(maxsize=256)
 def _calls_of(way: Any, fn: Any, kinds: Any) -> _Calls:
-    return _Calls()
+    return _Calls(_way(way, fn, tuple((len(shape), dtype) for shape, dtype in kinds)))
 
 
-def _compiled(call: Any, args: tuple[Any, ...], found: Any) -> Any:
-    """The call as a compiled function, if that gives the same; else None."""
-    compiled = tf.function(call, autograph=False)
+@lru_cache(maxsize=256)
+def _way(way: Any, fn: Any, kinds: Any) -> _Way:
+    return _Way(partial(way, fn), _OFTEN if way in (_value, _pulled) else _RARE)
+
+
+def _any_length(args: tuple[Any, ...]) -> Any:
+    spec = lambda x: tf.TensorSpec([None] * len(x.shape), x.dtype)
+    return [[spec(x) for x in each] for each in args]
+
+
+def _fits(compiled: Any, args: tuple[Any, ...], found: Any) -> bool:
     try:
-        return compiled if _is_same(found, compiled(*args)) else None
-    except Exception:  # it looks at values, which a compiler has none of
-        return None
+        return _is_same(found, compiled(*args))
+    except Exception:  # it looks at values or lengths, which a compiler has none of
+        return False
 
 
 def _is_same(found: Any, other: Any) -> bool:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -34,6 +34,28 @@ class DeclaredCall:
     operation: Any
     inputs: Any
     outputs: Any
+
+
+def declared_operations(problem: Problem) -> list[Any]:
+    """The declared operations that a function calls, in order.
+
+    Nothing is computed if the framework can do without: JAX would compile each of its
+    operations for that.
+    """
+    found: list[Any] = []
+
+    def note(proceed: Callable[[], Any], operation: Any, inputs: Any) -> Any:
+        found.append(operation)
+        return proceed()
+
+    with problem.precision(), _answered(note, problem.info.call):
+        xs = problem.to_native(problem.xs)
+        with suppress(Exception):  # it looks at values
+            if problem.calculus.abstract(problem.native, xs):
+                return found
+        found.clear()
+        problem.native(xs)
+    return found
 
 
 def declared_calls(problem: Problem, xs: Arrays) -> list[DeclaredCall]:

@@ -16,7 +16,7 @@ import numpy as np
 from ...core.errors import GradientContractError, NotDifferentiableError, annotate
 from .._inputs import RANDOM
 from .contract import check_contract
-from .declared import declared_calls
+from .declared import declared_operations
 from .flat import EPS, half_read
 from .model import Finding
 from .problem import Arrays, Gradients, Problem
@@ -83,7 +83,7 @@ def prepare(session: Session, outputs: tuple[Arrays, str]) -> Problem | None:
 
 def _with_declared(session: Session, problem: Problem) -> Problem:
     """Surrogates that are declared inside of a function are no mistakes of it."""
-    operations = [call.operation for call in declared_calls(problem, problem.xs)]
+    operations = declared_operations(problem)
     for operation in operations:
         session.declared = True
         words = (
