@@ -341,6 +341,12 @@ class _Cut:
                 todo += self.made[v].inputs if v in self.made else ()
         return found
 
+    def _is_worth_saving(self, v: Value) -> bool:
+        """Whether it is small, and computed of what is not."""
+        return not self._is_large(v) and any(
+            map(self._is_large, self._computed_for([v]))
+        )
+
     def _need(self, v: Value) -> None:
         todo = [v]
         while todo:
@@ -358,7 +364,7 @@ class _Cut:
                 self._compute(step, todo)
             elif v is self.y:
                 self.taken[v] = ("y", 0)
-            elif v in self.for_value and not self._is_large(v):
+            elif v in self.for_value and self._is_worth_saving(v):
                 self.taken[v] = ("saved", len(self.saved))
                 self.saved.append(v)
             else:

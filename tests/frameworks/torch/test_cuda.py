@@ -45,13 +45,13 @@ def value_and_gradient(fn, x, dy):
     return y.detach(), dx
 
 
-def compare(fn, x, dy, count, ulp=8.0):
+def compare(fn, x, dy, count, ulp=8.0, kernels=2):
     """The kernel beside the composed form in float64 on the CPU.
 
     Errors are told by the greatest number of a row: a gradient is less than its terms.
     """
     y, dx = value_and_gradient(fn, x, dy)
-    assert len(count) == 2, "one kernel forward, one back"
+    assert len(count) == kernels, "one kernel forward, one back"
     with gs.kernels(False):
         expected = value_and_gradient(fn, x.cpu().double(), dy.cpu().double())
     for got, e in zip((y, dx), expected, strict=True):
@@ -79,6 +79,15 @@ def test_value_and_gradient(name, dtype, at_once):
 def test_sizes_that_are_no_power_of_two(name, shape, at_once):
     x, dy = arrays(shape, torch.float32)
     compare(OPS[name], x, dy, at_once)
+
+
+@pytest.mark.parametrize("shape", [(33, 1000), (2, 50257)], ids=str)
+def test_hard_choices_and_random_numbers(shape, at_once):
+    x, dy = arrays(shape, torch.float32)
+    compare(ops.one_hot_argmax, x, dy, at_once)
+    for fn, kernels in ((ops.gumbel_softmax, 2), (ops.noise, 1)):
+        at_once.clear()
+        compare(lambda x, fn=fn: fn(x, 3), x, dy, at_once, kernels=kernels)
 
 
 @pytest.mark.parametrize("name", ["silu", "softmax"])
