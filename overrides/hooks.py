@@ -31,16 +31,16 @@ def on_page_content(html: str, page: Any, **_: object) -> str:
     """Links of notebooks lead to pages, as in Markdown; one is to the notebook."""
     name = page.file.src_uri.rpartition("/")[2]
     if not name.endswith(".ipynb"):
-        folder = Path(page.file.abs_src_path).parent
-        return PICTURE.sub(lambda found: _shown(found, folder), html)
+        return PICTURE.sub(lambda found: _shown(found, page.file.abs_src_path), html)
     html = SOURCE.sub(r'href="\1.html\2"', FOREIGN.sub("", html))
     download = f'<p><a href="{name}" download>Download this notebook</a> to run it.</p>'
     return html.replace("</h1>", f"</h1>{download}", 1)
 
 
-def _shown(picture: re.Match[str], folder: Path) -> str:
+def _shown(picture: re.Match[str], page: str) -> str:
     """A result as part of the page: it has the page's colours, and fits a phone."""
-    found = RESULT.search((folder / picture[2]).read_text(encoding="utf-8"))
+    file = Path(page).parent / picture[2]
+    found = RESULT.search(file.read_text(encoding="utf-8"))
     if found is None:
         return picture[0]
     return f'<div role="group" aria-label="{picture[1]}">{found[0]}</div>'

@@ -66,6 +66,11 @@ def test_is_told_in_words_with_a_picture(notebook):
     assert len(prose) >= len(code) / 2
 
 
+def test_formulas_are_letters(notebook):
+    """The site loads nothing that would set them."""
+    assert not [text for text in sources(notebook, "markdown") if "$" in text]
+
+
 def test_its_results_are_asserted(notebook):
     trees = map(ast.parse, sources(notebook, "code"))
     asserts = [n for t in trees for n in ast.walk(t) if isinstance(n, ast.Assert)]
