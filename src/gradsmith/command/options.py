@@ -191,7 +191,10 @@ class Targets:
     def none(self) -> str:
         """What to say if there is no operation."""
         if not self.allow_empty:
-            return "no operation was found"
+            return (
+                "no operation was found\n  what is looked for: custom gradients at the "
+                "top level of a file, and in classes"
+            )
         n = len(self.names)
         files = f"{n} file{'s' * (n != 1)}"
         return f"no custom gradient in {files}" if n else "no file has changed"
