@@ -19,7 +19,7 @@ def mean_square(x):
 @gs.custom_gradient
 def swish(x):
     s = 1 / (1 + gnp.exp(-x))
-    return x * s, lambda dy: dy * (s + s * (1 - s))
+    return x * s, lambda dy: dy * (s + x * s)
 
 
 @gs.custom_gradient

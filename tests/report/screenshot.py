@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.report.browser import chromium, preferring, resized
 
-WIDTH, HEIGHT = 1120, 1000
+WIDTH, HEIGHT = 1280, 960
 
 
 def main(picture: str, anchor: str = "") -> None:
