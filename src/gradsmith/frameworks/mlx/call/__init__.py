@@ -14,13 +14,26 @@ from .callbacks import host
 from .nodes import attached
 from .rules import BoundCall
 
-__all__ = ["call", "host"]
+__all__ = ["call", "host", "refusal"]
 
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation, so that MLX differentiates it by its rule."""
     one = BoundCall(operation, bound)
     return one.structured(attached(one, one.args))
+
+
+def refusal(plan: Any) -> str:
+    """Why MLX runs no kernels: they need values.
+
+    `mx.eval` of what an inner derivative gave cuts it off from the arguments of an
+    outer one, whose gradient is then 0 without a word, and nothing tells whether there
+    is an outer one.
+    """
+    return (
+        "MLX composes it: a kernel needs values at the call, and to evaluate an array "
+        "there can cut it off from an outer derivative"
+    )
 
 
 def _hint(error: Exception) -> str:

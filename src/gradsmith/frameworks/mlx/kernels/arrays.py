@@ -74,8 +74,13 @@ def shape(x: Any) -> tuple[int, ...]:
 
 
 def known_values(x: Any) -> Any:
-    """What an array holds, if it is there to be read; None while it is traced."""
-    if x.dtype == mx.bfloat16 or not is_known([x]):
+    """What labels and targets hold; None while they are traced, and of a condition.
+
+    To look at values is to evaluate them, and MLX 0.32 cuts off what was evaluated
+    between two derivatives (mx.grad of a function of what mx.vjp gave): the outer one
+    is then 0 without a word. A condition comes from what is differentiated.
+    """
+    if x.dtype in (mx.bool_, mx.bfloat16) or not is_known([x]):
         return None
     return np.array(x)
 
