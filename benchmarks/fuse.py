@@ -1,4 +1,4 @@
-"""Fused kernels on the CPU: eager PyTorch, the engine, JAX, and what a first one costs.
+"""Fused kernels on the CPU: eager PyTorch and TensorFlow, the engine, JAX, a first one.
 
 Forward and gradient, ours beside the framework's own. The copy is the floor: as many
 bytes as the value and the gradient of one argument have to move, and nothing computed.
@@ -18,7 +18,7 @@ from benchmarks._peers import load
 from benchmarks._report import Options, Report, Row
 from benchmarks.ops.benchmark import CASES, arguments, measure, one_core
 from benchmarks.ops.cases import Case
-from benchmarks.ops.native import Framework, Jax
+from benchmarks.ops.native import Framework, Jax, TensorFlow
 
 LARGE, SMALL = (1024, 1024), (10, 100)
 TARGETS = {LARGE: 1.0, SMALL: 1.3}
@@ -39,6 +39,11 @@ def run(options: Options) -> Report:
                     if "torch" in case.own and chosen in (None, case.name):
                         progress(case.name)
                         _in_torch(case, shape, report, progress)
+        if "tensorflow" in report.available("tensorflow"):
+            for case in CASES:
+                if "tensorflow" in case.own and chosen in (None, case.name):
+                    progress(case.name)
+                    _in_tensorflow(case, report, progress)
         for case in CASES:
             if case.plain is not None and chosen in (None, case.name):
                 _in_engine(case, report, progress)
@@ -78,6 +83,18 @@ def _in_torch(case: Case, shape: Any, report: Report, progress: Progress) -> Non
     _time(
         f"{case.name}, PyTorch, {_size(shape)}", calls, TARGETS[shape], report, progress
     )
+
+
+def _in_tensorflow(case: Case, report: Report, progress: Progress) -> None:
+    eager, shape = TensorFlow("tensorflow"), SMALL if report.options.quick else LARGE
+    xs = [eager.array(x) for x in arguments(case.inputs, shape)]
+    n = len(xs) if case.floats is None else case.floats
+    dy = load("tensorflow").ones_like(case.ours(*xs))
+    peer, theirs = case.theirs(eager)
+    ours, own = eager.pull(case.ours, n), eager.pull(theirs, n)
+    calls = {"ours": lambda: ours(dy, *xs), peer: lambda: own(dy, *xs)}
+    name = f"{case.name}, TensorFlow, {_size(shape)}"
+    _time(name, calls, None, report, progress)
 
 
 def _in_engine(case: Case, report: Report, progress: Progress) -> None:
@@ -131,7 +148,11 @@ def _loss(report: Report, progress: Progress) -> None:
 
 
 def _time(
-    name: str, calls: dict[str, Any], target: float, report: Report, progress: Progress
+    name: str,
+    calls: dict[str, Any],
+    target: float | None,
+    report: Report,
+    progress: Progress,
 ) -> None:
     rounds, turn = (1, 0.001) if report.options.quick else (10, 0.03)
     seconds = interleaved(calls, progress, rounds=rounds, turn=turn)

@@ -18,6 +18,7 @@ import sys
 from collections import deque
 from contextlib import suppress
 from functools import cache
+from math import prod
 from sys import getrefcount
 from typing import Any
 
@@ -141,6 +142,20 @@ def _fits(x: Any, like: Any) -> bool:
 
 def empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarray:
     return np.asarray(_Loan(_taken(nbytes), shape, dtype))
+
+
+ALIGNMENT = 64  # bytes; at such addresses others take memory without a copy
+
+
+def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """A new array at an address that others take; reused memory if it is large."""
+    nbytes = prod(shape) * dtype.itemsize + ALIGNMENT
+    if nbytes < SMALLEST:
+        block = np.empty(nbytes, np.uint8)
+    else:
+        block = empty((nbytes,), np.dtype(np.uint8), nbytes)
+    start = -block.__array_interface__["data"][0] % ALIGNMENT
+    return np.ndarray(shape, dtype, block, start)
 
 
 def ask_for_large_pages(address: int, nbytes: int) -> None:

@@ -70,7 +70,7 @@ def fuse(operation: Any) -> Any:
     """Return the operation, which from now on runs as fused kernels.
 
     Body and gradient become one loop each, on arrays of NumPy, eager tensors of PyTorch
-    and in JAX on a CPU; in PyTorch on a GPU, one Triton kernel each.
+    and TensorFlow, and in JAX on a CPU; in PyTorch on a GPU, one Triton kernel each.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -133,6 +133,7 @@ class Fused:
         key: Any,
         describe: Callable[[], tuple[Any, ...]],
         size: int,
+        smallest: int = SMALLEST,
     ) -> Any:
         """The plan for a key, None if there is none.
 
@@ -144,7 +145,7 @@ class Fused:
         """
         plans = self._plans
         if size < SMALL and not self.strict:
-            if size < SMALLEST:
+            if size < smallest:
                 return None
             plans = self._small
         found = plans.get(key, _NEW)
@@ -158,7 +159,12 @@ class Fused:
         return found
 
     def plan_of(
-        self, bound: Bound, wanted: Sequence[int] = (), *, ahead: bool = False
+        self,
+        bound: Bound,
+        wanted: Sequence[int] = (),
+        *,
+        ahead: bool = False,
+        smallest: int = SMALLEST,
     ) -> Any:
         """The plan of a bound call, None if there is none.
 
@@ -175,23 +181,25 @@ class Fused:
         types = tuple(map(type, key))  # 1 is True, and 1.0
         try:
             return self.plan(
-                (types, *key, ahead), lambda: (bound, wanted, False, ahead), size
+                (types, *key, ahead),
+                lambda: (bound, wanted, False, ahead),
+                size,
+                smallest,
             )
         except TypeError:  # what is no key
             return None
 
     def kernels(self, bound: Bound) -> Any:
         """The plan for a call, with gradients for all that can have one."""
-        names: list[Any] = [str(x.dtype).rpartition(".")[2] for x in bound.leaves]
+        framework = FRAMEWORKS[common_framework(bound.leaves, "kernels")]
+        names: list[Any] = [framework.arrays.dtype_name(x) for x in bound.leaves]
         pairs = zip(bound.leaves, names, strict=True)
         specs = [Spec(tuple(x.shape), name) for x, name in pairs]
         wanted = [i for i, name in enumerate(names) if "float" in name]
         found = Fused(self.operation, strict=True)
-        name = common_framework(bound.leaves, "kernels")
-        call = FRAMEWORKS[name].call
-        ahead = getattr(call, "GRADIENTS_AHEAD", False)
+        ahead = getattr(framework.call, "GRADIENTS_AHEAD", False)
         plan = found.planned(bound.with_leaves(specs), wanted, ahead=ahead)
-        refusal = getattr(call, "refusal", None)
+        refusal = getattr(framework.call, "refusal", None)
         return plan if refusal is None else replace(plan, note=refusal(plan))
 
     def forget(self) -> None:

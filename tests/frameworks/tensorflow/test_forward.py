@@ -66,6 +66,34 @@ def test_second_order_around_a_function(fn, second):
     assert float(second(tf.function(fn), two)) == 12
 
 
+@gs.operation
+def exp_rule(x):
+    return tf.exp(x)
+
+
+@exp_rule.vjp
+def _(dy, y, x):
+    return dy * y
+
+
+@gs.operation
+def exp_jvp(x):
+    return tf.exp(x)
+
+
+@exp_jvp.jvp
+def _(dx, y, x):
+    return dx * y
+
+
+@pytest.mark.parametrize("second", SECOND)
+@pytest.mark.parametrize("fn", [exp_rule, exp_jvp])
+def test_second_order_through_the_result_that_a_rule_reads(fn, second):
+    expected = pytest.approx(float(tf.exp(two)))
+    assert float(second(fn, two)) == expected
+    assert float(tf.function(lambda x: second(fn, x))(two)) == expected
+
+
 @gs.custom_gradient
 def of_an_argument(x):
     return x * x * x, lambda dy: 3 * x * x * dy

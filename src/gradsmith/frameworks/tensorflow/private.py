@@ -6,6 +6,9 @@
 - `pywrap_tfe`: a tape without the 10 us of `tf.GradientTape`, and the question whether
   a value is followed, and by how many.
 - `op_callbacks`: which operations run, and which tensors they use.
+- `EagerTensor(array, ...)` and `_numpy`: a tensor in the memory of an array, and the
+  other way round. Kernels read and write there.
+- `context`: the device on which operations run.
 - `_gradient_function`: what a tape calls for the gradient of each operation.
 - `ops`: eager mode, the graph, the registry of gradients and the tensor classes.
 - `_GradientsHelper`: `tf.gradients` through a graph that is not the current one.
@@ -41,6 +44,7 @@ from functools import partial, wraps
 from typing import Any
 from weakref import ref
 
+import numpy as np
 import tensorflow as tf
 from tensorflow.core.framework.tensor_shape_pb2 import TensorShapeProto
 from tensorflow.core.function.trace_type.default_types import Weakref
@@ -172,6 +176,41 @@ GRADIENT_BUILDERS = {
     backprop._gradient_function.__code__,
     gradients_util._GradientsHelper.__code__,
 }
+
+
+# Whether an accumulator follows any of some tensors: the tangents of those
+has_tangents: Any = lambda xs: bool(pywrap_tfe.TFE_Py_PackJVPs(xs)[1])
+
+
+def runs_on_host(xs: Sequence[Any]) -> bool:
+    """Whether tensors are in the memory of this process, and operations run there.
+
+    And nobody is to be told of each operation.
+    """
+    mine: Any = context.context()
+    device = mine.device_name or ("" if mine.num_gpus() else _HOST)
+    if device != _HOST or mine.op_callbacks:
+        return False
+    return all(x.backing_device == _HOST for x in xs)
+
+
+_HOST = "/job:localhost/replica:0/task:0/device:CPU:0"
+
+
+def memory_of(x: Any) -> np.ndarray:
+    """A tensor on the host as an array in the same memory; a single number is copied.
+
+    It makes no array of a single bfloat16 by itself.
+    """
+    return np.asarray(x._numpy())
+
+
+def tensor_of(array: Any) -> Any:
+    """An array that nobody writes to any more as a tensor.
+
+    It is in the same memory if that is aligned (`core.pool.aligned`).
+    """
+    return EagerTensor(array, context.context().device_name, None)
 
 
 def alias(x: Any) -> Any:

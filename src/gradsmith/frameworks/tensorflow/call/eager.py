@@ -5,6 +5,9 @@ arguments, which nobody follows: what the tapes see of it is what comes from val
 it captures. If more than once, in closure form, it runs on the arguments themselves,
 for what `grad` captured of the body depends on them. Then a tape of our own follows
 what comes from captured values alone.
+
+A kernel stands for body and gradient where there is one (fused.py). If its gradient is
+differentiated, or asked for in a graph, the body runs after all.
 """
 
 from __future__ import annotations
@@ -23,17 +26,27 @@ from ..private import (
     Tape,
     alias,
     could_record,
+    executing_eagerly,
     orders_of,
     record_operation,
 )
 from .captured import Uses, captured_by_closure, followed, takes_variables
+from .fused import FusedGradient, plan_of, run_forward
 from .opaque import check_of
 from .rules import BoundCall
-from .specs import as_output, has_gradient, is_floating
+from .specs import as_output, dense, has_gradient, is_floating
 
 
 def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     """Run an operation, and tell the tapes and accumulators of it."""
+    if operation.fused is not None:
+        y = _by_kernel(operation, bound, xs)
+        if y is not None:
+            return y
+    return _composed(operation, bound, xs)
+
+
+def _composed(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     if not could_record():
         outputs, _ = run_body(operation, bound.with_leaves(xs))
         return _as_tensors(outputs, operation.name)
@@ -50,6 +63,57 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
     if not run.ys:
         return run.outputs
     return _record(operation, bound, xs, run, captured)
+
+
+def _by_kernel(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
+    """Run a kernel if the operation has one for this call, else return None."""
+    order = could_record() and orders_of(xs)
+    watched = _watched(xs) if order else []
+    plan = plan_of(operation, bound, xs, watched, once=order == 1)
+    if plan is None:
+        return None
+    y, saved = run_forward(plan, xs)
+    if not watched:
+        return y
+    gradient = FusedGradient(plan, xs, y if plan.needs_y else None, saved)
+
+    def backward(dy: Any) -> list[Any]:
+        dy = dense(dy, operation.name)
+        found = gradient(dy) if type(dy) is EagerTensor else None
+        return _by_rule(operation, bound, xs, watched, dy) if found is None else found
+
+    record_operation(operation.name, [y], xs, backward)
+    return y
+
+
+def _by_rule(
+    operation: Any, bound: Bound, xs: Sequence[Any], wanted: Sequence[int], dy: Any
+) -> list[Any]:
+    """The gradients that a kernel can't give: differentiated again, or in a graph."""
+    if executing_eagerly():
+        tape = Tape([xs[i] for i in wanted])
+        try:
+            y = _composed(operation, bound, xs)
+        finally:
+            tape.stop()
+        found = iter(tape.gradient([y], [xs[i] for i in wanted], [dy]))
+        return [next(found) if i in wanted else None for i in range(len(xs))]
+    run = _EagerCall(operation, bound, xs, blind=True)
+    call = BoundCall(
+        operation,
+        bound,
+        xs,
+        run.outputs,
+        grad=run.grad,
+        variables=[],
+        wanted=wanted,
+        captured=False,
+    )
+    return call.backward(dy)
+
+
+def _watched(xs: Sequence[Any]) -> list[int]:
+    return [i for i, x in enumerate(xs) if is_floating(x) and orders_of([x])]
 
 
 def _is_blind(operation: Any, bound: Bound, order: int) -> bool:
@@ -73,7 +137,7 @@ def _record(
 ) -> Any:
     ys = [alias(y) for y in run.ys]
     outputs = run.with_outputs(ys)
-    watched = [i for i, x in enumerate(xs) if is_floating(x) and orders_of([x])]
+    watched = _watched(xs)
     mine = [(variable, tf.convert_to_tensor(variable)) for variable in run.variables]
     call = BoundCall(
         operation,
@@ -87,7 +151,7 @@ def _record(
         check=None if run.blind else check_of(operation, bound, xs, run.grad, run.ys),
     )
     inputs = [*xs, *(value for _, value in mine), *captured]
-    forward = call.forward(ys)
+    forward = call.forward(ys, inputs)
     record_operation(operation.name, ys, inputs, call.backward, forward)
     return outputs
 

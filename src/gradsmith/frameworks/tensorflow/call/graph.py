@@ -62,7 +62,7 @@ def call(operation: Any, bound: Bound, xs: Sequence[Any]) -> Any:
         captured=bool(captured),
     )
     inputs = [*own, *captured]
-    forward = call.forward(site.ys)
+    forward = call.forward(site.ys, inputs)
     record_operation(operation.name, site.ys, inputs, call.backward, forward)
     return outputs
 

@@ -15,7 +15,7 @@ from ....operations import contract
 from ....operations.application import Application
 from ....operations.parameters import Bound
 from ..._captured import with_captured
-from ..private import EagerTensor, pass_on, tapes_see
+from ..private import EagerTensor, alias, pass_on, record_operation, tapes_see
 from .specs import TensorSpec, dense, has_gradient, is_known, specs_of
 
 
@@ -90,22 +90,23 @@ class BoundCall:
         )
         return copy
 
-    def apart(self) -> Self:
+    def apart(self, inputs: Sequence[Any]) -> Self:
         """The same call with tensors that the accumulator does not follow.
 
         While it works out a tangent it follows nothing new; others do. If it followed
         a tangent, the tapes would forget that when the accumulator goes: TensorFlow
         counts the uses of a result from when it is recorded, after those in its
-        tangent.
+        tangent. So the outputs that the rule reads are recorded here, too.
         """
         grad = self.application.grad
         if grad is not None and not self.has_jvp:
             unfollowed = lambda x: tf.identity(x) if type(x) is EagerTensor else x
             grad = with_captured(grad, unfollowed)
             return self._with(self.inputs, grad=grad, bound=None, y=None)
-        assert self.application.bound is not None
-        xs = [tf.identity(x) for x in self.application.bound.leaves]
-        return self.at(xs, [tf.identity(y) for y in self.ys()])
+        inputs, ys = [*map(tf.identity, inputs)], [*map(alias, self.ys())]
+        forward = self.forward(ys, inputs)
+        record_operation(self.operation.name, ys, inputs, self.backward, forward)
+        return self.at(inputs[: self.arrays], ys)
 
     @property
     def has_jvp(self) -> bool:
@@ -201,7 +202,9 @@ class BoundCall:
 
     # Forward
 
-    def forward(self, ys: Sequence[Any]) -> Callable[..., list[Any]]:
+    def forward(
+        self, ys: Sequence[Any], inputs: Sequence[Any]
+    ) -> Callable[..., list[Any]]:
         """For an accumulator: the tangents of the outputs from those of the inputs."""
         own = self.arrays + len(self.application.variables)
 
@@ -209,22 +212,24 @@ class BoundCall:
             # A tangent may be an argument too, which the accumulator follows
             dxs = tuple(dx if dx is None else tf.identity(dx) for dx in dxs)
             if self.has_jvp:
-                call = self.apart()
+                call = self.apart(inputs)
                 with tapes_see():
                     dys = call.tangents(dxs[:own])
             else:
-                dys = self._transposed_gradients(ys, dxs[:own])
+                dys = self._transposed_gradients(ys, inputs, dxs[:own])
             rest = dxs[own:]
             return [dy + dm for dy, dm in zip(dys, rest, strict=True)] if rest else dys
 
         return push
 
-    def _transposed_gradients(self, ys: Sequence[Any], dxs: Sequence[Any]) -> list[Any]:
+    def _transposed_gradients(
+        self, ys: Sequence[Any], inputs: Sequence[Any], dxs: Sequence[Any]
+    ) -> list[Any]:
         vjp = self.application.vjp
         with contract.transposing(self.operation, vjp, mode="forward", missing="jvp"):
             if self.check is not None:
                 self.check()
-            call = self.apart()
+            call = self.apart(inputs)
             ones = [tf.ones_like(y) for y in ys]
             # If left to transpose it itself, an accumulator gets nothing of a rule that
             # opens a tape
