@@ -210,7 +210,8 @@ def tensor_of(array: Any) -> Any:
 
     It is in the same memory if that is aligned (`core.pool.aligned`).
     """
-    return EagerTensor(array, context.context().device_name, None)
+    mine: Any = context.context()
+    return EagerTensor(array, mine.device_name, None)
 
 
 def alias(x: Any) -> Any:
