@@ -140,7 +140,10 @@ SAMPLES = pytest.mark.parametrize("sample", [*STABLE, *LOSSES], ids=str)
 
 @SAMPLES
 def test_operations_are_those_of_the_engine(sample, runs, monkeypatch):
-    """Those composed in float64, and kernels where the engine has them."""
+    """Those composed in float64, and kernels where the engine has them.
+
+    But for `safe_where`, which is an operation there alone.
+    """
     xs = [tf.constant(x, tf.float32) for x in sample.xs]
     with tf.GradientTape() as tape:
         tape.watch(xs)
@@ -159,7 +162,7 @@ def test_operations_are_those_of_the_engine(sample, runs, monkeypatch):
     monkeypatch.setattr(in_engine, "_run", lambda *a: (count.append(a), run(*a))[1])
     gs.grad(loss, argnums)(*[x.astype("float32") for x in sample.xs], *sample.fixed)
     assert [name for name in runs if not name.endswith("_gradient")] == [
-        plan.operation.name for plan, _ in count
+        plan.operation.name for plan, _ in count if plan.operation.name != "_where"
     ]
 
 
