@@ -61,6 +61,9 @@ def test_a_quadrature_with_few_nodes_is_right_at_its_scale():
     report = gs.check(native("torch", integral, rule), X, 2 - X)
     assert report.verdict == "right, with limits", report
     assert "first order" in [limit.what for limit in report.limits]
+    for seed in range(4):
+        report = gs.check.options(seed=seed)(native("torch", integral, rule), X, X + 1)
+        assert report.verdict == "right, with limits", report
 
 
 def test_a_mistake_in_a_region_is_no_approximation():
@@ -167,3 +170,37 @@ def test_a_rule_that_says_what_it_leaves_out():
 
 
 BOX = torch.tensor(2 * np.eye(3) + 0.3 * RANDOM.normal(size=(3, 3)))
+
+
+# --- quantizers with a step that is learned
+
+
+def quantizer(of_step):
+    def rule(dy, y, x, s):
+        q = x / s
+        inside = (q > -8) & (q < 7)
+        partial = torch.where(inside, torch.round(q) - q, torch.clamp(q, -8, 7))
+        return dy * inside, of_step(dy * partial, s)
+
+    value = lambda x, s: torch.clamp(torch.round(x / s), -8, 7) * s
+    return native("torch", value, rule)
+
+
+OF_CHANNELS = torch.tensor(RANDOM.normal(size=(4, 20))), torch.full((4, 1), 0.15)
+OF_ALL = OF_CHANNELS[0], torch.tensor(0.15)
+
+
+@pytest.mark.parametrize(
+    ("of_step", "args", "verdict"),
+    [
+        (lambda d, s: d.sum(), OF_ALL, "surrogate"),
+        (lambda d, s: d.sum() / 30, OF_ALL, "surrogate"),  # as Esser et al. do
+        (lambda d, s: d.sum(-1, keepdim=True), OF_CHANNELS, "surrogate"),
+        (lambda d, s: d.sum().expand(s.shape), OF_CHANNELS, "wrong"),
+    ],
+)
+def test_the_step_of_a_quantizer(of_step, args, verdict):
+    report = gs.check(quantizer(of_step).apply, *args)
+    assert report.verdict == verdict, report
+    if verdict == "surrogate":
+        assert "right where both are scaled alike" in " ".join(str(report).split())

@@ -17,7 +17,13 @@ from .flat import EPS, Part, flatten
 from .grade import digits, is_minor, is_surrogate
 from .model import Finding, Verdict
 from .point import Point
-from .purpose import given_for_rule, grows_smoothly, is_right_on_average, stated
+from .purpose import (
+    given_for_rule,
+    grows_smoothly,
+    is_right_on_average,
+    stated,
+    steps_along,
+)
 from .reproducer import reproducer
 from .scenarios import Scenario
 from .session import Session
@@ -26,6 +32,7 @@ from .structure import structure_of
 FIRST_ORDER = "first order"
 TRIED = 3
 DECLARE = "say that it is on purpose"
+APPROXIMATION = 1e-6
 ASIDE = 2.0**-7
 SMOOTH = (
     "the value is an approximation: the error grows smoothly with the arguments, from "
@@ -161,6 +168,9 @@ def _report_wrong(
     if words := _right_within(point, comparison.part):
         session.limit(replace(finding, message=words))
         return comparison.resolution
+    if stepped := steps_along(point, comparison.part):
+        session.found(_step(finding, *stepped))
+        return None
     if scenario.is_given and not _may_be_less(session, scenario, comparison):
         session.in_no_time = partial(_wrong, session, finding, comparison)
     found = point.flat.problem.budget.run_aside(  # other inputs may take for ever
@@ -174,7 +184,9 @@ def _report_wrong(
         diagnosis=found.diagnosis,
         repair=found.repair,
     )
-    if _is_minor(session, found.error):
+    # Beside the given inputs so small an error is one of a series or a quadrature.
+    elsewhere = not scenario.is_given and found.error < APPROXIMATION
+    if elsewhere or _is_minor(session, found.error):
         words = _agrees(found.error)
         session.limit(replace(finding, message=words, diagnosis=None, repair=None))
         return found.error
@@ -182,8 +194,7 @@ def _report_wrong(
         session.limit(finding)
         return None
     if found.diagnosis is None:
-        known = [each.argument for each in session.limits if each.message == SMOOTH]
-        again = finding.argument in known
+        again = any(each.message == SMOOTH for each in session.limits)
         if not scenario.is_given and grows_smoothly(point, comparison, again=again):
             session.limit(replace(finding, message=SMOOTH))
             return None
@@ -274,6 +285,18 @@ def _sample(finding: Finding) -> Finding:
         message="random numbers are drawn by rejection, and the gradient is not the "
         "derivative of those drawn: usual where it is that of their distribution",
         diagnosis="sample",
+    )
+
+
+def _step(finding: Finding, other: str, factor: float) -> Finding:
+    times = "" if np.isclose(factor, 1) else f"{factor:.4g} times what would be "
+    return replace(
+        finding,
+        message=f"the value has steps along {other}, and rounding counts as the "
+        f"identity: the gradient of {finding.argument} is {times}right where both are "
+        "scaled alike",
+        diagnosis="steps",
+        repair=DECLARE,
     )
 
 

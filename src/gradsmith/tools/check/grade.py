@@ -16,7 +16,7 @@ from .model import Finding
 CLIPPED = "clipped upstream"
 SURROGATES = (
     "piecewise constant", "jumps", "identity", "clamp", "passed on", CLIPPED,
-    "masked upstream", "right on average", "sample", "stated", "for the rule",
+    "masked upstream", "right on average", "sample", "stated", "for the rule", "steps",
 )  # fmt: skip
 ROUNDINGS = 8.0
 SOLVED = 1e-5

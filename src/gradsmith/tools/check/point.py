@@ -160,6 +160,17 @@ class Point:
         v[part.slice] = np.ravel(tangent(part.array(self.direction())))
         yield from self._along(part, np.where(self.not_finite, 0.0, v), STEP, None)
 
+    def scaled(self, part: Part, other: Part) -> Iterator[Comparison]:
+        """The comparisons in directions that scale two arguments alike."""
+        v, r = np.zeros(self.x.size), self.random.choice(DIGITS, part.shape)
+        try:
+            every = np.broadcast_to(r, other.shape)
+        except ValueError:
+            every = r = self.random.choice(DIGITS)
+        for one, factors in ((part, r), (other, every)):
+            v[one.slice] = np.ravel(one.array(self.x) * factors)
+        yield from self._along(part, np.where(self.not_finite, 0.0, v), STEP, None)
+
     def again(
         self, comparison: Comparison, step: float, among: np.ndarray
     ) -> Iterator[Comparison]:

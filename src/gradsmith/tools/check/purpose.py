@@ -1,6 +1,6 @@
 """Is a gradient that is not the derivative meant to be what it is?
 
-Four kinds have no mistake that could be named:
+Five kinds have no mistake that could be named:
 
 - A sample that was drawn with rejection. Its value jumps where another number is
   accepted, so that the derivative of one draw says little; implicit gradients are right
@@ -10,6 +10,8 @@ Four kinds have no mistake that could be named:
   grows smoothly from there.
 - What the author says to be another gradient, where the rule is written.
 - One that depends on an argument that the value does not depend on.
+- That of a step s in s * round(x / s), where rounding counts as the identity: it is
+  right where x and s are scaled alike, since nothing is rounded differently then.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ import numpy as np
 
 from ...operations.info import OperationInfo
 from .comparison import Comparison
-from .flat import flatten
+from .flat import Part, flatten
 from .numerics import random_signed
 from .point import MANY, Point
 from .problem import Arrays, Problem
@@ -31,6 +33,7 @@ STEP = 1 / 8
 SIGMAS = 4.0
 BIAS = 0.02  # of differences with so long a step
 TRIALS = 3
+SAME = 1e-6  # factors differ by less
 
 SCALES = 2.0 ** (np.arange(8, -24, -1) / 8)
 CLEAR = 16.0  # times what would be seen
@@ -79,6 +82,33 @@ def given_for_rule(
         if any(name in names and not np.array_equal(g, h) for name, g, h in rows):
             return other
     return None
+
+
+def steps_along(point: Point, part: Part) -> tuple[str, float] | None:
+    """An argument in which the value has steps of the size that `part` says.
+
+    And how many times too large the gradient of that size is.
+    """
+    for other in point.flat.arguments.parts:
+        if other == part:
+            continue
+        chosen = np.zeros(point.x.size, bool)
+        chosen[other.slice] = True
+        alone = [*point.along(other, chosen)]
+        if not any(each.is_wrong and each.low == each.high == 0 for each in alone):
+            continue
+        found = [each for _ in range(TRIALS) for each in point.scaled(part, other)]
+        factors = [_factor(each, part, other) for each in found if each.says_something]
+        if factors and np.ptp(factors) <= SAME * abs(factors[0]):
+            return other.name, factors[0]
+    return None
+
+
+def _factor(compared: Comparison, part: Part, other: Part) -> float:
+    """By how much the terms of one argument are too large beside those of another."""
+    slope = (compared.low + compared.high) / 2 - np.sum(compared.terms[other.slice])
+    with np.errstate(all="ignore"):
+        return float(np.sum(compared.terms[part.slice]) / slope)
 
 
 def _owner(call: object) -> object:
@@ -142,7 +172,7 @@ def _sums(arrays: Arrays | list, weights: Arrays) -> np.ndarray:
 def grows_smoothly(point: Point, comparison: Comparison, *, again: bool) -> bool:
     """Whether the error vanishes as all arguments shrink, without a jump.
 
-    Less is asked of an argument for which it was seen before: `again`.
+    Less is asked if that was seen before of this value: `again`.
     """
     errors: list[float] = []
     problem, chosen = point.flat.problem, comparison.v != 0
@@ -160,8 +190,11 @@ def grows_smoothly(point: Point, comparison: Comparison, *, again: bool) -> bool
                 continue  # beyond the domain
             return False
         worst = max(found, key=lambda each: each.gap / each.scale)
-        errors.append(max(worst.gap / worst.scale, worst.resolution))
-        if errors[-1] <= CLEAR * worst.resolution:
+        error = max(worst.gap / worst.scale, worst.resolution)
+        if scale >= 1 and errors and errors[-1] > 10**JUMP * error:
+            errors.clear()  # there another element was far off, and this one is not
+        errors.append(error)
+        if error <= CLEAR * worst.resolution:
             break
     else:
         return False
