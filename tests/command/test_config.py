@@ -17,6 +17,7 @@ from gradsmith.command.config import (
     config_for,
     settings_for,
 )
+from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.core.errors import GradsmithError
 from tests.command.test_check import RIGHT, WRONG, folder, told, write  # noqa: F401
 from tests.command.test_report import run
@@ -150,6 +151,21 @@ def test_what_is_not_understood_is_refused_with_its_place(text, words):
     assert run("check", "--help").exit_code == 0
     with pytest.raises(ConfigError):
         config_for()
+
+
+@pytest.mark.parametrize("command", ["check", "report", "audit"])
+def test_a_path_or_framework_that_is_not_there_is_told(command, monkeypatch):
+    write("ops.py", RIGHT)
+    configure("[tool.gradsmith]\nseed = 1\npaths = ['ops.py', 'scr']\n")
+    found = run(command)
+    assert found.exit_code == 2
+    words = "paths: there is no file or folder 'scr'"
+    assert f"pyproject.toml:6: [tool.gradsmith] {words}" in found.stderr
+    monkeypatch.setattr(type(FRAMEWORKS["torch"]), "is_installed", False)
+    configure("[tool.gradsmith]\npaths = ['ops.py']\nframeworks = ['torch']\n")
+    found = run(command)
+    assert found.exit_code == 2
+    assert "PyTorch is not installed: pip install torch" in found.stderr
 
 
 NAMED = """\

@@ -309,11 +309,17 @@ return copied;
 """
 
 
+def copied_from(driver: Any) -> list[str]:
+    """The theme makes the buttons after the page is loaded."""
+    from selenium.webdriver.support.wait import WebDriverWait
+
+    return WebDriverWait(driver, 20).until(lambda d: d.execute_script(COPIED))
+
+
 @in_browser
 @pytest.mark.parametrize("name", ["index", "check", "coming-from-jax", "api/verify"])
 def test_copied_code_has_no_prompts_and_no_output(site, driver, name):
-    copied = opened(driver, site / f"{name}.html").execute_script(COPIED)
-    assert copied
+    copied = copied_from(opened(driver, site / f"{name}.html"))
     for code in copied:
         assert ">>>" not in code
         assert "Traceback" not in code
@@ -325,7 +331,7 @@ def test_copied_code_has_no_prompts_and_no_output(site, driver, name):
 
 @in_browser
 def test_the_copied_definition_is_the_one_on_the_landing_page(site, driver):
-    copied = opened(driver, site / "index.html").execute_script(COPIED)
+    copied = copied_from(opened(driver, site / "index.html"))
     code = next(each for each in copied if "def softplus" in each)
     assert code.splitlines() == [
         "import numpy as np",

@@ -148,17 +148,19 @@ class Config:
 
         return unknown_names(self, found)
 
+    def place(self, name: str, table: str = TABLE) -> str:
+        """Where it says something: file, line and table."""
+        assert self.file is not None
+        text = self.file.read_text(encoding="utf-8")
+        return f"{_place(self.file, text, name)}: [{table}]"
+
     @property
     def named(self) -> Iterator[tuple[str, str]]:
         """What it calls operations, or patterns of them, with where it does."""
-        if self.file is None:
-            return
-        text = self.file.read_text(encoding="utf-8")
         for name in self.values.get("surrogate", ()):
-            yield name, f"{_place(self.file, text, name)}: [{TABLE}] surrogate"
+            yield name, f"{self.place(name)} surrogate"
         for name in self.operations:
-            place = _place(self.file, text, name)
-            yield name, f"{place}: [{TABLE}.operations.{name}]"
+            yield name, self.place(name, f"{TABLE}.operations.{name}")
 
 
 def config_for(start: str | Path = ".") -> Config:

@@ -85,11 +85,21 @@ _TARGETS = (
 )
 
 
+def _installed(ctx: Any, param: Any, names: tuple[str, ...]) -> tuple[str, ...]:
+    for each in filter(None, map(arrays.FRAMEWORKS.get, names)):
+        if not each.is_installed:
+            raise click.UsageError(
+                f"{each.title} is not installed: pip install {each.install}", ctx
+            )
+    return names
+
+
 def framework_option(*more: str) -> Any:
     return click.option(
         "--framework",
         multiple=True,
         type=click.Choice([*arrays.FRAMEWORKS, *more]),
+        callback=_installed,
         help="Where to run Gradsmith operations; those of others are skipped.",
     )
 
@@ -208,7 +218,7 @@ def targets_of(
 ) -> Targets:
     """The targets that were given, else those of the configuration."""
     config = config_of(click.get_current_context())
-    targets = targets or config.paths
+    targets = targets or _project(config)
     if changed is not None:
         try:
             files = changed_files(changed, targets)
@@ -223,6 +233,17 @@ def targets_of(
     given = {os.path.abspath(each) for each in targets}
     is_project = bool(config.paths) and given >= {*map(os.path.abspath, config.paths)}
     return Targets(targets, exclude, allow_empty, is_project)
+
+
+def _project(config: Config) -> tuple[str, ...]:
+    """The paths of the configuration, which are there."""
+    for each in config.paths:
+        if not os.path.exists(each):
+            place = config.place("paths")
+            raise click.UsageError(
+                f"{place} paths: there is no file or folder {each!r}"
+            )
+    return config.paths
 
 
 def run_of(resume: Path | None, *, closely: bool = False, **given: Any) -> Run:
