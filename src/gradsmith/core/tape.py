@@ -339,7 +339,8 @@ class Tape:
             node.pull, j = quick
             node.saved = NOTHING if j is None else value if j < 0 else call[j]
         else:
-            refuse_tensors_in(call, self)
+            if holds_objects(value):
+                refuse_tensors_in(call, self)
             node.pull = rule.pull_one(i, call, value)
             node.saved = NOTHING
         if y.marks is None:
