@@ -396,3 +396,13 @@ def test_cosh_is_part_of_a_kernel():
     np.testing.assert_allclose(f(x), expected, rtol=2e-15)
     (code,) = f._codes.values()
     assert "cosh" not in code.source
+
+
+@pytest.mark.parametrize("length", [1, 7, 600])
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 9, 20])
+@pytest.mark.parametrize("increasing", [False, True])
+def test_powers(length, n, increasing):
+    x = np.linspace(-1.5, 1.5, length)
+    f = gs.compile(lambda x: np.vander(x, n, increasing) @ np.ones(n))
+    expected = np.vander(x, n, increasing) @ np.ones(n)
+    np.testing.assert_allclose(f(x), expected, rtol=1e-12, atol=1e-12)

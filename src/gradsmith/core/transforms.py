@@ -552,8 +552,8 @@ def _chosen_mode(fun: Any, mode: str, xs: Any, y: Any, holomorphic: bool) -> str
     return "forward" if FORWARD_PAYS * _size(xs) <= _size(y) else "reverse"
 
 
-# Outputs per input from which on forward mode is chosen. With 2 of them it takes 0.13 of
-# the time of reverse mode, with 4 of them 0.07 (python -m benchmarks overhead), on small
+# Outputs per input from which on forward mode is chosen. With 2 it takes 0.13 of the
+# time of reverse mode, with 4 only 0.07 (python -m benchmarks overhead), on small
 # arrays, where calls are the cost. On large ones a column takes about a walk back, and
 # memory for many of them at once; and some rules have no forward mode.
 FORWARD_PAYS = 3

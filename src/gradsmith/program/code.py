@@ -407,16 +407,21 @@ class _Structure:
 
 
 def powers(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    """`np.vander`, power by power: a quarter of its time for 4096 x 128."""
+    """`np.vander`, power by power: a quarter of its time for 4096 x 128.
+
+    Of few elements, twice as many powers with each product: half for 64 x 128.
+    """
     n = len(x) if N is None else N
-    if len(x) < 500:
-        return np.vander(x, n, increasing)
     y = np.empty((n, len(x)), x.dtype)
     rows = y if increasing else y[::-1]
-    if n:
-        rows[0] = 1
-    for k in range(1, n):
-        np.multiply(rows[k - 1], x, out=rows[k])
+    rows[:1], rows[1:2], known = 1, x, 1
+    while known < n - 1:
+        more = min(known if len(x) < 500 else 1, n - 1 - known)
+        base = rows[known] if more > 1 else x
+        first = 1 if more > 1 else known
+        out = rows[known + 1 : known + 1 + more]
+        np.multiply(rows[first : first + more], base, out=out)
+        known += more
     return y.T
 
 
