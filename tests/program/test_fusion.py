@@ -3,7 +3,14 @@
 import numpy as np
 import pytest
 
-from gradsmith.program.fusion import COLUMN, FULL, ROW, NotFusedError, nest_of
+from gradsmith.program.fusion import (
+    COLUMN,
+    FULL,
+    ROW,
+    NotFusedError,
+    nest_of,
+    range_of,
+)
 from gradsmith.program.graph import Program, Step, Value
 
 
@@ -78,3 +85,22 @@ def test_others_are_refused_by_name(fn, kwargs):
     w = Writer(np.ones((3, 4)))
     with pytest.raises(NotFusedError, match=fn.__name__):
         nest_of(w.program(w(fn, w.inputs[0], **kwargs)))
+
+
+def test_ranges_that_the_last_steps_tell():
+    w = Writer(np.ones(3))
+    x = w.inputs[0]
+    size = w(np.minimum, w(np.absolute, x), 20.0)
+    values = [
+        size,
+        w(np.negative, size),
+        w(np.multiply, w(np.multiply, size, size), -2),
+    ]
+    values += [w(np.negative, w(np.absolute, x)), w(np.add, size, 1.0)]
+    values += [w(np.multiply, w(np.absolute, x), size)]
+    found = [range_of(y) for y in nest_of(w.program(values)).outputs]
+    assert found[:3] == [(0, 20), (-20, 0), (-800, 0)]
+    assert found[3:] == [(-np.inf, 0), (-np.inf, np.inf), (-np.inf, np.inf)]
+    for _ in range(60):  # one after the other, in no time
+        x = w(np.multiply, x, x)
+    assert range_of(nest_of(w.program(x)).outputs[0]) == (-np.inf, np.inf)

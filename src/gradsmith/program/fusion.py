@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import prod
+from math import inf, isnan, prod
 from typing import Any
 
 import numpy as np
@@ -606,6 +606,25 @@ def _passes(outputs: list[Node]) -> list[Pass]:
                     passes[first[id(node)]].keeps.append(node)
             first.setdefault(id(node), i)
     return passes
+
+
+def range_of(node: Node, steps: int = 4) -> tuple[float, float]:
+    """Between which numbers a value is, as far as its last steps tell, unless NaN."""
+    if node.op == "number":
+        return float(node.data), float(node.data)
+    if node.op == "absolute":
+        return 0.0, inf
+    if node.op not in ("negative", "minimum", "maximum", "multiply") or not steps:
+        return -inf, inf
+    ranges = [range_of(a, steps - 1) for a in node.args]
+    lows, highs = zip(*ranges, strict=True)
+    if node.op == "negative":
+        return -highs[0], -lows[0]
+    if node.op == "multiply":
+        ends = [x * y for x, y in product(*ranges)]
+        return (-inf, inf) if any(map(isnan, ends)) else (min(ends), max(ends))
+    pick = min if node.op == "minimum" else max
+    return pick(lows), pick(highs)
 
 
 def is_choice(node: Node) -> bool:

@@ -12,7 +12,18 @@ from collections.abc import Callable, Sequence
 from math import inf, nan
 from typing import Any
 
-from ..fusion import COLUMN, FULL, ROW, SCALAR, Nest, Node, Pass, is_choice, usual_of
+from ..fusion import (
+    COLUMN,
+    FULL,
+    ROW,
+    SCALAR,
+    Nest,
+    Node,
+    Pass,
+    is_choice,
+    range_of,
+    usual_of,
+)
 from . import functions
 from .lanes import (
     Code,
@@ -280,6 +291,8 @@ class _Emitter:
         args = [arg(a) for a in node.args]
         if node.op == "convert":
             return args[0].converted(_kind(node))
+        if node.op in ("exp", "exp_times"):
+            return OPS[node.op](*args, within=range_of(node.args[0]))
         return OPS[node.op](*args)
 
     def _loop_value(self, node: Node, scope: _Scope) -> Lane:

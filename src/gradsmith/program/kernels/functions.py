@@ -90,23 +90,35 @@ def _power(n: Lane, kind: str) -> Lane:
     return ((n + _BIAS[kind]) << _MANTISSA[kind]).reinterpreted(kind)
 
 
+# Beyond them exp is 0 or infinite
 _HELD = {"f32": (-104.0, 89.0), "f64": (-746.0, 710.0)}
+_EVERYWHERE = (-inf, inf)
 
 
-def exp(x: Lane) -> Lane:
-    return _scaled(*_exp_parts(x))
+def exp(x: Lane, within: tuple[float, float] = _EVERYWHERE) -> Lane:
+    """`within` is where x is known to lie."""
+    return _scaled(*_exp_parts(x, within))
 
 
-def exp_times(x: Lane, y: Lane) -> Lane:
+def exp_times(x: Lane, y: Lane, within: tuple[float, float] = _EVERYWHERE) -> Lane:
     """exp(x) y, within 2 ULP, for |y| from 2^-64 to 2^64."""
-    e, k, bits = _exp_parts(x, further=45.0)
+    e, k, bits = _exp_parts(x, within, further=45.0)
     return _scaled(e * y, k, bits)
 
 
-def _exp_parts(x: Lane, further: float = 0.0) -> tuple[Lane, Lane, Lane]:
+def _exp_parts(
+    x: Lane, within: tuple[float, float], further: float = 0.0
+) -> tuple[Lane, Lane, Lane]:
     """exp(x) is the first times 2 to the second; x is held beyond what that can be."""
     low, high = _HELD[x.kind]
-    k, r, bits = _reduced(minimum(maximum(x, low - further), high + further))
+    low, high = low - further, high + further
+    # AVX-512 multiplies by any power of 2, whose exponent is exact up to here
+    least, most = (-1e6, 1e6) if _has_avx512(x) else (low, high)
+    if within[0] < least:
+        x = maximum(x, low)
+    if within[1] > most:
+        x = minimum(x, high)
+    k, r, bits = _reduced(x)
     return fma(r * r, _polynomial(r, _EXP[x.kind]), r) + 1, k, bits
 
 
