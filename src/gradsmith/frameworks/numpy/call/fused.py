@@ -72,23 +72,18 @@ def _gradient(plan: Any, xs: list[Any], y: Any, saved: list[Any]) -> Any:
     specs = [(x.shape, x.dtype) for x in xs]
     held = [x if i in needed else None for i, x in enumerate(xs)]
 
-    def grad(dy: Any) -> Any:
+    def grad(dy: Any) -> Any:  # captures y itself, which else would be copied
         dxs: list[Any] = [None] * len(specs)
         for i in wanted:
             dxs[i] = dy if plan.passes_on else _empty(*specs[i])
-        if not plan.passes_on:
-            pull(dy, [dxs[i] for i in wanted])
-        return dxs[0] if len(dxs) == 1 else tuple(dxs)
-
-    def pull(dy: Any, dxs: list[Any]) -> None:
         repeats = dy.size > 1 and not any(dy.strides)
-        if not repeats:
-            dy = np.ascontiguousarray(dy)
-        of = {"dy": [dy], "x": held, "y": [y], "saved": saved}
-        given = [of[name][i].ctypes.data for name, i in plan.sources]
         kernel = plan.backward("scalar" if repeats else "full")
-        if kernel.size:
-            kernel.run(given, [dx.ctypes.data for dx in dxs], _threads())
+        if kernel.size and not plan.passes_on:
+            dy = dy if repeats else np.ascontiguousarray(dy)
+            of = {"dy": [dy], "x": held, "y": [y], "saved": saved}
+            given = [of[name][i].ctypes.data for name, i in plan.sources]
+            kernel.run(given, [dxs[i].ctypes.data for i in wanted], _threads())
+        return dxs[0] if len(dxs) == 1 else tuple(dxs)
 
     return grad
 
