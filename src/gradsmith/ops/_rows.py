@@ -39,9 +39,10 @@ def of_classes(
     # Infinite where the label is masked, or another logit is plus infinity
     y = gnp.where(loss == gnp.inf, loss, rows.log_total + loss)
     y = _with_z_loss(y, rows, z_loss)
+    scale = 1.0
     if n is not None:
-        n = gnp.astype(n, x.dtype)
-        y = y / n
+        scale = 1 / (n if isinstance(n, int) else gnp.astype(n, x.dtype))
+        y = y * scale
 
     def grad(dy: Any) -> Any:
         p = _share_of_z_loss(rows, z_loss)
@@ -54,7 +55,7 @@ def of_classes(
             greatest = rows.close & (picked == 0)
             others = gnp.where(greatest, rows.rest, rows.total - gnp.exp(picked))
             dx = gnp.where(hot, -others / rows.total, p)
-        dx = gnp.where(kept, dx if n is None else dx / n, 0.0)
+        dx = gnp.where(kept, dx if n is None else dx * scale, 0.0)
         return {"x": dx * gnp.where(kept, gnp.expand_dims(dy, axis), 0.0)}
 
     return gnp.squeeze(gnp.where(kept, y, 0.0), axis), grad

@@ -16,7 +16,7 @@ from ._inputs import (
     times,
     wrong,
 )
-from ._reductions import reduced, require_reduction
+from ._reductions import by_rows, reduced, require_reduction, summed
 from .logistic import both, bump, log_sigmoid, softplus
 
 
@@ -47,8 +47,8 @@ def binary_cross_entropy_with_logits(
         got, do = repr(pos_weight), "give 1 for none"
         raise wrong(op, "pos_weight", "a number from 0 on", got, do)
     x = prediction(logits)
-    parts = _binary(x, as_target(op, target, x), float(pos_weight))
-    return reduced(parts, reduction, logits)
+    args = x, as_target(op, target, x), float(pos_weight)
+    return summed(_binary, _binary_rows, args, reduction, logits)
 
 
 @operation
@@ -71,6 +71,9 @@ def _(dy: Any, y: Any, x: Any, t: Any, weight: float, *, needs: dict[str, bool])
         dt = dt + (weight - 1) * softplus(-gnp.abs(x))
     dt = dy * dt
     return dx, gnp.unbroadcast(dt, gnp.shape(t))
+
+
+_binary_rows = by_rows(_binary)
 
 
 @operation

@@ -66,14 +66,14 @@ def cross_entropy(
     x = prediction(logits)
     axis = require_axis(op, x, axis)
     if _is_whole(op, labels):
-        labels = _classes(op, x, labels, axis, ignore_index)
+        labels, n = _classes(op, x, labels, axis, ignore_index)
         given = x, labels, axis, label_smoothing, ignore_index, z_loss
         if reduction != "mean":
             return reduced(_rows.of_classes(*given), reduction, logits)
-        is_kept = gnp.not_equal(labels, ignore_index)
-        kept = gnp.count_nonzero(is_kept, keepdims=True)  # an array, also in NumPy
-        rows = _rows.of_classes(*given, gnp.maximum(kept, 1))
-        return reduced(rows, "sum", logits)
+        if n is None:
+            kept = gnp.not_equal(labels, ignore_index)
+            n = gnp.maximum(gnp.count_nonzero(kept, keepdims=True), 1)
+        return reduced(_rows.of_classes(*given, n), "sum", logits)
     q = _same_shape(op, labels, x)
     rows = _rows.of_shares(x, q, axis, label_smoothing, z_loss)
     return reduced(rows, reduction, logits)
@@ -88,26 +88,45 @@ def _is_whole(op: str, labels: Any) -> bool:
     return "int" in name
 
 
-def _classes(op: str, x: Any, labels: Any, axis: int, ignored: int) -> Any:
-    """Labels whose shape and, where it can be seen, whose range is right."""
+def _classes(
+    op: str, x: Any, labels: Any, axis: int, ignored: int
+) -> tuple[Any, int | None]:
+    """Labels whose shape and, where it can be seen, whose range is right.
+
+    And how many they are, if it is seen that none is ignored.
+    """
     n, shape = x.shape[axis], tuple(x.shape)
     expected = (*shape[:axis], *shape[axis + 1 :])
-    if not _fits(tuple(labels.shape), expected):
+    given = tuple(labels.shape)
+    if given != expected and not _fits(given, expected):
         raise wrong(
             op,
             "labels",
             f"shape {expected}, that of the logits without axis {axis}",
-            f"shape {tuple(labels.shape)}",
+            f"shape {given}",
             "give one label for each row of logits (or probabilities, as floats)",
         )
+    count = None if n is None else _require_range(op, labels, n, ignored)
+    whole = gnp.astype(labels, "int32") if "uint" in str(kind(labels)) else labels
+    return whole, count
+
+
+def _require_range(op: str, labels: Any, n: int, ignored: int) -> int | None:
+    """How many labels there are, if it is seen that none is ignored.
+
+    Raises if it is seen that one is out of range.
+    """
     values = known_values(labels)
-    if values is not None and n is not None:
-        bad = values[(values != ignored) & ((values < 0) | (values >= n))]
-        if bad.size:
-            expected = f"classes from 0 to {n - 1}, or {ignored} to ignore"
-            do = "correct the labels, or give ignore_index="
-            raise wrong(op, "labels", expected, f"the class {bad[0]}", do)
-    return gnp.astype(labels, "int32") if "uint" in str(kind(labels)) else labels
+    if values is None or not values.size:
+        return None
+    if values.min() >= 0 and values.max() < n:
+        return None if 0 <= ignored < n else values.size
+    bad = values[(values != ignored) & ((values < 0) | (values >= n))]
+    if bad.size:
+        expected = f"classes from 0 to {n - 1}, or {ignored} to ignore"
+        do = "correct the labels, or give ignore_index="
+        raise wrong(op, "labels", expected, f"the class {bad[0]}", do)
+    return None
 
 
 def _fits(shape: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 from .. import numpy as gnp
 from ..operations.define import operation
 from ._inputs import as_target, kind, prediction, require_positive, times
-from ._reductions import reduced, require_reduction
+from ._reductions import by_rows, reduced, require_reduction, summed
 
 
 def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -> Any:
@@ -31,8 +31,8 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
     require_reduction("huber", reduction)
     require_positive("huber", delta=delta)
     z = prediction(x)
-    parts = _huber(z, as_target("huber", target, z), delta)
-    return reduced(parts, reduction, x)
+    args = z, as_target("huber", target, z), delta
+    return summed(_huber, _huber_rows, args, reduction, x)
 
 
 @operation
@@ -47,6 +47,9 @@ def _huber(x: Any, t: Any, delta: float) -> Any:
 def _(dy: Any, y: Any, x: Any, t: Any, delta: float) -> Any:
     dx = dy * gnp.clip(x - t, -delta, delta)
     return dx, gnp.unbroadcast(-dx, gnp.shape(t))
+
+
+_huber_rows = by_rows(_huber)
 
 
 def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
@@ -70,8 +73,8 @@ def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
     require_reduction("poisson_nll", reduction)
     z = prediction(log_rate)
     greatest = float(gnp.finfo(log_rate if kind(log_rate) else z).max)
-    parts = _poisson(z, as_target("poisson_nll", target, z), greatest)
-    return reduced(parts, reduction, log_rate)
+    args = z, as_target("poisson_nll", target, z), greatest
+    return summed(_poisson, _poisson_rows, args, reduction, log_rate)
 
 
 @operation
@@ -87,6 +90,9 @@ def _(dy: Any, y: Any, x: Any, t: Any, greatest: float) -> Any:
     most = _greatest_exponent(x)
     rate = gnp.where(x > most, gnp.inf, gnp.exp(gnp.minimum(x, most)))
     return dy * gnp.minimum(rate - t, greatest), gnp.unbroadcast(-dy * x, gnp.shape(t))
+
+
+_poisson_rows = by_rows(_poisson)
 
 
 def _greatest_exponent(x: Any) -> float:

@@ -402,3 +402,63 @@ def test_large_results_are_in_large_pages(n, monkeypatch):
     results = [(each.data_ptr(), each.nbytes) for each in (y, dx)]
     assert asked == (results if n > 1 << 10 else [])
     assert dx.eq(0.5).all()
+
+
+ELEMENTWISE = {
+    "huber": ops.huber,
+    "poisson_nll": ops.poisson_nll,
+    "binary": lambda x, t, **how: ops.binary_cross_entropy_with_logits(
+        x, torch.sigmoid(t), pos_weight=2.0, **how
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+@pytest.mark.parametrize("reduction", ["mean", "sum"])
+@pytest.mark.parametrize("shape", [(5, 70), (70,), (3, 2, 64)])
+def test_losses_are_added_up_within_the_kernel(name, reduction, shape, runs):
+    loss, x, t = ELEMENTWISE[name], normal(*shape), normal(*shape).flip(0)
+    fn = lambda x: loss(x, t, reduction=reduction)
+    same(both(fn, x, torch.tensor(1.0)))
+    same(both(fn, x, torch.tensor(-0.5)))
+    assert all(plan.ahead for plan in runs if plan.wanted)
+    expected = getattr(torch, reduction)(loss(x, t, reduction="none"))
+    torch.testing.assert_close(fn(x), expected)
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_losses_added_up_have_all_derivatives(name):
+    loss = ELEMENTWISE[name]
+    x, t = normal(2, 64).double(), normal(2, 64).double().flip(0)
+    pair = x.requires_grad_(), t.requires_grad_()
+    both_of = torch.autograd.grad(loss(*pair), pair)
+    with gs.kernels(False):
+        expected = torch.autograd.grad(loss(*pair, reduction="none").mean(), pair)
+    for got, true in zip(both_of, expected, strict=True):
+        torch.testing.assert_close(got, true)
+
+    def curved(*pair):
+        dx, dt = torch.autograd.grad(loss(*pair), pair, create_graph=True)
+        return (dx * dx).sum() + (dt * dx).sum()
+
+    def parts(*pair):
+        return loss(*pair, reduction="none").mean()
+
+    seconds = torch.autograd.grad(curved(*pair), pair)
+    dx, dt = torch.autograd.grad(parts(*pair), pair, create_graph=True)
+    expected = torch.autograd.grad((dx * dx).sum() + (dt * dx).sum(), pair)
+    for got, true in zip(seconds, expected, strict=True):
+        torch.testing.assert_close(got, true)
+
+
+def test_labels_are_counted_whether_some_are_ignored_or_not():
+    x = normal(5, 19)
+    for labels in (LABELS, LABELS.abs() % 19, LABELS * 0 - 100):
+        expected = torch.nn.functional.cross_entropy(x, labels)
+        if labels.max() < 0:
+            expected = torch.tensor(0.0)
+        torch.testing.assert_close(ops.cross_entropy(x, labels), expected)
+    ignored = torch.tensor([3, 3, 3, 1, 2])
+    expected = torch.nn.functional.cross_entropy(x, ignored, ignore_index=3)
+    got = ops.cross_entropy(x, ignored, ignore_index=3)
+    torch.testing.assert_close(got, expected)
