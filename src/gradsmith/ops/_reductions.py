@@ -31,17 +31,17 @@ def reduced(parts: Any, reduction: str, x: Any) -> Any:
     return like(gnp.sum(parts) / n if n else gnp.mean(parts), x)
 
 
-def summed(op: Any, rows: Any, args: Any, reduction: str, x: Any) -> Any:
+def summed(op: Any, total: Any, args: Any, reduction: str, x: Any) -> Any:
     """`op(*args)` of each element, reduced, in the precision of x.
 
-    Where nothing else makes one loop of it, `rows`, which is `by_rows(op)`, adds up
+    Where nothing else makes one loop of it, `total`, which is `total_of(op)`, adds up
     within the operation: its kernel writes no array but the gradient.
     """
     z, t, _ = args
     if reduction == "none" or not _is_in_rows(z, t):
         return reduced(op(*args), reduction, x)
     n = prod(z.shape) if reduction == "mean" else 1
-    return like(gnp.sum(rows(*args, n)), x)
+    return like(total(*args, n), x)
 
 
 def _is_in_rows(x: Any, t: Any) -> bool:
@@ -52,24 +52,23 @@ def _is_in_rows(x: Any, t: Any) -> bool:
     shape: tuple[int, ...] = tuple(x.shape)
     if not shape or tuple(t.shape) != shape or known_values(x) is None:
         return False
-    return shape[-1] >= ROW and (len(shape) > 1 or shape[0] < SHARED)
+    return shape[-1] >= ROW and (len(shape) > 1 or shape[-1] < SHARED)
 
 
 ROW = 64  # elements; a row of fewer takes as long
 SHARED = 1 << 17  # elements that a kernel gives to several threads, row by row
 
 
-def by_rows(op: Any) -> Any:
-    """An operation of x, a target and an option, added up by rows and divided by n.
+def total_of(op: Any) -> Any:
+    """An operation of x, a target and an option, added up and divided by n.
 
     Its rule is linear: with 1 / n in place of dy it is what dy is multiplied by.
     """
 
-    def rows(x: Any, t: Any, option: float, n: int) -> Any:
-        return gnp.sum(op.fn(x, t, option), axis=-1) / n
+    def total(x: Any, t: Any, option: float, n: int) -> Any:
+        return gnp.sum(gnp.sum(op.fn(x, t, option), axis=-1) / n)
 
     def scaled(slopes: Any, dy: Any) -> Any:
-        dy = gnp.expand_dims(dy, -1)
         return tuple(None if s is None else s * dy for s in slopes)
 
     def rule(dy: Any, y: Any, x: Any, t: Any, option: float, n: int) -> Any:
@@ -80,8 +79,8 @@ def by_rows(op: Any) -> Any:
     ) -> Any:
         return scaled(op.vjp_rule(1 / n, None, x, t, option, needs=needs), dy)
 
-    rows.__name__ = rows.__qualname__ = op.name
-    found = operation(rows)
+    total.__name__ = total.__qualname__ = op.name
+    found = operation(total)
     takes_needs = "needs" in signature(op.vjp_rule).parameters
     found.vjp(rule_of_needs if takes_needs else rule)
     return found

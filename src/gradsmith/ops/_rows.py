@@ -19,8 +19,9 @@ def of_classes(
     ignored: Any,
     z_loss: float,
     n: Any = None,
+    total: bool = False,
 ) -> Any:
-    """Rows of -log(softmax(x)) / n at the label; 0 where it is to be ignored.
+    """Rows of -log(softmax(x)) / n at the label, or their total; 0 where ignored.
 
     With q, 1 at the label and else 0, then smoothed, and l = logsumexp(x), the loss is
     l - sum(q x) + z l^2, and its gradient softmax(x) (1 + 2 z l) - q. So that they are
@@ -56,9 +57,11 @@ def of_classes(
             others = gnp.where(greatest, rows.rest, rows.total - gnp.exp(picked))
             dx = gnp.where(hot, -others / rows.total, p)
         dx = gnp.where(kept, dx if n is None else dx * scale, 0.0)
-        return {"x": dx * gnp.where(kept, gnp.expand_dims(dy, axis), 0.0)}
+        dy = dy if total else gnp.expand_dims(dy, axis)
+        return {"x": dx * gnp.where(kept, dy, 0.0)}
 
-    return gnp.squeeze(gnp.where(kept, y, 0.0), axis), grad
+    y = gnp.squeeze(gnp.where(kept, y, 0.0), axis)
+    return gnp.sum(y) if total else y, grad
 
 
 @custom_gradient

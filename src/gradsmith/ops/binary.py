@@ -16,7 +16,7 @@ from ._inputs import (
     times,
     wrong,
 )
-from ._reductions import by_rows, reduced, require_reduction, summed
+from ._reductions import reduced, require_reduction, summed, total_of
 from .logistic import both, bump, log_sigmoid, softplus
 
 
@@ -48,7 +48,7 @@ def binary_cross_entropy_with_logits(
         raise wrong(op, "pos_weight", "a number from 0 on", got, do)
     x = prediction(logits)
     args = x, as_target(op, target, x), float(pos_weight)
-    return summed(_binary, _binary_rows, args, reduction, logits)
+    return summed(_binary, _binary_total, args, reduction, logits)
 
 
 @operation
@@ -73,7 +73,7 @@ def _(dy: Any, y: Any, x: Any, t: Any, weight: float, *, needs: dict[str, bool])
     return dx, gnp.unbroadcast(dt, gnp.shape(t))
 
 
-_binary_rows = by_rows(_binary)
+_binary_total = total_of(_binary)
 
 
 @operation

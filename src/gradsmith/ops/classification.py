@@ -13,6 +13,7 @@ from ._inputs import (
     is_whole,
     kind,
     known_values,
+    like,
     prediction,
     require_axis,
     require_share,
@@ -68,12 +69,13 @@ def cross_entropy(
     if _is_whole(op, labels):
         labels, n = _classes(op, x, labels, axis, ignore_index)
         given = x, labels, axis, label_smoothing, ignore_index, z_loss
+        total = reduction != "none"
         if reduction != "mean":
-            return reduced(_rows.of_classes(*given), reduction, logits)
-        if n is None:
+            n = None
+        elif n is None:
             kept = gnp.not_equal(labels, ignore_index)
             n = gnp.maximum(gnp.count_nonzero(kept, keepdims=True), 1)
-        return reduced(_rows.of_classes(*given, n), "sum", logits)
+        return like(_rows.of_classes(*given, n, total), logits)
     q = _same_shape(op, labels, x)
     rows = _rows.of_shares(x, q, axis, label_smoothing, z_loss)
     return reduced(rows, reduction, logits)

@@ -8,7 +8,7 @@ from typing import Any
 from .. import numpy as gnp
 from ..operations.define import operation
 from ._inputs import as_target, kind, prediction, require_positive, times
-from ._reductions import by_rows, reduced, require_reduction, summed
+from ._reductions import reduced, require_reduction, summed, total_of
 
 
 def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -> Any:
@@ -32,7 +32,7 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
     require_positive("huber", delta=delta)
     z = prediction(x)
     args = z, as_target("huber", target, z), delta
-    return summed(_huber, _huber_rows, args, reduction, x)
+    return summed(_huber, _huber_total, args, reduction, x)
 
 
 @operation
@@ -49,7 +49,7 @@ def _(dy: Any, y: Any, x: Any, t: Any, delta: float) -> Any:
     return dx, gnp.unbroadcast(-dx, gnp.shape(t))
 
 
-_huber_rows = by_rows(_huber)
+_huber_total = total_of(_huber)
 
 
 def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
@@ -74,7 +74,7 @@ def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
     z = prediction(log_rate)
     greatest = float(gnp.finfo(log_rate if kind(log_rate) else z).max)
     args = z, as_target("poisson_nll", target, z), greatest
-    return summed(_poisson, _poisson_rows, args, reduction, log_rate)
+    return summed(_poisson, _poisson_total, args, reduction, log_rate)
 
 
 @operation
@@ -92,7 +92,7 @@ def _(dy: Any, y: Any, x: Any, t: Any, greatest: float) -> Any:
     return dy * gnp.minimum(rate - t, greatest), gnp.unbroadcast(-dy * x, gnp.shape(t))
 
 
-_poisson_rows = by_rows(_poisson)
+_poisson_total = total_of(_poisson)
 
 
 def _greatest_exponent(x: Any) -> float:

@@ -43,7 +43,8 @@ class Plan:
     `y` and `saved` are what the forward kernel writes; `sources` is where the inputs of
     the gradient come from: "dy", "y", or the arguments and what was saved, by number.
     If `ahead`, the last of what is saved are the gradients but for a factor, one for
-    each that is wanted. The gradient's kernel may write over them.
+    each that is wanted. The gradient's kernel may write over them. If there are
+    `parts`, the kernel writes them in place of `y`, which is their sum.
     """
 
     operation: Operation[..., Any]
@@ -55,6 +56,7 @@ class Plan:
     sources: list[tuple[str, int]]
     storage: tuple[str, ...]
     ahead: bool
+    parts: Spec | None
     _backward: dict[Any, Kernel]
     note: str = ""  # why the framework does without, if it does
 
@@ -170,10 +172,14 @@ def plan_of(
             joint = trace(_with_gradient(run, wanted), Spec(y.shape, y.dtype), *specs)
             y, dxs = joint.outputs
     _refuse_captured(operation, joint)
+    written = y if narrow else _parts_of(y, joint)
+    parts = None if written is y else Spec(written.shape, written.dtype)
     if not wanted:
-        kernel = Kernel(first, _storage([*first.inputs, y], narrow))
-        return Plan(operation, kernel, y, [], (), None, [], (), False, {})
+        program = without_dead(replace(first, outputs=written))
+        kernel = Kernel(program, _storage([*first.inputs, written], narrow))
+        return Plan(operation, kernel, y, [], (), None, [], (), False, parts, {})
     cut = _Cut(operation.name, joint, y, list(dxs), ahead=ahead and not narrow)
+    cut.written = written
     forward, (gradient, sources) = cut.forward(), cut.backward()
     plan = Plan(
         operation,
@@ -187,6 +193,7 @@ def plan_of(
         sources,
         _storage([*gradient.inputs, *gradient.results], narrow, cut.saved),
         bool(cut.factors),
+        parts,
         {},
     )
     plan.backward()  # so that what can't be fused is refused at the call
@@ -217,6 +224,20 @@ def _single(operation: Any, program: Program) -> Value:
         raise refuse(f"{operation.name!r}, which returns more than one array,")
     if y.dtype.kind != "f":
         raise refuse(f"{operation.name!r}, whose result is of {y.dtype},")
+    return y
+
+
+def _parts_of(y: Value, program: Program) -> Value:
+    """What a value is the sum of, if that is a number for each row; else itself.
+
+    Whoever runs the kernel adds them up: a kernel sees one row at a time.
+    """
+    largest = max(v.size for v in program.inputs)
+    for step in program.steps:
+        if y in step.outputs and step.fn is np.sum and not step.kwargs:
+            x, *axis = step.args
+            if not axis and x.dtype == y.dtype and 4 * x.size <= largest:
+                return x
     return y
 
 
@@ -261,6 +282,7 @@ class _Cut:
                 late.update(step.outputs)
         self.late = late
         self.largest = max(v.size for v in (*program.inputs, y))
+        self.written = y
         self.factors: list[Value] = []
         self._follow()
         if ahead:
@@ -376,7 +398,7 @@ class _Cut:
 
     def forward(self) -> Program:
         early = [s for s in self.program.steps if not self.late.intersection(s.outputs)]
-        inputs, outputs = self.program.inputs[1:], [self.y, *self.saved]
+        inputs, outputs = self.program.inputs[1:], [self.written, *self.saved]
         return _part(self.name, self.program, inputs, early, outputs)
 
     def backward(self) -> tuple[Program, list[tuple[str, int]]]:

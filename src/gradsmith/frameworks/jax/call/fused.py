@@ -72,9 +72,12 @@ def refusal(plan: Any) -> str:
 
 
 class Foreign:
-    """A kernel as a function of some of its inputs; `run` is the composed form."""
+    """A kernel as a function of some of its inputs; `run` is the composed form.
 
-    __slots__ = ("kernel", "outs", "run", "takes")
+    The first result is the sum of `parts`, if there are any.
+    """
+
+    __slots__ = ("kernel", "outs", "parts", "run", "takes")
 
     def __init__(
         self,
@@ -82,9 +85,12 @@ class Foreign:
         outs: Sequence[Any],
         run: Callable[..., Sequence[Any]],
         takes: Sequence[int] | None = None,
+        parts: Any = None,
     ) -> None:
-        self.kernel, self.run, self.takes = kernel, run, takes
+        self.kernel, self.run, self.takes, self.parts = kernel, run, takes, parts
         self.outs = [jax.ShapeDtypeStruct(y.shape, y.dtype) for y in outs]
+        if parts is not None:
+            self.outs[0] = jax.ShapeDtypeStruct(parts.shape, parts.dtype)
 
     def __call__(self, *inputs: Any) -> Sequence[Any]:
         """The call, as traced code."""
@@ -94,17 +100,21 @@ class Foreign:
         call = jax.ffi.ffi_call(
             name, self.outs, input_output_aliases=dict(self.kernel.in_place)
         )
-        return call(*self._taken(inputs))
+        return _added(call(*self._taken(inputs)), self.parts)
 
     def at_once(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """Run on concrete arrays."""
         name = _target(self.kernel) if _are_on_one_cpu(inputs) else ""
         if not name:
             return self.run(*inputs)
-        return _called(name, self.outs, self._taken(inputs))
+        return _added(_called(name, self.outs, self._taken(inputs)), self.parts)
 
     def _taken(self, inputs: Sequence[Any]) -> Sequence[Any]:
         return inputs if self.takes is None else [inputs[i] for i in self.takes]
+
+
+def _added(ys: Sequence[Any], parts: Any) -> Sequence[Any]:
+    return ys if parts is None else [jnp.sum(ys[0]), *ys[1:]]
 
 
 def _are_on_one_cpu(arrays: Sequence[Any]) -> bool:
@@ -160,10 +170,12 @@ class Ran:
     ) -> None:
         self.call, self.leaves, self.plan = call, leaves, plan
         self.wanted, self.moving = wanted, (0,)
-        y = jax.ShapeDtypeStruct(plan.y.shape, jnp.dtype(plan.y_dtype))
+        shape = (plan.parts or plan.y).shape
+        y = jax.ShapeDtypeStruct(shape, jnp.dtype(plan.y_dtype))
         saved = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in plan.saved]
         name = _target(plan.forward)
-        self.y, *self.saved = _called(name, [y, *saved], leaves)
+        ys = _added(_called(name, [y, *saved], leaves), plan.parts)
+        self.y, *self.saved = ys
         self.ins = [tangent_type(leaves[i]) for i in wanted]
         self.outs = [tangent_type(self.y)]
 
@@ -214,7 +226,7 @@ class FusedPlan:
                 jvp=self._jvp,
                 outs=avals,
                 effects=body.effects,
-                kernel=Foreign(plan.forward, avals, self._run),
+                kernel=Foreign(plan.forward, avals, self._run, parts=plan.parts),
             )
         ins = [staged.avals[i].to_tangent_aval() for i in wanted]
         first = {"x": 0, "y": self.n, "saved": self.n + 1}

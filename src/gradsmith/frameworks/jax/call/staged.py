@@ -55,7 +55,9 @@ class Staged:
         )
         plan = self._fused(())
         if plan is not None:
-            self.op.kernel = Foreign(plan.forward, self.op.outs, self.run)
+            self.op.kernel = Foreign(
+                plan.forward, self.op.outs, self.run, parts=plan.parts
+            )
 
     def __call__(self, leaves: Sequence[Any]) -> Any:
         return rebuilt(self.template, self.op(*self.captured, *leaves))

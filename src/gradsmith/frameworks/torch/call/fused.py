@@ -94,10 +94,10 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     if plan.is_like_first:
         y = _like(x)
     else:
-        y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype])
+        y = _empty((plan.parts or plan.y).shape, dtype=_DTYPES[plan.y_dtype])
     made = [_like(leaves[i]) for i in plan.wanted] if plan.ahead else []
     if not kernel.size:
-        return y, [None, *made]
+        return y if plan.parts is None else y.sum(), [None, *made]
     held = [x if x.is_contiguous() else x.contiguous() for x in leaves]
     given, written, block = [x.data_ptr() for x in held], [y.data_ptr()], None
     if plan.small:
@@ -110,7 +110,7 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
         kernel.run_small(given + written)
     else:
         kernel.run(given, written, _threads())
-    return y, [block, *made]
+    return y if plan.parts is None else y.sum(), [block, *made]
 
 
 def _like(x: Any) -> Any:
@@ -126,13 +126,14 @@ def _like(x: Any) -> Any:
 
 def _forward_on_gpu(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     device = leaves[0].device
-    y = _empty(plan.y.shape, dtype=_DTYPES[plan.y_dtype], device=device)
+    shape = (plan.parts or plan.y).shape
+    y = _empty(shape, dtype=_DTYPES[plan.y_dtype], device=device)
     saved = [
         _empty(s.shape, dtype=_DTYPES[s.dtype.name], device=device) for s in plan.saved
     ]
     if plan.forward.size:
         _start(plan.forward, leaves, [y, *saved])
-    return y, saved
+    return y if plan.parts is None else y.sum(), saved
 
 
 class FusedGradient:
