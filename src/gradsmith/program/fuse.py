@@ -236,7 +236,8 @@ def _parts_of(y: Value, program: Program) -> Value:
     for step in program.steps:
         if y in step.outputs and step.fn is np.sum and not step.kwargs:
             x, *axis = step.args
-            if not axis and x.dtype == y.dtype and 4 * x.size <= largest:
+            is_small = 4 * x.size <= largest and x not in program.inputs
+            if is_small and not axis and x.dtype == y.dtype:
                 return x
     return y
 
