@@ -70,6 +70,16 @@ def test_rows_with_labels(shape, chunked, monkeypatch):
     _compare(gradient(classes), (dy[:, 0].copy(), x, labels), monkeypatch)
 
 
+def test_rows_with_labels_and_their_number(monkeypatch):
+    x, dy, labels = arrays_of((4, 100))
+
+    def mean(x, labels, n):
+        return of_classes(x, labels, 1, 0.0, -100, 0.0, n)
+
+    args = dy[:, 0].copy(), x, labels, np.array([4])
+    _compare(gradient(mean), args, monkeypatch)
+
+
 def test_rows_in_chunks_with_infinities_and_nans(monkeypatch):
     x, _, labels = arrays_of((6, 11))
     x[0, 1], x[1], x[2, 3], x[3, 2:4] = np.inf, -np.inf, np.nan, np.inf
