@@ -17,9 +17,13 @@ from tests.ops.ends import CASES
 from tests.ops.samples import LOSSES, STABLE
 from tests.ops.test_ends import faults
 
-# Where kernels are used. They are the same ones; NumPy has no bfloat16, and PyTorch's
+# Where kernels are used. They are the same ones; NumPy has no bfloat16, and the others'
 # tensors are computed in float32 where NumPy's arrays are in float64.
-DTYPES = {"numpy": ("float16", "float32", "float64"), "torch": ("bfloat16", "float32")}
+DTYPES = {
+    "numpy": ("float16", "float32", "float64"),
+    "torch": ("bfloat16", "float32"),
+    "tensorflow": ("bfloat16", "float32"),
+}
 RUNS = [
     pytest.param(case, framework, dtype, id=f"{case}-{framework.name}-{dtype}")
     for case in CASES
