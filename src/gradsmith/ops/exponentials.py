@@ -189,6 +189,8 @@ def log1mexp(x: Any) -> Any:
     z = wide(x)
     e = gnp.exp(-z)
     u = _one_less(e, z)
+    if in_kernel():  # whose log is -inf at 0 and NaN below, without a warning
+        return like(gnp.where(e < 0.25, _log1p(e), gnp.log(u)), x)
     pole = u <= 0
     y = gnp.log(gnp.where(pole, gnp.ones_like(z), u))
     y = gnp.where(pole, -gnp.inf, gnp.where(e < 0.25, _log1p(e), y))
