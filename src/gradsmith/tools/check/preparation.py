@@ -31,10 +31,11 @@ HURRIED = 0.5  # with compiling
 
 def evaluate_first(session: Session) -> tuple[Arrays, str]:
     """The outputs, in the given dtypes, and the lowest precision among them."""
-    start = time.perf_counter()
+    start, spent = time.perf_counter(), time.process_time()
     with annotate(_RAISED.format(session.problem.info.name)):
         found = session.problem.computed()
     took = time.perf_counter() - start
+    session.is_costly = session.problem.budget.is_long(time.process_time() - spent)
     session.is_hurried = took > HURRIED or session.problem.budget.is_long(took)
     return found
 

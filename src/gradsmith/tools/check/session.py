@@ -36,6 +36,7 @@ class Session:
     declared: bool = False  # surrogates inside
     solves: bool = False  # something by iteration, to some accuracy
     is_hurried: bool = False  # the first evaluation took long, perhaps to be compiled
+    is_costly: bool = False  # it takes much of the time to be compiled for each dtype
     at: Problem | None = None  # what is looked at now
     wrong_at: Problem | None = None  # what the first finding was about
     in_no_time: Callable[[], None] | None = None  # what to say if the time is up now

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import islice
+from itertools import chain, islice
 from math import ceil
 from typing import Any
 
@@ -24,8 +24,9 @@ from .flat import flatten
 from .problem import Problem
 from .structure import structure_of
 
-MANY = 4200  # elements: past blocks of 1024 and of 4096
-LONG = 1100
+MANY, LONG = 4200, 1100  # elements: past blocks of 1024 and of 4096
+# Of what iterates fewer: equations may take the cube of their number.
+MORE, LONGER = 64, 24
 LARGEST = 2 * 10**5
 FEW = 1024
 MOST = 16  # arrays of integers that a function captures
@@ -88,16 +89,18 @@ def _enlarged(
 ) -> Iterator[tuple[str, Problem]]:
     """Problems, as few as possible, in which each argument once has many elements."""
     every = dict(zip(problem.perturbed, (x.shape for x in problem.xs), strict=True))
+    many, long = (MORE, LONGER) if problem.traits.iterates else (MANY, LONG)
 
     def large(new: Lengths) -> set[str]:
-        return {name for name, shape in every.items() if _size(shape, new) > LONG}
+        return {name for name, shape in every.items() if _size(shape, new) > long}
 
     # Of a module one axis is made longer: attention takes the square of two.
-    ways = [_many(shape, lengths) for shape in every.values()]
+    ways = [_many(shape, lengths, many, long) for shape in every.values()]
     ways = [] if problem.info.captured else ways
     ways.sort(key=lambda new: -len(large(new)))
     # An axis may have the length of another by chance.
-    ways += [new for shape in every.values() for new in _alone(shape, shapes, lengths)]
+    alone = [_alone(shape, shapes, lengths, many) for shape in every.values()]
+    ways += chain.from_iterable(alone)
     ways = [{n: new[n] for n in lengths} for new in ways]
     seen: set[str] = set()
     for new in ways:
@@ -111,12 +114,14 @@ def _enlarged(
             seen |= more
 
 
-def _alone(shape: Shape, shapes: list[Shape], lengths: list[int]) -> Iterator[Lengths]:
+def _alone(
+    shape: Shape, shapes: list[Shape], lengths: list[int], many: int
+) -> Iterator[Lengths]:
     """Many elements by one axis whose length no other array has."""
     for n in shape:
         if n in lengths and sum(other.count(n) for other in shapes) == 1:
             rest = _size(shape, {}) // n
-            yield {**{m: m for m in lengths}, n: ceil(MANY / rest)}
+            yield {**{m: m for m in lengths}, n: ceil(many / rest)}
 
 
 def _is_accepted(problem: Problem) -> bool:
@@ -146,7 +151,7 @@ def emptied(problem: Problem) -> Iterator[tuple[str, Problem]]:
         yield "no elements", _with_lengths(problem, none, np.random.default_rng(0))
 
 
-def _many(shape: Shape, lengths: list[int]) -> Lengths:
+def _many(shape: Shape, lengths: list[int], many: int, long: int) -> Lengths:
     """New lengths, such that an array of this shape has many elements."""
     new = {n: n for n in lengths}
     shape = tuple(n for n in shape if n in new)
@@ -154,15 +159,15 @@ def _many(shape: Shape, lengths: list[int]) -> Lengths:
         return new
     last = shape[-1]
     if len(shape) == 1:
-        return {**new, last: MANY}
+        return {**new, last: many}
     times = shape.count(last)
     rest = int(np.prod([n for n in shape if n != last], dtype=int))
     if times > 1:
-        return {**new, last: max(last, ceil((MANY / max(rest, 1)) ** (1 / times)))}
-    new[last] = max(last, LONG)
+        return {**new, last: max(last, ceil((many / max(rest, 1)) ** (1 / times)))}
+    new[last] = max(last, long)
     first = shape[0]
-    if first != last and new[last] * rest < MANY:
-        new[first] = ceil(MANY / (new[last] * rest / first))
+    if first != last and new[last] * rest < many:
+        new[first] = ceil(many / (new[last] * rest / first))
     return new
 
 
