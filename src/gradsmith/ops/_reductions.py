@@ -49,10 +49,10 @@ def _is_in_rows(x: Any, t: Any) -> bool:
 
     Their values are known where nothing compiles.
     """
-    shape: tuple[int, ...] = tuple(x.shape)
-    if not shape or tuple(t.shape) != shape or known_values(x) is None:
+    if known_values(x) is None or tuple(t.shape) != tuple(x.shape):
         return False
-    return shape[-1] >= ROW and (len(shape) > 1 or shape[-1] < SHARED)
+    *rows, columns = x.shape or (0,)
+    return columns >= ROW and (bool(rows) or columns < SHARED)
 
 
 ROW = 64  # elements; a row of fewer takes as long

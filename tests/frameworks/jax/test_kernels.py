@@ -149,14 +149,16 @@ def test_shapes_and_dtypes(rows, columns, dtype, fn):
 
 
 def test_what_is_saved_is_the_same_composed():
-    plan = _rows.of_classes.kernels(X, LABELS, -1, 0.1, -100, 0.01)
-    xs = [np.asarray(X), np.asarray(LABELS, "int32")]
-    kernel = plan.forward(*xs)[1:]
-    assert len(kernel) == len(plan.saved) > 1
-    composed = plan.saved_of([X, LABELS], jnp.asarray)
-    for a, b in zip(kernel, composed, strict=True):
-        assert b.dtype == a.dtype
-        np.testing.assert_allclose(a, b, rtol=1e-6)
+    labels = np.asarray(LABELS, "int32")
+    losses = _rows.of_classes.kernels(X, LABELS, -1, 0.1, -100, 0.01)
+    rows = ops.log_softmax.kernels(X)
+    for plan, *xs in ((losses, X, labels), (rows, X)):
+        kernel = plan.forward(*map(np.asarray, xs))[1:]
+        assert len(kernel) == len(plan.saved) > 0
+        composed = plan.saved_of([*map(jnp.asarray, xs)], jnp.asarray)
+        for a, b in zip(kernel, composed, strict=True):
+            assert b.dtype == a.dtype
+            np.testing.assert_allclose(a, b, rtol=1e-6)
 
 
 def test_large_arrays_are_cut_into_parts():
