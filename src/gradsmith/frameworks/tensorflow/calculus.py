@@ -139,7 +139,7 @@ def _nodes(
 _SLOW = 0.002  # seconds; less is little beside the call itself
 # Seconds of slow calls. Compiling takes 0.1 to 3; forward mode and second order 2 to 6,
 # and few calls of them are made.
-_OFTEN, _RARE = 0.3, 5.0
+_OFTEN, _RARE = 1.0, 5.0
 
 
 @dataclass
