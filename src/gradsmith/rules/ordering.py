@@ -104,8 +104,9 @@ def _over_count(d: Any, ties: Any, chosen: Any, initial: Any) -> Any:
 
 def _are_single(ties: Any, chosen: Any) -> bool:
     """Whether nothing ties, as mostly: counted for each in ten times the time."""
-    plain = ties.__class__ is np.ndarray and not isinstance(chosen, (Traced, Symbolic))
-    if not plain or np.count_nonzero(ties) != chosen.size:
+    if ties.__class__ is not np.ndarray or isinstance(chosen, (Traced, Symbolic)):
+        return False
+    if np.count_nonzero(ties) != chosen.size:
         return False
     return chosen.dtype.kind == "f" and not np.isnan(chosen).any()  # NaN equals nothing
 
