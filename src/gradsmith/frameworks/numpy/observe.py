@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Any
 
 from ...core import trees
@@ -78,8 +79,8 @@ class ObservedTape(GradientTape):
 
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
-    ) -> None:
-        super().record(rule, inputs, call, kept, y)
+    ) -> bool | None:
+        follows = super().record(rule, inputs, call, kept, y)
         ys = [y] if isinstance(y, Traced) else list(y)
         name = name_of(rule)
         event = Event(
@@ -93,6 +94,7 @@ class ObservedTape(GradientTape):
         node = self._node_of(ys)
         if node is not None:
             node.pull = self._reporting(node, event, _kept(rule, event))
+        return follows
 
     def _node_of(self, ys: Sequence[Traced]) -> Node | None:
         """The node that a call left on its outputs; several have one together."""
@@ -105,13 +107,13 @@ class ObservedTape(GradientTape):
         self, node: Node, event: Event, kept: list[Operand]
     ) -> Callable[..., Any]:
         """The pullback of a node; the key of a cotangent is the node it goes to."""
-        pull, observer = node.pull, self.observer
+        original, observer = copy(node), self.observer
         is_single = isinstance(node.parents, Node)
         node.parents, node.saved = node.inputs(), NOTHING
 
         def reporting(dy: Any, needs: Any) -> Any:
             observer.enter()
-            dxs = (pull(dy),) if is_single else pull(dy, needs)
+            dxs = original.pulled(dy) if is_single else original.pull(dy, needs)
             dys = dy.values() if isinstance(dy, dict) else [dy]
             pairs = zip(node.parents, dxs, strict=True)
             outs = [Operand("dx", dx, parent) for parent, dx in pairs if dx is not None]
