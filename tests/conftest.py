@@ -39,6 +39,21 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
+_file: list[object] = [None]  # of the test that runs
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What is there before a file of tests is no garbage of it.
+
+    Looking through all that frameworks have made takes a second, each time that a test
+    asks what is left.
+    """
+    if item.path != _file[0]:
+        _file[0] = item.path
+        gc.collect(1)
+        gc.freeze()
+
+
 # A worker takes a file at a time. Those of few long tests come first, the many short
 # tests last, so that all workers end together.
 SHORT = ("core", "numpy", "operations", "optimizers", "program", "rules")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import nullcontext
+from dataclasses import replace
 from functools import wraps
 from typing import Any
 
@@ -13,21 +14,25 @@ from ...operations.info import (
     Around,
     OperationInfo,
     name_of,
+    of_function,
     signature_of,
     without_rule,
 )
 from .._natives import info_of_module, leaf_names, miscounted, named_arguments
 from ..keras import natives as keras
+from .private import Function, unlocked
 
 defaults = {"leaky_relu": {"alpha": 0.2}}
 forward_rules = False
 
 
 def info_of(op: Any) -> OperationInfo | None:
-    """What is known of a function decorated with `tf.custom_gradient`, or a module."""
+    """What is known of a function that TensorFlow decorated, or of a module."""
     known = keras.info_of(op, "tensorflow")
     if known is not None or isinstance(op, tf.Module):
         return known or _of_module(op)
+    if isinstance(op, Function):
+        return replace(of_function(op), call=unlocked(op))
     body = getattr(op, "__wrapped__", None)
     if type(op).__module__ != tf.custom_gradient.__module__ or body is None:
         return None

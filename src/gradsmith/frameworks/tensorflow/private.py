@@ -20,6 +20,7 @@
 - `pfor.wrap`: a value of a loop body, as the vectorized loop has it.
 - `ag_ctx` and `tf_convert`: a user's function that we call, as autograph rewrites it.
 - `Function` and `ConcreteFunction`: which of them run while something is recomputed.
+- `Function._lock`, which it keeps where it refuses its arguments.
 - the generated modules of stateful operations: what these return is replayed.
 - `conversion`: what autograph does not convert.
 - `TFE_Py_FastPathExecute`, `_apply_op_helper`, `record_gradient`: how operations run,
@@ -39,7 +40,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial, wraps
 from typing import Any
 from weakref import ref
@@ -439,3 +440,19 @@ def operation_builder() -> Callable[..., Any]:
 def built_by(builder: Callable[..., Any]) -> Any:
     """The context in which another function puts operations into graphs."""
     return patched(op_def_library, _apply_op_helper=builder)
+
+
+def unlocked(fn: Function) -> Callable[..., Any]:
+    """A `tf.function` that other threads can call after it refused its arguments."""
+
+    @wraps(fn.python_function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return fn(*args, **kwargs)
+        except Exception:
+            with suppress(RuntimeError):  # it is free
+                while True:
+                    fn._lock.release()
+            raise
+
+    return call
