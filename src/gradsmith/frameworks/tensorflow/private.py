@@ -442,7 +442,7 @@ def built_by(builder: Callable[..., Any]) -> Any:
     return patched(op_def_library, _apply_op_helper=builder)
 
 
-def unlocked(fn: Function) -> Callable[..., Any]:
+def unlocked(fn: Any) -> Callable[..., Any]:
     """A `tf.function` that other threads can call after it refused its arguments."""
 
     @wraps(fn.python_function)
