@@ -144,18 +144,16 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarr
     return np.asarray(_Loan(_taken(nbytes), shape, dtype))
 
 
-ALIGNMENT = 64  # bytes; at such addresses others take memory without a copy
+_BYTES = np.dtype(np.uint8)
+ALIGNMENT = 64  # bytes: a cache line; others take memory from there without a copy
 
 
 def aligned(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """A new array at an address that others take; reused memory if it is large."""
-    nbytes = prod(shape) * dtype.itemsize + ALIGNMENT
-    if nbytes < SMALLEST:
-        block = np.empty(nbytes, np.uint8)
-    else:
-        block = empty((nbytes,), np.dtype(np.uint8), nbytes)
-    start = -block.__array_interface__["data"][0] % ALIGNMENT
-    return np.ndarray(shape, dtype, block, start)
+    nbytes = prod(shape) * dtype.itemsize
+    is_large = nbytes >= SMALLEST
+    block = empty((nbytes,), _BYTES, nbytes) if is_large else _aligned(nbytes)
+    return np.ndarray(shape, dtype, block)
 
 
 def ask_for_large_pages(address: int, nbytes: int) -> None:
@@ -195,8 +193,8 @@ def _taken(nbytes: int) -> np.ndarray:
 
 def _aligned(nbytes: int) -> np.ndarray:
     """New memory from the start of a cache line on: a kernel's stores take 0.85."""
-    memory = np.empty(nbytes + 64, np.uint8)
-    start = -memory.ctypes.data % 64
+    memory = np.empty(nbytes + ALIGNMENT, _BYTES)
+    start = -memory.__array_interface__["data"][0] % ALIGNMENT
     return memory[start : start + nbytes]
 
 
