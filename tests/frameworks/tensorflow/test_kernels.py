@@ -17,26 +17,8 @@ from gradsmith.frameworks.tensorflow import private  # noqa: E402
 from gradsmith.frameworks.tensorflow.call import fused  # noqa: E402
 from gradsmith.operations import fusing  # noqa: E402
 from gradsmith.ops import _rows  # noqa: E402
+from tests.frameworks.fused_operations import normed, squash  # noqa: E402
 from tests.ops.samples import LOSSES, STABLE  # noqa: E402
-
-
-@gs.custom_gradient(fused=True)
-def squash(x, scale):
-    """Of an array and a number."""
-    t = gnp.tanh(x)
-    return scale * t, lambda dy: (dy * scale * (1 - t * t), None)
-
-
-@gs.operation(fused=True)
-def normed(x):
-    """Rows over their norms."""
-    return x / gnp.sqrt(gnp.sum(x * x, axis=-1, keepdims=True))
-
-
-@normed.vjp
-def _(dy, y, x):
-    n = gnp.sqrt(gnp.sum(x * x, axis=-1, keepdims=True))
-    return (dy - y * gnp.sum(dy * y, axis=-1, keepdims=True)) / n
 
 
 @pytest.fixture

@@ -13,25 +13,7 @@ import gradsmith.numpy as gnp  # noqa: E402
 from gradsmith import ops  # noqa: E402
 from gradsmith.frameworks.torch.call import quick  # noqa: E402
 from gradsmith.operations import fusing  # noqa: E402
-
-
-@gs.custom_gradient(fused=True)
-def squash(x, scale):
-    """Of an array and a number."""
-    t = gnp.tanh(x)
-    return scale * t, lambda dy: (dy * scale * (1 - t * t), None)
-
-
-@gs.operation(fused=True)
-def normed(x):
-    """Rows over their norms."""
-    return x / gnp.sqrt(gnp.sum(x * x, axis=-1, keepdims=True))
-
-
-@normed.vjp
-def _(dy, y, x):
-    n = gnp.sqrt(gnp.sum(x * x, axis=-1, keepdims=True))
-    return (dy - y * gnp.sum(dy * y, axis=-1, keepdims=True)) / n
+from tests.frameworks.fused_operations import normed, squash  # noqa: E402
 
 
 @pytest.fixture
