@@ -429,6 +429,10 @@ class Kernels(Protocol):
         """A NumPy array, if the values are there and cost nothing to read; or None."""
         ...
 
+    def is_eager(self, x: Any) -> bool:
+        """Whether what is done to it is done at once, with no compiler behind it."""
+        ...
+
     def broadcast_shape(self, shapes: Any) -> Any: ...
     def degrees_of_freedom(self, x: Any, axes: Any, ddof: float) -> Any:
         """How many elements there are along these axes, less ddof, and at least 0."""

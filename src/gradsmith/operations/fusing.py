@@ -108,23 +108,26 @@ def fuse(operation: Any) -> Any:
     return operation
 
 
-def fuse_if_possible(operation: Any) -> None:
-    """Let an operation run as kernels where it can."""
+def fuse_if_possible(operation: Any, *, in_graph: bool = False) -> None:
+    """Let an operation run as kernels where it can, `in_graph` as in `Fused`."""
     if operation.fused is None:
-        operation.fused = Fused(operation, strict=False)
+        operation.fused = Fused(operation, strict=False, in_graph=in_graph)
 
 
 class Fused:
     """The plans of an operation, by the specs of a call.
 
-    A call that can't be fused raises if `strict`, else it has no plan.
+    A call that can't be fused raises if `strict`, else it has no plan. `in_graph` is
+    for what takes whole rows: a compiler that would make several loops of it may call
+    kernels.
     """
 
-    __slots__ = ("_plans", "_small", "operation", "strict")
+    __slots__ = ("_plans", "_small", "in_graph", "operation", "strict")
 
-    def __init__(self, operation: Any, *, strict: bool) -> None:
+    def __init__(self, operation: Any, *, strict: bool, in_graph: bool = False) -> None:
         self.operation = operation
         self.strict = strict
+        self.in_graph = in_graph
         self._plans: dict[Any, Any] = {}
         self._small: dict[Any, Any] = {}
 
@@ -163,13 +166,14 @@ class Fused:
         bound: Bound,
         wanted: Sequence[int] = (),
         *,
+        gpu: bool = False,
         ahead: bool = False,
         smallest: int = SMALLEST,
     ) -> Any:
         """The plan of a bound call, None if there is none.
 
-        Its leaves are arrays or specs; those wanted have gradients. `ahead` is as in
-        `planned`.
+        Its leaves are arrays or specs; those wanted have gradients. `gpu` and `ahead`
+        are as in `planned`.
         """
         if not bound.places:
             return None  # there is no array, or one in a tree
@@ -181,8 +185,8 @@ class Fused:
         types = tuple(map(type, key))  # 1 is True, and 1.0
         try:
             return self.plan(
-                (types, *key, ahead),
-                lambda: (bound, wanted, False, ahead),
+                (types, *key, gpu, ahead),
+                lambda: (bound, wanted, gpu, ahead),
                 size,
                 smallest,
             )

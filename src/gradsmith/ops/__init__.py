@@ -57,16 +57,26 @@ def _fuse() -> None:
     """Let the operations run as kernels, if LLVM is there."""
     from ..operations.fusing import fuse_if_possible, runs_on_cpu, runs_on_gpu
     from ..operations.operation import Operation
+    from ._shown import kernels_of
 
     if runs_on_cpu() or runs_on_gpu():
         modules = (
             _rows, binary, classification, corners, exponentials, logistic, normal,
             regression, shaping, spikes, straight_through,
         )  # fmt: skip
+        rows = {
+            exponentials.softmax, exponentials.log_softmax, exponentials.logsumexp,
+            _rows.of_classes, _rows.of_shares,
+        }  # fmt: skip
         for module in modules:
             for each in vars(module).values():
                 if isinstance(each, Operation):
-                    fuse_if_possible(each)
+                    fuse_if_possible(each, in_graph=each in rows)
+        for loss in (
+            binary_cross_entropy_with_logits, cross_entropy, focal, gaussian_nll, huber,
+            kl_divergence, poisson_nll, safe_where,
+        ):  # fmt: skip
+            vars(loss)["kernels"] = kernels_of(loss)
 
 
 _fuse()

@@ -14,7 +14,7 @@ from ..frameworks._dtypes import is_inexact, name_of
 from ..numpy._dispatch import NUMPY, kernels_of
 from ..program.kernels.mode import in_kernel
 
-_NARROW = ("float16", "bfloat16")
+NARROW = ("float16", "bfloat16")
 
 
 def kind(x: Any) -> str | None:
@@ -33,7 +33,7 @@ def wide(x: Any) -> Any:
     name = kind(x)
     if name is None:
         return x
-    if name in _NARROW:
+    if name in NARROW:
         return cast(x, "float32")
     return x if is_inexact(name) else cast(x, "float64")
 
@@ -46,7 +46,7 @@ def prediction(x: Any) -> Any:
 def like(y: Any, x: Any) -> Any:
     """A result in the precision of x."""
     name = kind(x)
-    if name in _NARROW or (name == "float32" and kind(y) == "float64"):
+    if name in NARROW or (name == "float32" and kind(y) == "float64"):
         return cast(y, name)
     return y
 
@@ -183,6 +183,14 @@ def known_values(x: Any) -> Any:
         x = getattr(x, "value", x)  # a tensor's array
         return None if isinstance(x, Symbolic) else x
     return None if K is None else K.known_values(x)
+
+
+def is_eager(x: Any) -> bool:
+    """Whether what is done to x is done at once, with no compiler behind it."""
+    K = kernels_of("values", (x,))
+    if K is NUMPY:
+        return not isinstance(getattr(x, "value", x), Symbolic)
+    return K is not None and K.is_eager(x)
 
 
 def as_target(op: str, target: Any, x: Any, argument: str = "target") -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
-from ._inputs import known_values, like, wrong
+from ._inputs import NARROW, is_eager, kind, like, wide, wrong
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -31,25 +31,28 @@ def reduced(parts: Any, reduction: str, x: Any) -> Any:
     return like(gnp.sum(parts) / n if n else gnp.mean(parts), x)
 
 
-def summed(op: Any, total: Any, args: Any, reduction: str, x: Any) -> Any:
+def summed(op: Any, total: Any, args: Any, reduction: str, x: Any, target: Any) -> Any:
     """`op(*args)` of each element, reduced, in the precision of x.
 
-    Where nothing else makes one loop of it, `total`, which is `total_of(op)`, adds up
-    within the operation: its kernel writes no array but the gradient.
+    `args` are x and the target to compute with, and an option. Where nothing else makes
+    one loop of it, `total`, which is `total_of(op)`, adds up within the operation: its
+    kernel writes no array but the gradient, and reads half precision as it is.
     """
-    z, t, _ = args
+    z, t, option = args
     if reduction == "none" or not _is_in_rows(z, t):
         return reduced(op(*args), reduction, x)
     n = prod(z.shape) if reduction == "mean" else 1
-    return like(total(*args, n), x)
+    if kind(x) in NARROW and kind(target) == kind(x):
+        z, t = x, target
+    return like(total(z, t, option, n), x)
 
 
 def _is_in_rows(x: Any, t: Any) -> bool:
     """Whether rows of them are long, and enough for several threads if they are large.
 
-    Their values are known where nothing compiles.
+    Where there is a compiler, it makes one loop of them anyway.
     """
-    if known_values(x) is None or tuple(t.shape) != tuple(x.shape):
+    if not is_eager(x) or tuple(t.shape) != tuple(x.shape):
         return False
     *rows, columns = x.shape or (0,)
     return columns >= ROW and (bool(rows) or columns < SHARED)
@@ -62,22 +65,26 @@ SHARED = 1 << 17  # elements that a kernel gives to several threads, row by row
 def total_of(op: Any) -> Any:
     """An operation of x, a target and an option, added up and divided by n.
 
-    Its rule is linear: with 1 / n in place of dy it is what dy is multiplied by.
+    Its rule is linear: with 1 / n in place of dy it is what dy is multiplied by. Half
+    precision is computed in float32.
     """
 
     def total(x: Any, t: Any, option: float, n: int) -> Any:
-        return gnp.sum(gnp.sum(op.fn(x, t, option), axis=-1) / n)
+        rows = gnp.sum(op.fn(wide(x), wide(t), option), axis=-1)
+        return like(gnp.sum(rows / n), x)
 
-    def scaled(slopes: Any, dy: Any) -> Any:
-        return tuple(None if s is None else s * dy for s in slopes)
+    def scaled(dy: Any, x: Any, t: Any, option: float, n: int, **needs: Any) -> Any:
+        slopes = op.vjp_rule(1 / n, None, wide(x), wide(t), option, **needs)
+        dy = wide(dy)
+        return tuple(None if s is None else like(s * dy, x) for s in slopes)
 
     def rule(dy: Any, y: Any, x: Any, t: Any, option: float, n: int) -> Any:
-        return scaled(op.vjp_rule(1 / n, None, x, t, option), dy)
+        return scaled(dy, x, t, option, n)
 
     def rule_of_needs(
         dy: Any, y: Any, x: Any, t: Any, option: float, n: int, *, needs: Any
     ) -> Any:
-        return scaled(op.vjp_rule(1 / n, None, x, t, option, needs=needs), dy)
+        return scaled(dy, x, t, option, n, needs=needs)
 
     total.__name__ = total.__qualname__ = op.name
     found = operation(total)

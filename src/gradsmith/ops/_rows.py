@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient
-from ._inputs import classes_along, times
+from ._inputs import classes_along, like, times, wide
 from .exponentials import Shares
 
 
@@ -25,8 +25,10 @@ def of_classes(
 
     With q, 1 at the label and else 0, then smoothed, and l = logsumexp(x), the loss is
     l - sum(q x) + z l^2, and its gradient softmax(x) (1 + 2 z l) - q. So that they are
-    added up to a mean, all is divided by n here: then dy is 1, as a rule.
+    added up to a mean, all is divided by n here: then dy is 1, as a rule. Half
+    precision is converted here, not before: a kernel reads and writes it as it is.
     """
+    given, x = x, wide(x)
     rows = Shares(x, axis)
     labels = gnp.expand_dims(labels, axis)
     kept = gnp.not_equal(labels, ignored)
@@ -57,11 +59,11 @@ def of_classes(
             others = gnp.where(greatest, rows.rest, rows.total - gnp.exp(picked))
             dx = gnp.where(hot, -others / rows.total, p)
         dx = gnp.where(kept, dx if n is None else dx * scale, 0.0)
-        dy = dy if total else gnp.expand_dims(dy, axis)
-        return {"x": dx * gnp.where(kept, dy, 0.0)}
+        dy = wide(dy if total else gnp.expand_dims(dy, axis))
+        return {"x": like(dx * gnp.where(kept, dy, 0.0), given)}
 
     y = gnp.squeeze(gnp.where(kept, y, 0.0), axis)
-    return gnp.sum(y) if total else y, grad
+    return like(gnp.sum(y) if total else y, given), grad
 
 
 @custom_gradient

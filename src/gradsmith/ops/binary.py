@@ -48,7 +48,7 @@ def binary_cross_entropy_with_logits(
         raise wrong(op, "pos_weight", "a number from 0 on", got, do)
     x = prediction(logits)
     args = x, as_target(op, target, x), float(pos_weight)
-    return summed(_binary, _binary_total, args, reduction, logits)
+    return summed(_binary, _binary_total, args, reduction, logits, target)
 
 
 @operation

@@ -9,11 +9,11 @@ from ..core.arrays import framework_of
 from ..operations.define import custom_gradient
 from . import _rows
 from ._inputs import (
+    NARROW,
     is_number,
     is_whole,
     kind,
     known_values,
-    like,
     prediction,
     require_axis,
     require_share,
@@ -68,6 +68,7 @@ def cross_entropy(
     axis = require_axis(op, x, axis)
     if _is_whole(op, labels):
         labels, n = _classes(op, x, labels, axis, ignore_index)
+        x = logits if kind(logits) in NARROW else x
         given = x, labels, axis, label_smoothing, ignore_index, z_loss
         total = reduction != "none"
         if reduction != "mean":
@@ -75,7 +76,7 @@ def cross_entropy(
         elif n is None:
             kept = gnp.not_equal(labels, ignore_index)
             n = gnp.maximum(gnp.count_nonzero(kept, keepdims=True), 1)
-        return like(_rows.of_classes(*given, n, total), logits)
+        return _rows.of_classes(*given, n, total)
     q = _same_shape(op, labels, x)
     rows = _rows.of_shares(x, q, axis, label_smoothing, z_loss)
     return reduced(rows, reduction, logits)

@@ -32,7 +32,7 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
     require_positive("huber", delta=delta)
     z = prediction(x)
     args = z, as_target("huber", target, z), delta
-    return summed(_huber, _huber_total, args, reduction, x)
+    return summed(_huber, _huber_total, args, reduction, x, target)
 
 
 @operation
@@ -74,7 +74,7 @@ def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
     z = prediction(log_rate)
     greatest = float(gnp.finfo(log_rate if kind(log_rate) else z).max)
     args = z, as_target("poisson_nll", target, z), greatest
-    return summed(_poisson, _poisson_total, args, reduction, log_rate)
+    return summed(_poisson, _poisson_total, args, reduction, log_rate, target)
 
 
 @operation

@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -34,6 +35,7 @@ from .passes import without_dead
 from .trace import trace
 
 NARROW = ("float16", "bfloat16")
+_numbers = count()
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,7 +46,8 @@ class Plan:
     the gradient come from: "dy", "y", or the arguments and what was saved, by number.
     If `ahead`, the last of what is saved are the gradients but for a factor, one for
     each that is wanted. The gradient's kernel may write over them. If there are
-    `parts`, the kernel writes them in place of `y`, which is their sum.
+    `parts`, the kernel writes them in place of `y`, which is their sum. `y_dtype` is
+    the dtype of the value in memory.
     """
 
     operation: Operation[..., Any]
@@ -57,6 +60,7 @@ class Plan:
     storage: tuple[str, ...]
     ahead: bool
     parts: Spec | None
+    y_dtype: str
     _backward: dict[Any, Kernel]
     note: str = ""  # why the framework does without, if it does
 
@@ -66,8 +70,13 @@ class Plan:
         return "\n\n".join([*notes, *map(str, kernels)])
 
     @cached_property
-    def y_dtype(self) -> str:
-        """The dtype of the value in memory."""
+    def number(self) -> int:
+        """By which a graph of this process names it."""
+        return next(_numbers)
+
+    @cached_property
+    def written_dtype(self) -> str:
+        """The dtype of what the kernel writes first: the value, or its parts."""
         return self.forward.storage[len(self.forward.nest.inputs)]
 
     @cached_property
@@ -172,28 +181,36 @@ def plan_of(
             joint = trace(_with_gradient(run, wanted), Spec(y.shape, y.dtype), *specs)
             y, dxs = joint.outputs
     _refuse_captured(operation, joint)
-    written = y if narrow else _parts_of(y, joint)
+    written = _parts_of(y, joint)
     parts = None if written is y else Spec(written.shape, written.dtype)
+    precise = [] if parts is None else [written]  # in memory too
+    (y_dtype,) = _storage([y], narrow)
     if not wanted:
         program = without_dead(replace(first, outputs=written))
-        kernel = Kernel(program, _storage([*first.inputs, written], narrow))
-        return Plan(operation, kernel, y, [], (), None, [], (), False, parts, {})
-    cut = _Cut(operation.name, joint, y, list(dxs), ahead=ahead and not narrow)
+        kernel = Kernel(program, _storage([*first.inputs, written], narrow, precise))
+        none: list[Any] = []
+        return Plan(
+            operation, kernel, y, none, (), None, none, (), False, parts, y_dtype, {}
+        )
+    # An upstream gradient that scales float16 up comes too late for what is 0 there.
+    # Only a GPU is short of memory's time, not of its own, in bfloat16.
+    is_wide = not narrow or (gpu and narrow == {"bfloat16"})
+    cut = _Cut(operation.name, joint, y, list(dxs), ahead=ahead and is_wide)
     cut.written = written
+    precise += [v for v in cut.saved if v not in cut.factors]
     forward, (gradient, sources) = cut.forward(), cut.backward()
     plan = Plan(
         operation,
-        Kernel(
-            forward, _storage([*forward.inputs, *forward.results], narrow, cut.saved)
-        ),
+        Kernel(forward, _storage([*forward.inputs, *forward.results], narrow, precise)),
         y,
         [Spec(v.shape, v.dtype) for v in cut.saved],
         tuple(wanted),
         gradient,
         sources,
-        _storage([*gradient.inputs, *gradient.results], narrow, cut.saved),
+        _storage([*gradient.inputs, *gradient.results], narrow, precise),
         bool(cut.factors),
         parts,
+        y_dtype,
         {},
     )
     plan.backward()  # so that what can't be fused is refused at the call
@@ -201,12 +218,12 @@ def plan_of(
 
 
 def _storage(
-    values: Sequence[Value], narrow: set[str], saved: Sequence[Value] = ()
+    values: Sequence[Value], narrow: set[str], precise: Sequence[Value] = ()
 ) -> tuple[str, ...]:
-    """The dtypes in memory: half precision, but for what is saved."""
+    """The dtypes in memory: half precision, but for some."""
     return tuple(
         next(iter(narrow))
-        if narrow and v.dtype == np.float32 and v not in saved
+        if narrow and v.dtype == np.float32 and v not in precise
         else v.dtype.name
         for v in values
     )

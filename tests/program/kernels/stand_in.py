@@ -99,14 +99,14 @@ class Jitted:
         return self.fn(*args, **options)
 
     def __getitem__(self, grid):
-        def start(*args, num_warps, maxnreg=None):
+        def start(*args, num_warps, maxnreg=None, **options):
             arrays = [isinstance(x, np.ndarray) for x in args]
             assert arrays == sorted(arrays, reverse=True)
             given = [
                 Pointer(x.reshape(-1)) if isinstance(x, np.ndarray) else x for x in args
             ]
             for LANGUAGE.program in range(grid[0]):
-                self.fn(*given)
+                self.fn(*given, **options)
 
         return start
 

@@ -11,7 +11,9 @@ import pytest
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
+from gradsmith.operations.fusing import Fused
 from gradsmith.ops._rows import of_classes
+from gradsmith.ops.regression import _huber_total
 from gradsmith.program.kernels import triton as gpu
 from gradsmith.program.kernels.kernel import Kernel
 from gradsmith.program.kernels.mode import for_kernel
@@ -106,6 +108,71 @@ def test_half_precision_is_read_and_written_as_such(monkeypatch):
         started.start([half, y], [40, 1])
     assert "reread" in started.source
     np.testing.assert_allclose(y, ops.softmax(half), rtol=2e-3, atol=1e-7)
+
+
+SMALL_TILES = {"LONGEST": 16, "_CHUNK": 8, "_TILE": 8}
+
+
+@pytest.mark.parametrize("small", [False, True])
+@pytest.mark.parametrize("shape", [(6, 40), (5, 100)], ids=str)
+@pytest.mark.parametrize("name", ["of_classes", "huber"])
+def test_the_gradient_of_a_loss_is_made_in_the_forward_pass(
+    name, shape, small, monkeypatch
+):
+    for each, n in SMALL_TILES.items() if small else ():
+        monkeypatch.setattr(gpu, each, n)
+    x, t, labels = arrays_of(shape)
+    op, *args = {
+        "of_classes": (of_classes, x, labels, 1, 0.0, -100, 0.0, 6, True),
+        "huber": (_huber_total, x, t, 1.0, x.size),
+    }[name]
+    bound = op.signature.bind(tuple(args), {})
+    plan = Fused(op, strict=True).planned(bound, [0], gpu=True, ahead=True)
+    assert plan.ahead
+    assert plan.parts is not None
+    given = {"x": bound.leaves}
+    parts, *given["saved"] = _started(plan.forward, given["x"], monkeypatch)
+    y, pull = gs.vjp(lambda x: op(x, *args[1:]), x)
+    np.testing.assert_allclose(parts.sum(), y, rtol=1e-6)
+    for dy in (1, 3):
+        given["dy"] = [np.array(dy, x.dtype)]
+        (dx,) = pull(given["dy"][0])
+        read = [given[name][i] for name, i in plan.sources]
+        made = given["saved"][plan.small]
+        (apart,) = _started(plan.backward(), read, monkeypatch)
+        np.testing.assert_allclose(apart, dx, rtol=2e-6, atol=1e-9)
+        (place,) = (k for k, each in enumerate(read) if each is made)
+        read[place] = made = made.copy()
+        _started(plan.backward(), read, monkeypatch, [made])
+        np.testing.assert_array_equal(made, apart)
+
+
+def test_a_product_in_place_by_1_writes_nothing(monkeypatch):
+    x, t, _ = arrays_of((6, 40))
+    bound = _huber_total.signature.bind((x, t, 1.0, 1), {})
+    plan = Fused(_huber_total, strict=True).planned(bound, [0], gpu=True, ahead=True)
+    found = []
+    for dy in (1.0, 2.0):
+        x.flags.writeable = True
+        given = {"dy": np.array(dy, x.dtype), "saved": x}
+        read = [given[name] for name, _ in plan.sources]
+        x.flags.writeable = False
+        try:
+            _started(plan.backward(), read, monkeypatch, [x])
+        except ValueError:
+            found.append(dy)  # read-only
+    assert found == [2.0]
+
+
+def _started(kernel, given, monkeypatch, written=None):
+    """What a kernel writes, into new memory unless it is given."""
+    with triton(monkeypatch):
+        started = gpu.GpuKernel(kernel.nest, kernel.storage, kernel.in_place)
+        if written is None:
+            written = [np.empty(v.shape, v.dtype) for v in kernel.program.results]
+        own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
+        started.start([*given, *kernel.nest.constants, *written], own)
+    return written
 
 
 def test_a_user_s_function_with_a_column_and_integers(monkeypatch):

@@ -74,7 +74,11 @@ zeros_like, ones_like = jnp.zeros_like, jnp.ones_like
 
 def known_values(x: Any) -> Any:
     """What an array holds, if it is there to be read; None while it is traced."""
-    return None if isinstance(x, Tracer) else np.asarray(x)
+    return np.asarray(x) if is_eager(x) else None
+
+
+def is_eager(x: Any) -> bool:
+    return not isinstance(x, Tracer)
 
 
 def is_bool(x: Any) -> bool:

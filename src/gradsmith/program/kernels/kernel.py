@@ -107,7 +107,7 @@ class Kernel:
     @cached_property
     def on_gpu(self) -> GpuKernel:
         """The same nest for a GPU."""
-        return GpuKernel(self.nest, self.storage)
+        return GpuKernel(self.nest, self.storage, self.in_place)
 
     def __call__(self, *arrays: np.ndarray, threads: int = 1) -> Any:
         """Run on NumPy's arrays of the program's shapes and dtypes."""

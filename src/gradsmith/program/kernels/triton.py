@@ -151,15 +151,20 @@ class Launch:
     chunked: bool
     exact: bool  # no column of a tile is left over
     half: bool  # all that is read and written has 16 bits
+    split: bool  # columns of a row are given to several programs
 
     def programs(self, nest: Nest) -> int:
         """How many tiles there are."""
-        across = 1 if reduces(nest) else -(-nest.columns // self.block)
+        across = -(-nest.columns // self.block) if self.split else 1
         return -(-nest.rows // self.rows) * across
 
 
-def launch_of(nest: Nest, storage: Sequence[str]) -> Launch:
-    """By a rule, without trials: what was fastest on an H200 of what was tried."""
+def launch_of(nest: Nest, storage: Sequence[str], *, in_place: bool = False) -> Launch:
+    """By a rule, without trials: what was fastest on an H200 of what was tried.
+
+    A product in place mostly finds that its factor is 1. Its programs take whole rows,
+    or large tiles of what has no rows, so that few have to look.
+    """
     columns = nest.columns
     full = [kind == FULL for kind, _ in nest.inputs] + [
         y.kind == FULL for y in nest.outputs
@@ -168,17 +173,20 @@ def launch_of(nest: Nest, storage: Sequence[str]) -> Launch:
     half = bool(big) and all(s in _HALF for s in big)
     whole = 1 << max(columns - 1, 0).bit_length()
     if not reduces(nest):
-        block = min(whole, _TILE)
-        return Launch(
-            max(_TILE // block, 1), block, 4, None, False, columns % block == 0, half
-        )
+        split = not in_place or nest.rows == 1
+        tile, warps = (4 * _TILE, 8) if in_place and split else (_TILE, 4)
+        block = min(whole, tile)
+        chunked = not split and whole > block
+        rows, exact = max(tile // block, 1), columns % block == 0
+        return Launch(rows, block, warps, None, chunked, exact, half, split)
     chunked = whole > LONGEST
     block = _CHUNK if chunked else whole
     rows = max(1024 // block, 1)
     size = rows * block
     warps = 16 if chunked else min(max(size // 512, 4), 16 if half else 32)
     registers = 64 if size >= LONGEST and not half else None
-    return Launch(rows, block, warps, registers, chunked, columns % block == 0, half)
+    exact = columns % block == 0
+    return Launch(rows, block, warps, registers, chunked, exact, half, False)
 
 
 def reduces(nest: Nest) -> bool:
@@ -188,19 +196,33 @@ def reduces(nest: Nest) -> bool:
 
 
 def source(
-    nest: Nest, storage: Sequence[str], launch: Launch, *, name: str = "kernel"
+    nest: Nest,
+    storage: Sequence[str],
+    launch: Launch,
+    *,
+    name: str = "kernel",
+    in_place: Sequence[tuple[int, int]] = (),
 ) -> str:
     """The module that defines the kernel; `storage` are the dtypes in memory.
 
     The kernel takes inputs and outputs, then for each input its strides along rows and
-    columns, then how many rows and columns there are. Outputs are contiguous.
+    columns, then how many rows and columns there are. Outputs are contiguous. Pairs of
+    an input and an output that are products `in_place` have the same address where the
+    kernel is given `IN_PLACE`: then nothing is done in rows whose factors are 1.
     """
-    return f"{_HEAD}\n\n{_Emitter(nest, storage, launch).text(name)}"
+    return f"{_HEAD}\n\n{_Emitter(nest, storage, launch, in_place).text(name)}"
 
 
 class _Emitter:
-    def __init__(self, nest: Nest, storage: Sequence[str], launch: Launch) -> None:
+    def __init__(
+        self,
+        nest: Nest,
+        storage: Sequence[str],
+        launch: Launch,
+        in_place: Sequence[tuple[int, int]],
+    ) -> None:
         self.nest = nest
+        self.in_place = in_place
         self.storage = storage
         self.launch = launch
         self.lines: list[str] = []
@@ -242,8 +264,10 @@ class _Emitter:
         tile = (
             f"ROWS: tl.constexpr = {launch.rows}, BLOCK: tl.constexpr = {launch.block}"
         )
+        if self.in_place:
+            tile += ", IN_PLACE: tl.constexpr = False"
         self.write("tile = tl.program_id(0).to(tl.int64)")
-        if not reduces(nest):
+        if launch.split:
             self.write("across = tl.cdiv(n_columns, BLOCK)")
             self.write("first = (tile % across) * BLOCK")
             self.write("tile = tile // across")
@@ -254,8 +278,10 @@ class _Emitter:
             if node.kind == SCALAR:
                 self._compute_one(node)
         if not launch.chunked:
-            self._columns("" if reduces(nest) else "first + ")
+            self._columns("first + " if launch.split else "")
         self._row_values(0)
+        if self.in_place:
+            self._unless_ones()
         rare = [n.args[0] for n in nest.nodes if _is_rare(n)]
         split = max([c.level for c in rare], default=0)
         for i in range(split):
@@ -274,6 +300,20 @@ class _Emitter:
                 self._rest(split)
         body = "\n".join(self.lines)
         return f"@triton.jit\ndef {name}({', '.join(given)}, {tile}):\n{body}\n"
+
+    def _unless_ones(self) -> None:
+        """All that follows is done if a factor of what is there already is not 1."""
+        factors = []
+        for i, k in self.in_place:
+            x, y = self.nest.outputs[k].args
+            factors.append(y if (x.op, x.data) == ("input", i) else x)
+        others = [f"({self._one(f)} != 1)" for f in dict.fromkeys(factors)]
+        wide = f"tl.broadcast_to({' | '.join(others)}, row.shape)"
+        self.write("todo = 1")
+        self.write("if IN_PLACE:")
+        self.write(f"    todo = once({wide})")
+        self.write("for _ in range(todo):")
+        self.indent += 1
 
     def _rest(self, first: int) -> None:
         """The passes from one on, and what they know of rows."""
@@ -532,10 +572,15 @@ class GpuKernel:
     What is read and written are Triton's pointers: arrays with an address and a dtype.
     """
 
-    def __init__(self, nest: Nest, storage: Sequence[str]) -> None:
-        self.nest = nest
-        self.launch = launch_of(nest, storage)
-        self.source = source(nest, storage, self.launch)
+    def __init__(
+        self,
+        nest: Nest,
+        storage: Sequence[str],
+        in_place: Sequence[tuple[int, int]] = (),
+    ) -> None:
+        self.nest, self.in_place = nest, in_place
+        self.launch = launch_of(nest, storage, in_place=bool(in_place))
+        self.source = source(nest, storage, self.launch, in_place=in_place)
         self.programs = self.launch.programs(nest)
         self.options: dict[str, Any] = {"num_warps": self.launch.warps}
         if self.launch.registers:
@@ -559,7 +604,11 @@ class GpuKernel:
 
     def start(self, arrays: Sequence[Any], strides: Sequence[int]) -> None:
         """Run: inputs, constants and outputs, and the strides of what is read."""
-        nest = self.nest
+        nest, options = self.nest, self.options
+        if self.in_place:
+            n = len(nest.inputs)
+            same = all(arrays[i] is arrays[n + k] for i, k in self.in_place)
+            options = {**options, "IN_PLACE": same}
         self.function[(self.programs,)](
-            *arrays, *strides, nest.rows, nest.columns, **self.options
+            *arrays, *strides, nest.rows, nest.columns, **options
         )

@@ -77,7 +77,7 @@ class Foreign:
     The first result is the sum of `parts`, if there are any.
     """
 
-    __slots__ = ("kernel", "outs", "parts", "run", "takes")
+    __slots__ = ("kernel", "outs", "run", "takes", "total")
 
     def __init__(
         self,
@@ -87,7 +87,8 @@ class Foreign:
         takes: Sequence[int] | None = None,
         parts: Any = None,
     ) -> None:
-        self.kernel, self.run, self.takes, self.parts = kernel, run, takes, parts
+        self.kernel, self.run, self.takes = kernel, run, takes
+        self.total = None if parts is None else outs[0].dtype
         self.outs = [jax.ShapeDtypeStruct(y.shape, y.dtype) for y in outs]
         if parts is not None:
             self.outs[0] = jax.ShapeDtypeStruct(parts.shape, parts.dtype)
@@ -100,21 +101,22 @@ class Foreign:
         call = jax.ffi.ffi_call(
             name, self.outs, input_output_aliases=dict(self.kernel.in_place)
         )
-        return _added(call(*self._taken(inputs)), self.parts)
+        return _added(call(*self._taken(inputs)), self.total)
 
     def at_once(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """Run on concrete arrays."""
         name = _target(self.kernel) if _are_on_one_cpu(inputs) else ""
         if not name:
             return self.run(*inputs)
-        return _added(_called(name, self.outs, self._taken(inputs)), self.parts)
+        return _added(_called(name, self.outs, self._taken(inputs)), self.total)
 
     def _taken(self, inputs: Sequence[Any]) -> Sequence[Any]:
         return inputs if self.takes is None else [inputs[i] for i in self.takes]
 
 
-def _added(ys: Sequence[Any], parts: Any) -> Sequence[Any]:
-    return ys if parts is None else [jnp.sum(ys[0]), *ys[1:]]
+def _added(ys: Sequence[Any], total: Any) -> Sequence[Any]:
+    """Results of which the first are parts, if their total has a dtype."""
+    return ys if total is None else [jnp.sum(ys[0]).astype(total), *ys[1:]]
 
 
 def _are_on_one_cpu(arrays: Sequence[Any]) -> bool:
@@ -171,10 +173,11 @@ class Ran:
         self.call, self.leaves, self.plan = call, leaves, plan
         self.wanted, self.moving = wanted, (0,)
         shape = (plan.parts or plan.y).shape
-        y = jax.ShapeDtypeStruct(shape, jnp.dtype(plan.y_dtype))
+        y = jax.ShapeDtypeStruct(shape, jnp.dtype(plan.written_dtype))
         saved = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in plan.saved]
         name = _target(plan.forward)
-        ys = _added(_called(name, [y, *saved], leaves), plan.parts)
+        total = None if plan.parts is None else plan.y_dtype
+        ys = _added(_called(name, [y, *saved], leaves), total)
         self.y, *self.saved = ys
         self.ins = [tangent_type(leaves[i]) for i in wanted]
         self.outs = [tangent_type(self.y)]

@@ -85,6 +85,10 @@ def known_values(x: Any) -> Any:
     return np.array(x)
 
 
+def is_eager(x: Any) -> bool:
+    return False  # it is computed when somebody asks for it
+
+
 def is_bool(x: Any) -> bool:
     return isinstance(x, mx.array) and x.dtype == mx.bool_
 

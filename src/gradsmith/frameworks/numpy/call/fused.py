@@ -58,12 +58,12 @@ def _run(plan: Any, leaves: Sequence[Any]) -> tuple[Any, Any]:
 
 
 def _value(plan: Any, xs: list[Any]) -> tuple[Any, list[Any]]:
-    y = _empty((plan.parts or plan.y).shape, np.dtype(plan.y_dtype))
+    y = _empty((plan.parts or plan.y).shape, np.dtype(plan.written_dtype))
     saved = [np.empty(s.shape, s.dtype) for s in plan.saved]
     if plan.forward.size:
         outputs = [y.ctypes.data, *[s.ctypes.data for s in saved]]
         plan.forward.run([x.ctypes.data for x in xs], outputs, _threads())
-    return y if plan.parts is None else np.asarray(y.sum()), saved
+    return y if plan.parts is None else np.asarray(y.sum(), plan.y_dtype), saved
 
 
 def _gradient(plan: Any, xs: list[Any], y: Any, saved: list[Any]) -> Any:

@@ -63,13 +63,13 @@ def run_forward(plan: Any, xs: Sequence[Any]) -> tuple[Any, list[np.ndarray]]:
     """The value, and what is saved for the gradient: at last gradients made ahead."""
     if plan.same is not None:
         return alias(xs[plan.same]), []
-    y = aligned((plan.parts or plan.y).shape, _DTYPES[plan.y_dtype])
+    y = aligned((plan.parts or plan.y).shape, _DTYPES[plan.written_dtype])
     saved = [np.empty(s.shape, s.dtype) for s in plan.saved[: plan.small]]
     saved += [aligned(s.shape, s.dtype) for s in plan.saved[plan.small :]]
     _run(plan.forward, [memory_of(x) for x in xs], [y, *saved])
     if plan.parts is not None:
-        parts, y = y, aligned((), y.dtype)
-        parts.sum(out=y)
+        parts, y = y, aligned((), _DTYPES[plan.y_dtype])
+        y[...] = parts.sum()
     return tensor_of(y), saved
 
 

@@ -97,7 +97,11 @@ def is_known(shape: Any) -> bool:
 
 def known_values(x: Any) -> Any:
     """What a tensor holds, if it is there to be read; None in a graph."""
-    return x.numpy() if tf.executing_eagerly() and hasattr(x, "numpy") else None
+    return x.numpy() if is_eager(x) else None
+
+
+def is_eager(x: Any) -> bool:
+    return tf.executing_eagerly() and hasattr(x, "numpy")
 
 
 def is_bool(x: Any) -> bool:

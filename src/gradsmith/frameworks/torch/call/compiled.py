@@ -19,7 +19,7 @@ from ....operations.application import Application, run_body
 from ....operations.operation import OPERATIONS
 from ....operations.parameters import Bound
 from ..private import is_exporting, is_transformed, watch_saved
-from . import eager, transformed
+from . import eager, in_graph, transformed
 from .autocast import entered, states
 from .guards import forget
 from .nodes import (
@@ -46,9 +46,11 @@ def call(operation: Any, bound: Bound) -> Any:
             "  what to do: omit strict=True, or export for inference, under "
             "torch.no_grad()"
         )
-    if operation.hosted:
+    if operation.hosted or _is_for_kernel(operation):
         ys = opaque(operation.key, *_encoded(operation, bound))
-        return decoded(with_tensors(thawed(structure(operation.key)), ys))
+        y = decoded(with_tensors(thawed(structure(operation.key)), ys))
+        forget()
+        return y
     leaves = bound.leaves
     inner = bound.with_leaves([x.detach() for x in leaves])
     returned, grad = run_body(operation, inner)
@@ -64,6 +66,16 @@ def call(operation: Any, bound: Bound) -> Any:
     y = outputs.structured(ys)
     forget()  # here, where a body that breaks the graph makes no new frame of it
     return y
+
+
+def _is_for_kernel(operation: Any) -> bool:
+    """Whether a kernel may do better than what a compiler makes of the body."""
+    fused = operation.fused
+    return (
+        fused is not None
+        and fused.in_graph
+        and not (is_transformed() or is_exporting())
+    )
 
 
 def _ruled(
@@ -106,7 +118,10 @@ def opaque(key: str, args: list[Any], kwargs: dict[str, Any]) -> tuple[Any, ...]
     """The outputs of an operation, in a node that Dynamo does not look into."""
     operation = OPERATIONS[key]
     bound = operation.signature.bind(decoded(tuple(args)), decoded(kwargs))
-    run = transformed.call if is_transformed() else eager.call
+    if is_transformed():
+        run = transformed.call
+    else:
+        run = in_graph.call if _is_for_kernel(operation) else eager.call
     try:
         outputs = run(operation, bound)
     except AssertionError as error:

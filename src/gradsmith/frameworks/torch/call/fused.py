@@ -18,12 +18,12 @@ from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
 
 _Tensor, _Parameter, _strided = torch.Tensor, torch.nn.Parameter, torch.strided
 _TENSORS = {_Tensor, _Parameter}
-_NAMES = {
+NAMES = {
     torch.float16: "float16", torch.bfloat16: "bfloat16", torch.float32: "float32",
     torch.float64: "float64", torch.bool: "bool", torch.int8: "int8",
     torch.int16: "int16", torch.int32: "int32", torch.int64: "int64",
 }  # fmt: skip
-_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+DTYPES = {name: dtype for dtype, name in NAMES.items()}
 _empty, _empty_like, _threads = torch.empty, torch.empty_like, torch.get_num_threads
 _uint8 = torch.uint8
 
@@ -49,7 +49,7 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
             device = device or x.device
             if (
                 x.layout is not _strided
-                or x.dtype not in _NAMES
+                or x.dtype not in NAMES
                 or x.is_neg()
                 or (with_grad and x.is_inference())
             ):
@@ -64,7 +64,7 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
     try:
         return operation.fused.plan(
             tuple(key),
-            lambda: (*_described(operation, args, key[:-1]), gpu, not gpu),
+            lambda: (*_described(operation, args, key[:-1]), gpu, True),
             size,
         )
     except TypeError:  # what is no key
@@ -74,7 +74,7 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
 def _described(operation: Any, args: tuple[Any, ...], key: list[Any]) -> Any:
     """The call with specs in place of its tensors, and which of them have gradients."""
     bound = operation.signature.bind(args, {})
-    names: list[Any] = [_NAMES[x.dtype] for x in bound.leaves]
+    names: list[Any] = [NAMES[x.dtype] for x in bound.leaves]
     pairs = zip(bound.leaves, names, strict=True)
     specs = [Spec(tuple(x.shape), name) for x, name in pairs]
     tensors = [each for each in key if len(each) == 3]
@@ -84,7 +84,8 @@ def _described(operation: Any, args: tuple[Any, ...], key: list[Any]) -> Any:
 def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     """The value, and what is saved for the gradient.
 
-    On a CPU, the latter is one block, and then the gradients that were made ahead.
+    On a CPU, the latter is one block, and then the gradients that were made ahead; on a
+    GPU, it is all as the plan has it.
     """
     x, kernel = leaves[0], plan.forward
     if plan.same is not None:
@@ -94,10 +95,10 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     if plan.is_like_first:
         y = _like(x)
     else:
-        y = _empty((plan.parts or plan.y).shape, dtype=_DTYPES[plan.y_dtype])
+        y = _empty((plan.parts or plan.y).shape, dtype=DTYPES[plan.written_dtype])
     made = [_like(leaves[i]) for i in plan.wanted] if plan.ahead else []
     if not kernel.size:
-        return y if plan.parts is None else y.sum(), [None, *made]
+        return _total(plan, y), [None, *made]
     held = [x if x.is_contiguous() else x.contiguous() for x in leaves]
     given, written, block = [x.data_ptr() for x in held], [y.data_ptr()], None
     if plan.small:
@@ -110,7 +111,12 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
         kernel.run_small(given + written)
     else:
         kernel.run(given, written, _threads())
-    return y if plan.parts is None else y.sum(), [block, *made]
+    return _total(plan, y), [block, *made]
+
+
+def _total(plan: Any, y: Any) -> Any:
+    """The value, if its parts were computed."""
+    return y if plan.parts is None else y.sum().to(DTYPES[plan.y_dtype])
 
 
 def _like(x: Any) -> Any:
@@ -127,13 +133,15 @@ def _like(x: Any) -> Any:
 def _forward_on_gpu(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     device = leaves[0].device
     shape = (plan.parts or plan.y).shape
-    y = _empty(shape, dtype=_DTYPES[plan.y_dtype], device=device)
+    y = _empty(shape, dtype=DTYPES[plan.written_dtype], device=device)
     saved = [
-        _empty(s.shape, dtype=_DTYPES[s.dtype.name], device=device) for s in plan.saved
+        _empty(s.shape, dtype=DTYPES[s.dtype.name], device=device)
+        for s in plan.saved[: plan.small]
     ]
+    saved += [_like(leaves[i]) for i in plan.wanted] if plan.ahead else []
     if plan.forward.size:
         _start(plan.forward, leaves, [y, *saved])
-    return y if plan.parts is None else y.sum(), saved
+    return _total(plan, y), saved
 
 
 class FusedGradient:
@@ -155,7 +163,8 @@ class FusedGradient:
         is_scalar = _is_repeated(dy)
         kernel = plan.backward("scalar" if is_scalar else "full")
         found: list[Any] = [None] * len(leaves)
-        made = self.saved[1:] if plan.ahead else []
+        # Behind the block, or what there is in its place on a GPU
+        made = self.saved[1 if dy.is_cpu else plan.small :] if plan.ahead else []
         for k, i in enumerate(plan.wanted):
             found[i] = made[k] if made and not again else _like(leaves[i])
         if not kernel.size:

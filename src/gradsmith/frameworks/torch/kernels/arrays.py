@@ -133,12 +133,17 @@ def shape(x: Tensor) -> tuple[int, ...]:
 
 def known_values(x: Tensor) -> Any:
     """What a tensor holds, if it is there to be read and that costs nothing."""
-    if torch.compiler.is_compiling() or not x.is_cpu or type(x) is not Tensor:
-        return None
-    tracing: Any = torch.jit
-    if is_transformed() or tracing.is_tracing():  # it may be a level's, or an example
+    if not (x.is_cpu and is_eager(x)):
         return None
     return x.detach().numpy() if x.dtype is not torch.bfloat16 else None
+
+
+def is_eager(x: Tensor) -> bool:
+    if torch.compiler.is_compiling() or type(x) is not Tensor:
+        return False
+    tracing: Any = torch.jit
+    # Else it may be a level's, or an example
+    return not (is_transformed() or tracing.is_tracing())
 
 
 def is_bool(x: Any) -> bool:

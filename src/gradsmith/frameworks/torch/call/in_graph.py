@@ -1,0 +1,151 @@
+"""Kernels under torch.compile: operations that take whole rows are a node of the graph.
+
+Inductor reads a row once for each of the passes that such an operation makes over it,
+and can't choose by rows. Two operators of PyTorch run all kernels, forward and back,
+and name a plan by a number. They are called while AOTAutograd traces; a gradient is
+never made ahead here, since no memory of a graph may be given away.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from ....core.caches import Latest
+from ....core.cotangent import Spec
+from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
+from ....operations.parameters import Bound
+from ..private import is_any_autocast
+from . import eager
+from .fused import DTYPES, NAMES, FusedGradient, run_forward
+from .nodes import gone
+
+# Elements from which on it pays: a softmax of 64 x 1024 in float32, forward and
+# gradient, takes 123 us as kernels and 119 as Inductor's code; 128 x 1024 159 and 173.
+SMALLEST = 1 << 16
+
+_plans = Latest()  # by number
+
+
+def call(operation: Any, bound: Bound) -> Any:
+    """Run an operation while a graph is traced, as kernels if it can be."""
+    plan = None if is_any_autocast() else _plan_of(operation, bound)
+    if plan is None:
+        return eager.call(operation, bound)
+    _plans[plan.number] = plan
+    return Node.apply(plan.number, operation, bound, *bound.leaves)
+
+
+def _plan_of(operation: Any, bound: Bound) -> Any:
+    """The plan of a call whose shapes are known and whose tensors are plain."""
+    leaves, varies = bound.leaves, torch.is_grad_enabled()
+    devices = {x.device for x in leaves}
+    gpu = any(device.type == "cuda" for device in devices)
+    is_there = runs_on_gpu() if gpu else runs_on_cpu()
+    if not is_there or not is_on() or len(devices) > 1:
+        return None
+    if not gpu and devices != {torch.device("cpu")}:
+        return None
+    for x in leaves:
+        is_plain = x.layout is torch.strided and x.dtype in NAMES and not x.is_neg()
+        if not is_plain or not all(type(n) is int for n in x.shape):
+            return None
+    if max(x.numel() for x in leaves) < SMALLEST:
+        return None
+    names: list[Any] = [NAMES[x.dtype] for x in leaves]
+    pairs = zip(leaves, names, strict=True)
+    specs = [Spec(tuple(x.shape), name) for x, name in pairs]
+    wanted = [i for i, x in enumerate(leaves) if varies and x.requires_grad]
+    plan = operation.fused.plan_of(bound.with_leaves(specs), wanted, gpu=gpu)
+    is_useful = plan is not None and plan.same is None and plan.forward.size
+    return plan if is_useful else None
+
+
+class Node(torch.autograd.Function):
+    """The value by a kernel, connected to the arguments by another."""
+
+    @staticmethod
+    def forward(ctx: Any, number: int, operation: Any, bound: Bound, *leaves: Any):
+        plan = _find(number)
+        y, *saved = torch.ops.gradsmith.fused(list(leaves), number)
+        ctx.number, ctx.operation, ctx.bound = number, operation, bound
+        ctx.save_for_backward(*leaves, *([y] if plan.needs_y else []), *saved)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, dy: torch.Tensor) -> Any:
+        n = len(ctx.bound.leaves)
+        leaves, more = ctx.saved_tensors[:n], ctx.saved_tensors[n:]
+        wanted = _find(ctx.number).wanted
+        if torch.is_grad_enabled():
+            found = _composed(ctx.operation, ctx.bound, leaves, wanted, dy)
+        else:
+            found = torch.ops.gradsmith.fused_gradient(
+                dy, list(leaves), list(more), ctx.number
+            )
+        all_of_them = dict(zip(wanted, found, strict=True))
+        return None, None, None, *(all_of_them.get(i) for i in range(n))
+
+
+def _composed(
+    operation: Any, bound: Bound, leaves: Any, wanted: Any, dy: Any
+) -> tuple[Any, ...]:
+    """The gradients, to be differentiated again."""
+    xs = [x.view_as(x) for x in leaves]
+    y = eager.call(operation, bound.with_leaves(xs))
+    return torch.autograd.grad(y, [xs[i] for i in wanted], dy, create_graph=True)
+
+
+# --- the operators -------------------------------------------------------------------
+
+_library = torch.library.Library("gradsmith", "FRAGMENT")
+_library.define("fused(Tensor[] xs, int number) -> Tensor[]")
+_library.define(
+    "fused_gradient(Tensor dy, Tensor[] xs, Tensor[] more, int number) -> Tensor[]"
+)
+
+
+def _find(number: int) -> Any:
+    try:
+        return _plans[number]
+    except KeyError:
+        raise gone("runs a kernel") from None
+
+
+def _forward(xs: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    y, saved = run_forward(_find(number), xs)
+    return [y, *(x for x in saved if x is not None)]
+
+
+def _forward_fake(xs: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    plan, x = _find(number), xs[0]
+    y = x.new_empty(plan.y.shape, dtype=DTYPES[plan.y_dtype])
+    if x.device.type == "cpu":
+        size = plan.places[1]
+        return [y, x.new_empty(size, dtype=torch.uint8)] if plan.small else [y]
+    saved = [x.new_empty(s.shape, dtype=DTYPES[s.dtype.name]) for s in plan.saved]
+    return [y, *saved]
+
+
+def _back(
+    dy: torch.Tensor, xs: list[torch.Tensor], more: list[torch.Tensor], number: int
+) -> list[torch.Tensor]:
+    plan, y, saved = _find(number), None, more
+    if plan.needs_y:
+        y, *saved = more
+    found = FusedGradient(plan, xs, y, saved)(dy, True)
+    return [found[i] for i in plan.wanted]
+
+
+def _back_fake(
+    dy: torch.Tensor, xs: list[torch.Tensor], more: list[torch.Tensor], number: int
+) -> list[torch.Tensor]:
+    wanted = _find(number).wanted
+    return [xs[i].new_empty(xs[i].shape) for i in wanted]
+
+
+_library.impl("fused", _forward, "CompositeExplicitAutograd")
+_library.impl("fused_gradient", _back, "CompositeExplicitAutograd")
+torch.library.register_fake("gradsmith::fused", _forward_fake, lib=_library)
+torch.library.register_fake("gradsmith::fused_gradient", _back_fake, lib=_library)

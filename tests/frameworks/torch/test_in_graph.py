@@ -1,0 +1,149 @@
+"""Kernels under torch.compile: what takes whole rows is a node of the graph."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from functorch.compile import make_boxed_func
+from torch._dynamo.backends.common import aot_autograd
+
+import gradsmith as gs
+from gradsmith import ops
+from gradsmith.frameworks.torch.call import in_graph
+
+pytestmark = [  # PyTorch's own
+    pytest.mark.filterwarnings("ignore:.torch.jit.script.* is deprecated"),
+    pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not"),
+]
+
+LABELS = torch.arange(20) % 40
+LARGE = {
+    "softmax": ops.softmax,
+    "log_softmax": ops.log_softmax,
+    "logsumexp": lambda x: ops.logsumexp(x, axis=-1),
+    "cross_entropy": lambda x: ops.cross_entropy(x, LABELS),
+    "smooth": lambda x: ops.cross_entropy(x, LABELS, label_smoothing=0.1, z_loss=0.1),
+    "rows": lambda x: ops.cross_entropy(x, LABELS, reduction="none"),
+}
+
+
+@pytest.fixture(autouse=True)
+def small(monkeypatch):
+    """Kernels of small arrays too, and nothing of other tests."""
+    monkeypatch.setattr(in_graph, "SMALLEST", 600)
+    torch.compiler.reset()
+
+
+def x_of(dtype=torch.float32, shape=(20, 40)):
+    torch.manual_seed(0)
+    return (3 * torch.randn(shape)).to(dtype).requires_grad_()
+
+
+def value_and_gradient(fn, x):
+    y = fn(x)
+    torch.manual_seed(1)
+    dy = torch.randn(y.shape).to(y.dtype)
+    return y.detach(), *torch.autograd.grad(y, x, dy)
+
+
+def compiled(fn, **options):
+    """A compiled function, and the list of what its graphs call."""
+    called = []
+
+    def see(graph, _):
+        called.extend(str(n.target) for n in graph.graph.nodes)
+        return make_boxed_func(graph.forward)
+
+    return torch.compile(fn, backend=aot_autograd(fw_compiler=see), **options), called
+
+
+FORWARD, BACK = "gradsmith.fused.default", "gradsmith.fused_gradient.default"
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("name", LARGE)
+def test_value_and_gradient_are_those_of_eager_kernels(name, dtype):
+    fn, x = LARGE[name], x_of(dtype)
+    run, called = compiled(lambda x: fn(x * 1.0), fullgraph=True)
+    for got, expected in zip(
+        value_and_gradient(run, x), value_and_gradient(fn, x), strict=True
+    ):
+        eps = torch.finfo(dtype).eps  # a gradient that is made ahead is rounded twice
+        torch.testing.assert_close(got, expected, rtol=2 * eps, atol=0)
+    assert called.count(FORWARD) == called.count(BACK) == 1
+
+
+def test_inductor_calls_the_kernels():
+    x = x_of()
+    run = torch.compile(lambda x: ops.softmax(x * 2) + 1, fullgraph=True)
+    expected = value_and_gradient(lambda x: ops.softmax(x * 2) + 1, x)
+    for got, e in zip(value_and_gradient(run, x), expected, strict=True):
+        torch.testing.assert_close(got, e, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("shape", "options"), [((4, 8), {}), ((20, 40), {"dynamic": True})]
+)
+def test_small_arrays_and_open_shapes_are_composed(shape, options):
+    x = x_of(shape=shape)
+    run, called = compiled(ops.softmax, **options)
+    got = value_and_gradient(run, x)
+    with gs.kernels(False):
+        expected = value_and_gradient(ops.softmax, x)
+    torch.testing.assert_close(got, expected, rtol=1e-6, atol=1e-7)
+    assert called
+    assert FORWARD not in called
+
+
+def test_kernels_that_are_off_are_composed():
+    run, called = compiled(ops.softmax)
+    with gs.kernels(False):
+        value_and_gradient(run, x_of())
+    assert FORWARD not in called
+
+
+def test_autocast_is_composed():
+    x = x_of()
+
+    def fn(x):
+        with torch.autocast("cpu", torch.bfloat16):
+            return ops.softmax(x @ x.T)
+
+    run, called = compiled(fn)
+    got, expected = value_and_gradient(run, x), value_and_gradient(fn, x)
+    torch.testing.assert_close(got, expected, rtol=0.02, atol=0.02)
+    assert FORWARD not in called
+
+
+def test_second_order_is_composed(monkeypatch):
+    x = x_of(torch.float64, (2, 300)).detach()[:, :4].contiguous().requires_grad_()
+    monkeypatch.setattr(in_graph, "SMALLEST", 0)
+    run = torch.compile(lambda x: ops.softmax(x).sin(), backend="eager")
+    assert torch.autograd.gradgradcheck(run, x)
+
+
+def test_a_label_that_is_out_of_range_raises():
+    run, _ = compiled(ops.cross_entropy)
+    with pytest.raises(IndexError, match="out of bounds"):
+        run(x_of(), LABELS + 1000)
+
+
+def test_an_argument_that_is_changed_in_place_is_noticed():
+    x = x_of()
+    run, called = compiled(lambda x: ops.logsumexp(x, axis=-1))
+    inner = x * 1.0
+    y = run(inner)
+    assert FORWARD in called
+    inner.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_a_graph_has_one_number_for_a_plan():
+    run = torch.compile(ops.softmax, backend="eager")
+    x = x_of()
+    run(x)
+    before = len(in_graph._plans)
+    for _ in range(5):
+        run(x)
+    assert len(in_graph._plans) == before
