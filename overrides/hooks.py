@@ -1,6 +1,7 @@
 """What MkDocs is asked to do beside its plugins."""
 
 import re
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,12 @@ FOREIGN = re.compile(r"<!-- Load mathjax -->.*?mermaid.*?</script>", re.DOTALL)
 SOURCE = re.compile(r'href="([^":]+)\.(?:md|ipynb)(#[^"]*)?"')
 
 
+# A report in a session: doctest takes any version, readers see that of the build.
+VERSION = re.compile(r"(?<= in NumPy )\.\.\.")
+
+
 def on_page_markdown(markdown: str, **_: object) -> str:
+    markdown = VERSION.sub(version("numpy"), markdown)
     return ENTRY.sub(_entry, SESSION.sub(r"\1```pycon\n", markdown))
 
 

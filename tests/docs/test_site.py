@@ -120,7 +120,10 @@ def navigation() -> list[tuple[str, str]]:
 
 
 def heading(path: Path) -> str:
+    """The title of a page: the one that it states, or else its first heading."""
     text = path.read_text(encoding="utf-8")
+    if text.startswith("---\ntitle: "):
+        return text.splitlines()[1].removeprefix("title: ")
     if path.suffix == ".ipynb":
         cells = json.loads(text)["cells"]
         text = "".join(next(c for c in cells if c["cell_type"] == "markdown")["source"])
