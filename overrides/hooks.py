@@ -15,6 +15,9 @@ ENTRY = re.compile(r"^::: gradsmith\.([\w.]+)\n(?: +options:\n)?", re.MULTILINE)
 # What notebooks would load from other sites, for formulas and diagrams
 FOREIGN = re.compile(r"<!-- Load mathjax -->.*?mermaid.*?</script>", re.DOTALL)
 
+# What a picture in a notebook is called in words
+NAMELESS = "No description has been provided for this image"
+
 # A link of a notebook to another page, by the name of its source
 SOURCE = re.compile(r'href="([^":]+)\.(?:md|ipynb)(#[^"]*)?"')
 
@@ -39,6 +42,7 @@ def on_page_content(html: str, page: Any, **_: object) -> str:
     if not name.endswith(".ipynb"):
         return PICTURE.sub(lambda found: _shown(found, page.file.abs_src_path), html)
     html = SOURCE.sub(r'href="\1.html\2"', FOREIGN.sub("", html))
+    html = html.replace(NAMELESS, "The plot that the code above draws")
     download = f'<p><a href="{name}" download>Download this notebook</a> to run it.</p>'
     return html.replace("</h1>", f"</h1>{download}", 1)
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 from html.parser import HTMLParser
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -284,6 +285,19 @@ def test_results_in_the_gallery_have_the_colours_of_the_page(site, driver, syste
     pictures = driver.find_elements("css selector", ".md-content img")
     names = [each.get_attribute("src").rpartition("/")[2] for each in pictures]
     assert names == ["check-plot.svg", "check-elements.svg", "audit-plot.svg"]
+
+
+@in_browser
+@pytest.mark.parametrize("name", ["gallery", "fluid"])
+def test_plots_are_light_in_the_light_and_dark_in_the_dark(site, driver, name):
+    from PIL import Image, ImageStat
+
+    opened(driver, site / f"{name}.html")
+    for scheme, low, high in (("light", 200, 255), ("dark", 0, 90)):
+        schemed(driver, scheme)
+        for each in driver.find_elements("css selector", ".md-content img"):
+            shot = Image.open(BytesIO(each.screenshot_as_png)).convert("L")
+            assert low <= ImageStat.Stat(shot).median[0] <= high
 
 
 @in_browser
