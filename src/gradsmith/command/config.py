@@ -148,6 +148,14 @@ class Config:
 
         return unknown_names(self, found)
 
+    def unmatched(
+        self, patterns: Sequence[str], found: Sequence[tuple[str, str]], folder: Path
+    ) -> list[str]:
+        """Patterns of names that match nothing, neither found nor in a folder."""
+        from .unknown import unmatched_patterns
+
+        return unmatched_patterns(patterns, found, folder)
+
     def place(self, name: str, table: str = TABLE) -> str:
         """Where it says something: file, line and table."""
         assert self.file is not None

@@ -24,10 +24,27 @@ def unknown_names(config: Config, found: Sequence[tuple[str, str]]) -> list[str]
     return [
         f"{place}: there is no operation {name!r}; {_hint(name, found)}"
         for name, place in config.named
-        if not any(is_named(name, *each) for each in found)
-        and not _is_foreign(name, found)
-        and not any(is_named(name, *each) for each in _defined(folder, name))
+        if not _is_known(name, found, folder)
     ]
+
+
+def unmatched_patterns(
+    patterns: Sequence[str], found: Sequence[tuple[str, str]], folder: Path
+) -> list[str]:
+    """Patterns that are about no operation of a run, and about no name of a project."""
+    return [
+        f"the pattern {name!r} matches no custom gradient; {_hint(name, found)}"
+        for name in patterns
+        if found and not _is_known(name, found, folder)
+    ]
+
+
+def _is_known(name: str, found: Sequence[tuple[str, str]], folder: Path) -> bool:
+    return (
+        any(is_named(name, *each) for each in found)
+        or _is_foreign(name, found)
+        or any(is_named(name, *each) for each in _defined(folder, name))
+    )
 
 
 def _hint(name: str, found: Sequence[tuple[str, str]]) -> str:

@@ -173,6 +173,53 @@ def test_what_is_declared_is_ignored(suite, pytester):
     assert " ignored " in result.row("wrong")
 
 
+MISSPELT = "gradsmith: gradsmith_ignore: the pattern 'wrogn' matches no custom gradient"
+
+
+@pytest.mark.parametrize("workers", [(), ("-p", "xdist", "-n1")], ids=["", "xdist"])
+def test_a_pattern_that_matches_nothing_is_told(suite, pytester, workers):
+    pytester.makeini("[pytest]\ngradsmith_ignore =\n    wrogn\n    righ?\n")
+    result = suite(suites.OURS, "--gradsmith", *workers)
+    assert result.status == 1  # the operation is checked, and wrong
+    assert f"{MISSPELT}; did you mean 'wrong'?" in result.text
+    assert "'righ?'" not in result.text
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("-k", "test_right"),
+        ("test_suite.py",),
+        ("test_suite.py::test_wrong",),
+        ("--deselect", "test_suite.py::test_right"),
+        ("--ignore", "elsewhere"),
+        ("-p", "xdist", "-n1", "-k", "test_right"),
+    ],
+    ids=" ".join,
+)
+def test_a_part_of_a_suite_says_nothing_of_patterns(suite, pytester, options):
+    pytester.makeini("[pytest]\ngradsmith_ignore =\n    wrogn\n")
+    assert "wrogn" not in suite(suites.OURS, "--gradsmith", *options).text
+
+
+def test_patterns_of_what_a_project_defines_are_right(suite, pytester):
+    """It may be for a machine that has a GPU, or for another package."""
+    pytester.makeini(
+        "[pytest]\ngradsmith_ignore =\n    Spike\n    layers.R*\n    numpy.round\n"
+        "testpaths = tests\n"
+    )
+    pytester.makepyfile(layers="class Round: pass\nSpike = Round")
+    pytester.mkdir("tests").joinpath("test_it.py").write_text(
+        f"{suites.OURS}\nimport pytest\n@pytest.mark.skip\ndef test_spike(): pass\n"
+    )
+    for options in ((), ("tests",)):
+        assert "gradsmith_ignore" not in suite("", "--gradsmith", *options).text
+    pytester.path.joinpath("layers.py").unlink()
+    result = suite("", "--gradsmith", "tests")
+    assert "the pattern 'Spike' matches no custom gradient" in result.text
+    assert "numpy.round" not in result.text
+
+
 def test_the_time_is_limited(suite):
     result = suite(suites.OURS, "--gradsmith", "--gradsmith-max-seconds=0")
     assert result.status == 0

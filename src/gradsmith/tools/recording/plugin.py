@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
+from glob import iglob
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -34,6 +35,12 @@ class Settings(Protocol):
         """What it says of operations that there are not."""
         ...
 
+    def unmatched(
+        self, patterns: Sequence[str], found: Sequence[tuple[str, str]], folder: Path
+    ) -> list[str]:
+        """Patterns of names that match nothing, neither found nor in a folder."""
+        ...
+
 
 class Plugin:
     """Records while tests run, checks at the end, and says what it found.
@@ -49,6 +56,7 @@ class Plugin:
         self.of_frameworks: set[str] = set()
         self.problems: list[str] = []
         self.seconds = 0.0
+        self.is_partial = False  # some tests of the suite did not run
         self.started = time.monotonic()
         self.recorder.start()
 
@@ -57,6 +65,9 @@ class Plugin:
         return hasattr(self.config, "workerinput")
 
     # --- while tests run
+
+    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
+        self.is_partial |= bool(items)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[Any]:
@@ -82,13 +93,15 @@ class Plugin:
             with self.recorder.guarded("checking"):
                 self._check()
         self.of_frameworks |= self.recorder.of_frameworks
+        self.is_partial |= interrupted or bool(session.testsfailed)
+        if not self.is_worker:
+            self.rows = merged(self.rows)
+            with self.recorder.guarded("looking for misspelt names"):
+                self._find_misspelt()
         self.problems += self.recorder.problems
         if self.is_worker:
             self._hand_over()
             return
-        self.rows = merged(self.rows)
-        found = [(row["operation"], row["module"]) for row in self.rows]
-        self.problems += self.settings.unknown(found)
         self._write_json()
         if self._is_failure and exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
@@ -111,6 +124,16 @@ class Plugin:
         )
         self.seconds = time.monotonic() - start
 
+    def _find_misspelt(self) -> None:
+        """What the configuration says of operations that there are not."""
+        found = [(row["operation"], row["module"]) for row in self.rows]
+        self.problems += self.settings.unknown(found)
+        if self.is_partial or not _runs_all(self.config):
+            return  # what a pattern is about may not have been exercised
+        patterns = self.config.getini("gradsmith_ignore")
+        unmatched = self.settings.unmatched(patterns, found, self.config.rootpath)
+        self.problems += [f"gradsmith_ignore: {words}" for words in unmatched]
+
     def _setting(self, name: str, default: Any) -> Any:
         """An option; else what the project's configuration says."""
         option: Any = self.config.getoption
@@ -132,6 +155,7 @@ class Plugin:
             "of_frameworks": sorted(self.of_frameworks),
             "problems": self.problems,
             "seconds": self.seconds,
+            "is_partial": self.is_partial,
         }
         output: Any = self.config
         output.workeroutput[_KEY] = json.dumps(found, default=str)
@@ -143,11 +167,13 @@ class Plugin:
         if text is None:
             name = node.gateway.id
             self.problems.append(f"worker {name} crashed: what it recorded is lost")
+            self.is_partial = True
             return
         found = json.loads(text)
         self.rows += found["rows"]
         self.of_frameworks |= set(found["of_frameworks"])
         self.seconds += found["seconds"]
+        self.is_partial |= found["is_partial"]
         self.problems += [p for p in found["problems"] if p not in self.problems]
 
     # --- what is shown
@@ -194,3 +220,24 @@ class Plugin:
         end = ": the session fails (--gradsmith-report-only lets it pass)"
         words = f"{counts(self.rows)}{took}{end * self._is_failure}"
         show.line(words, red=wrong, green=not wrong, bold=True)
+
+
+# Options that leave out tests before they are collected
+_NARROWING = ("lf", "stepwise", "ignore", "ignore_glob")
+
+
+def _runs_all(config: pytest.Config) -> bool:
+    """Whether a session is asked for all tests of its project.
+
+    One of single files may not exercise what the configuration is about.
+    """
+    if any(config.getoption(name, None) for name in _NARROWING):
+        return False
+    root, here = config.rootpath, config.invocation_params.dir
+    patterns = [str(root / each) for each in config.getini("testpaths") or [""]]
+    wanted = [Path(each) for name in patterns for each in iglob(name, recursive=True)]
+    asked = [Path(here, arg).resolve() for arg in config.args]  # a::b is no path
+    return all(
+        any(each in (path, *path.parents) for each in asked)
+        for path in (path.resolve() for path in wanted)
+    )
