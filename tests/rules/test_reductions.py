@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import gradsmith as gs
 from gradsmith.core.rule import RULES
+from gradsmith.rules.statistics import shifted, without_offset
 
 from .harness import difference, inner, random_like
 
@@ -81,6 +82,84 @@ def test_std_of_equal_elements(fn, dtype):
     np.testing.assert_array_equal(dx, np.zeros((2, 3)))
     assert dx.dtype == dtype
     assert np.isfinite(gs.hessian(lambda x: np.sum(fn(x, axis=1)))(x)).all()
+
+
+def _nearly(reals, dtype, *, steps=0):
+    """Rows of six times one number, the last one a few roundings larger."""
+    x = np.repeat(np.asarray(reals, dtype)[:, None], 6, axis=1)
+    x[:, -1] += steps * np.spacing(x[:, -1])
+    return x
+
+
+TENTHS = np.arange(1, 100) / 10
+
+
+@pytest.mark.parametrize("fn", [np.std, np.nanstd])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+def test_equal_elements_whose_mean_is_rounded(fn, dtype):
+    """NumPy's own deviations are then one rounding, and not 0."""
+    rows = _nearly(TENTHS, dtype)
+    for axis, x in ((1, rows), (0, rows.T), ((0, 2), rows.T[:, :, None])):
+        loss = lambda x, axis=axis: np.sum(fn(x, axis=axis))
+        np.testing.assert_array_equal(gs.grad(loss)(x), np.zeros(x.shape))
+        np.testing.assert_array_equal(gs.jvp(loss, (x,), (RNG.random(x.shape),))[1], 0)
+        np.testing.assert_array_equal(gs.hvp(loss, (x,), (x,)), np.zeros(x.shape))
+        np.testing.assert_array_equal(gs.compile(gs.grad(loss))(x), np.zeros(x.shape))
+
+
+@pytest.mark.parametrize("fn", [np.std, np.nanstd])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_elements_that_differ_by_roundings(fn, dtype):
+    """Their slopes are those of elements that differ by whole numbers."""
+    x = _nearly(TENTHS, dtype, steps=3)
+    expected = gradient(lambda x: fn(x, axis=1), np.array([[0.0] * 5 + [3]] * len(x)))
+    tolerance = 10 * np.finfo(dtype).eps
+    dx = gradient(lambda x: fn(x, axis=1), x)
+    np.testing.assert_allclose(dx, expected, rtol=tolerance, atol=tolerance)
+
+
+def test_equal_elements_of_those_that_are_looked_at():
+    x = _nearly(TENTHS, np.float32)
+    where = np.ones(x.shape, bool)
+    x[:, 0], where[:, 0] = -9e9, False
+    zero = np.zeros(x.shape)
+    dx = gradient(lambda x: np.std(x, axis=1, where=where), x)
+    np.testing.assert_array_equal(dx, zero)
+    x[:, 0] = np.nan
+    np.testing.assert_array_equal(gradient(lambda x: np.nanstd(x, axis=1), x), zero)
+    np.testing.assert_array_equal(gradient(lambda x: np.nanvar(x, axis=1), x), zero)
+
+
+def test_correlations_with_equal_elements():
+    """As those with a variable that does not vary at all; without NumPy's warning."""
+    x = RNG.random((3, 6))
+    x[0] = 0.1
+    assert np.cov(x)[0, 0] != 0  # NumPy's mean is rounded
+    for i in range(3):
+        dx = gradient(lambda x, i=i: np.corrcoef(x)[0, i], x)
+        np.testing.assert_array_equal(dx, np.zeros(x.shape))
+    np.testing.assert_array_equal(gradient(lambda x: np.cov(x)[0, 0], x), 0 * x)
+    np.testing.assert_array_equal(gradient(lambda x: np.corrcoef(x[0]), x), 0 * x)
+
+
+def test_usual_rows_are_neither_copied_nor_recorded():
+    x = RNG.random((50, 6))
+    assert shifted(x, 1, True, False) is x
+    tensor = gs.Tensor(x)
+    assert without_offset(tensor, 1) is tensor
+
+
+def test_values_are_those_of_numpy():
+    x = np.concatenate([_nearly(TENTHS, np.float64, steps=2**24), RNG.random((9, 6))])
+    x[3:5] = -x[3:5]
+    assert np.count_nonzero(np.any(shifted(x, 1, True, False) != x, axis=1)) == len(
+        TENTHS
+    )
+    for fn in (np.var, np.std, np.nanvar, np.nanstd):
+        tensor = fn(gs.Tensor(x), axis=1)
+        np.testing.assert_array_equal(tensor.numpy(), fn(x, axis=1))
+    for fn in (np.cov, np.corrcoef):
+        np.testing.assert_array_equal(fn(gs.Tensor(x)).numpy(), fn(x))
 
 
 def test_std_of_one_element():
