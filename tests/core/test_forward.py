@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import gc
 import tracemalloc
+import warnings
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from functools import partial
+from threading import Barrier
+from weakref import ref
 
 import numpy as np
 import pytest
 
 import gradsmith as gs
+from gradsmith.core.rule import RULES
 from gradsmith.core.tape import state
 
 
@@ -282,3 +288,61 @@ def test_derivatives_do_not_tell_of_what_underflows_in_them(second):
         found = second(lambda x: np.sum(gradient(x)))(np.array([400.0, 0.5]))
     y = np.tanh(0.5)
     np.testing.assert_allclose(np.sum(found), -2 * y * (1 - y**2))
+
+
+@pytest.fixture
+def in_a_push(monkeypatch):
+    """Run something amid each push of `np.sin`, as a signal's handler is run."""
+
+    def install(run):
+        rule = RULES[np.sin]
+        partial, j = rule.quick[0]
+        monkeypatch.setattr(rule, "quick", [(lambda x: (run(), partial(x))[1], j)])
+
+    return install
+
+
+def test_who_interrupts_a_push_has_tangents_too(in_a_push):
+    x, found = gs.Tensor([0.5, 1.0]), []
+    with gs.ForwardAccumulator(x, [1.0, 2.0]) as accumulator:
+        in_a_push(lambda: found.append(x * x))
+        for _ in range(3):
+            y = np.sin(x)
+    np.testing.assert_allclose(accumulator.jvp(y), np.cos([0.5, 1.0]) * [1, 2])
+    assert len(found) == 3
+    for square in found:
+        np.testing.assert_allclose(accumulator.jvp(square), [1.0, 4.0])
+
+
+def test_threads_that_share_a_context_push_at_a_time(in_a_push):
+    """A context is entered by one thread only."""
+    x, both = gs.Tensor([0.5, 1.0]), Barrier(2, timeout=10)
+    with gs.ForwardAccumulator(x, [1.0, 2.0]) as accumulator:
+        np.cos(x)
+        in_a_push(both.wait)
+        with ThreadPoolExecutor(2) as pool:
+            runs = [pool.submit(copy_context().run, np.sin, x) for _ in range(2)]
+            ys = [run.result() for run in runs]
+    for y in ys:
+        np.testing.assert_allclose(accumulator.jvp(y), np.cos([0.5, 1.0]) * [1, 2])
+
+
+def test_an_accumulator_goes_with_its_last_reference():
+    x = gs.Tensor(np.ones(3))
+    gc.collect()
+    gc.disable()
+    try:
+        with gs.ForwardAccumulator(x, np.ones(3)) as accumulator:
+            np.sin(x)
+        gone = ref(accumulator)
+        del accumulator
+        assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_push_is_silent_and_the_function_is_not():
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        gs.jvp(lambda x: np.sqrt(x) + np.log(x - x), (np.zeros(2),), (np.ones(2),))
+    assert [str(w.message) for w in told] == ["divide by zero encountered in log"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextvars import Context, copy_context
+from threading import get_ident
 from typing import Any
 
 import numpy as np
@@ -61,7 +63,7 @@ class ForwardAccumulator(Scope):
     def __init__(self, primals: Any, tangents: Any) -> None:
         self.key = Key(self)
         self.leaves: dict[int, tuple[Traced, Any]] = {}
-        self._states: tuple[Any, Any] = (None, None)  # within it, and outside
+        self._view: _View | None = None
         pairs: list[tuple[Any, Any]] = []
         trees.map(lambda x, dx: pairs.append((x, dx)), primals, tangents)
         for i, (x, dx) in enumerate(pairs):
@@ -111,6 +113,19 @@ class ForwardAccumulator(Scope):
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
     ) -> bool | None:
+        now, view = state(), self._view
+        if view is None or view.now is not now or view.thread != get_ident():
+            # For many operations it is the same: 2 us less
+            view = self._view = _View(now, self.outside())
+        if (
+            rule.__class__ is Elementwise
+            and kept.__class__ in ARRAYS
+            and len(inputs) < 3
+            and kept.dtype.kind in "fc"
+            and not view.outside.recorders  # who differentiates tangents
+            and not self.many
+        ):
+            return self._record_array(view, rule, inputs, call, kept, y)
         tangents, moves = [], False
         for x in inputs:
             dx = self.mark_of(x) if isinstance(x, Traced) else None
@@ -120,21 +135,7 @@ class ForwardAccumulator(Scope):
             refuse_tensors_in(inputs, self)
         if not moves:
             return False
-        now, outside = self._states
-        if now is not state():  # for many operations they are the same: 2 us less
-            outside = State(self.outside(), quiet=True)
-            now, outside = self._states = state(), outside
-        if outside.recorders or self.many or rule.__class__ is not Elementwise:
-            dy = self._pushed(rule, tangents, call, kept, now, outside)
-        else:
-            # Nobody sees plain arrays: in the walk back of a gradient, 2 us less
-            call = [x.value if isinstance(x, Traced) else x for x in call]
-            kept = kept.value if isinstance(kept, Traced) else kept
-            if now.quiet:
-                dy = rule.push(tangents, call, kept)
-            else:
-                with np.errstate(all="ignore"):
-                    dy = rule.push(tangents, call, kept)
+        dy = self._pushed(rule, tangents, call, kept, now, view.outside)
         if isinstance(y, Traced):
             if dy is not None and y.value.dtype.kind in "fcO":
                 leave_mark(y, self.key, dy)
@@ -143,6 +144,29 @@ class ForwardAccumulator(Scope):
             if tangent is not None and output.dtype.kind in "fcO":
                 leave_mark(output, self.key, tangent)
         return True
+
+    def _record_array(
+        self, view: _View, rule: Any, inputs: Any, call: Any, value: Any, y: Any
+    ) -> bool:
+        """`record` of an elementwise function of at most two arguments: 3 us less."""
+        x1, dx1, dx2 = inputs[0], None, None
+        if isinstance(x1, Traced):
+            dx1 = self.mark_of(x1)
+        if len(inputs) == 2 and isinstance(inputs[1], Traced):
+            dx2 = self.mark_of(inputs[1])
+        if dx1 is None and dx2 is None:
+            return False
+        if view.now.quiet:
+            dy = push_array(rule, dx1, dx2, call, value)
+        else:
+            dy = view.run(push_array, rule, dx1, dx2, call, value)
+        if dy is not None:
+            leave_mark(y, self.key, dy)
+        return True
+
+    def __exit__(self, *raised: object) -> None:
+        super().__exit__(*raised)
+        self._view = None  # it holds this recorder
 
     def _pushed(
         self, rule: Any, tangents: Any, call: Any, kept: Any, now: State, outside: State
@@ -161,6 +185,53 @@ class ForwardAccumulator(Scope):
                 return push(rule, tangents, call, kept)
         finally:
             STATE.reset(token)
+
+
+ARRAYS = {np.ndarray, np.float64, np.float32}
+
+
+class _View:
+    """What an accumulator looks up once for many operations of a thread."""
+
+    __slots__ = ("_context", "now", "outside", "thread")
+
+    def __init__(self, now: State, outside: tuple[Any, ...]) -> None:
+        self.now = now
+        self.outside = State(outside, quiet=True)
+        self.thread = get_ident()
+        self._context: Context | None = None
+
+    def run(self, push: Callable[..., Any], *args: Any) -> Any:
+        """Call a function of plain arrays without NumPy's warnings.
+
+        In a context in which they are off: `np.errstate` takes 1.2 us more. A signal's
+        handler that comes here meanwhile finds none, as it can't be entered twice.
+        """
+        context, self._context = self._context, None
+        if context is None:
+            with np.errstate(all="ignore"):
+                context = copy_context()
+        try:
+            return context.run(push, *args)
+        finally:
+            self._context = context
+
+
+def push_array(rule: Elementwise, dx1: Any, dx2: Any, call: Any, y: Any) -> Any:
+    """`rule.push` of one or two tangents, in half of the time for usual partials."""
+    quick1: Any = rule.quick[0]
+    quick2: Any = rule.quick[-1]
+    if (dx1 is not None and not quick1) or (dx2 is not None and not quick2):
+        return rule.push((dx1, dx2)[: len(call)], call, y)
+    dy: Any = None
+    if dx1 is not None:
+        partial, j = quick1
+        dy = partial(dx1) if j is None else dx1 * partial(y if j < 0 else call[j])
+    if dx2 is not None:
+        partial, j = quick2
+        dy2 = partial(dx2) if j is None else dx2 * partial(y if j < 0 else call[j])
+        dy = dy2 if dx1 is None else dy + dy2
+    return dy if dy.dtype is y.dtype and dy.shape == y.shape else fit(dy, y)
 
 
 MOST = 2**21  # elements of the tangents of one value
