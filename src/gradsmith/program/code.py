@@ -316,13 +316,13 @@ class _Emitter:
             return f"{name} = {args[0]}[{args[1]}]"
         if fn is convert:
             return f"{name} = {args[0]}.astype({args[1]})"
-        if fn is np.split and (keys := _slices(step)):
+        if fn is np.split and (keys := slices_of(step)):
             cuts = ", ".join(f"{args[0]}[{self.constant(key)}]" for key in keys)
             return f"{name}{',' * (len(keys) == 1)} = {cuts}{',' * (len(keys) == 1)}"
         if fn in _RESHAPED and isinstance(first, Value) and _is_in_order(step):
             return f"{name} = {args[0]}.reshape({self.constant(y.shape)})"
         if fn in _PERMUTED and isinstance(first, Value):
-            axes = _permutation(step, first)
+            axes = permutation(step, first)
             return f"{name} = {args[0]}.transpose({self.constant(axes)})"
         if fn is np.stack and _is_plain_stack(step):
             return f"{name} = {self.constant(np.array)}({args[0]})"
@@ -462,7 +462,7 @@ def _is_plain_sum(step: Step) -> bool:
     return len(step.inputs) == 2 and len(specs) == 1
 
 
-def _slices(step: Step) -> list[Any]:
+def slices_of(step: Step) -> list[Any]:
     """The keys of the pieces that an array is cut into, if they are all of it."""
     x, options = step.args[0], dict(zip(("axis",), step.args[2:], strict=False))
     axis = (options | step.kwargs).get("axis", 0) % len(x.shape)
@@ -521,7 +521,7 @@ def _is_in_order(step: Step) -> bool:
     )
 
 
-def _permutation(step: Step, x: Value) -> tuple[int, ...]:
+def permutation(step: Step, x: Value) -> tuple[int, ...]:
     """Where each axis comes from."""
     lengths = tuple(range(2, len(x.shape) + 2))
     dummy = np.broadcast_to(np.zeros(()), lengths)

@@ -72,7 +72,8 @@ class Nest:
 
     `inputs` are the kinds of its arrays, the program's and then its `constants`, and
     their shapes. A nest without rows or reductions is `flat`: its columns may be cut
-    anywhere.
+    anywhere. Outputs are arrays of their own, unless `places` says where in which array
+    each of them is.
     """
 
     name: str
@@ -83,6 +84,8 @@ class Nest:
     outputs: list[Node]
     shapes: list[tuple[int, ...]]
     passes: list[Pass]
+    # Of each of the outputs: the array, where in a row of it, and how long the row is
+    places: list[tuple[int, int, int]] | None = None
 
     @property
     def flat(self) -> bool:
@@ -134,7 +137,7 @@ _REDUCTIONS = {
     np.mean: "mean", np.count_nonzero: "count",
 }  # fmt: skip
 _POSITIONS = {np.argmax: "max", np.argmin: "min"}
-_SHAPING = {
+RESHAPING = {
     np.reshape, np.expand_dims, np.squeeze, np.ravel, np.ascontiguousarray, np.copy,
     np.asarray, np.array,
 }  # fmt: skip
@@ -170,7 +173,7 @@ def nest_of(program: Program, repeated: dict[int, str] | None = None) -> Nest:
     for shape, k in _frames(program):
         for guess in _guesses(program, shape, k):
             try:
-                return _Builder(program, shape, k, guess, repeated or {}).nest()
+                return Builder(program, shape, k, guess, repeated or {}).nest()
             except NotFusedError as e:
                 error = error or e
     raise error or refuse(f"the program {program.name!r}")
@@ -181,7 +184,7 @@ def _frames(program: Program) -> list[tuple[tuple[int, ...], int]]:
     for step in program.steps:
         if step.fn in _REDUCTIONS or step.fn in _POSITIONS:
             x = step.inputs[0]
-            return [(x.shape, len(_axes(step, x)))]
+            return [(x.shape, len(axes_of(step, x)))]
         if step.fn is np.take_along_axis:
             return [(step.inputs[0].shape, 1)]
     values = [*program.inputs, *(y for s in program.steps for y in s.outputs)]
@@ -206,7 +209,7 @@ def _guesses(
         yield dict(zip(unclear, kinds, strict=True))
 
 
-def _axes(step: Step, x: Value) -> tuple[int, ...]:
+def axes_of(step: Step, x: Value) -> tuple[int, ...]:
     axis = step.args[1] if len(step.args) > 1 else step.kwargs.get("axis")
     if axis is None:
         return tuple(range(x.ndim))
@@ -214,7 +217,7 @@ def _axes(step: Step, x: Value) -> tuple[int, ...]:
     return tuple(sorted(a % x.ndim for a in axes))
 
 
-class _Builder:
+class Builder:
     """Reads a program, step by step."""
 
     def __init__(
@@ -247,7 +250,7 @@ class _Builder:
             self._step(step)
         outputs = [self._output(v) for v in self.program.results]
         shapes = [v.shape for v in self.program.results]
-        passes = _passes(outputs)
+        passes = passes_of(outputs)
         name = self.program.name
         return Nest(
             name, self.rows, self.columns, self.inputs, self.constants, outputs,
@@ -384,7 +387,7 @@ class _Builder:
             return self._counted(step, y)
         if fn is np.broadcast_to:
             return self._operand(args[0], y.dtype, step, y.shape)
-        if fn in _SHAPING or fn is index:
+        if fn in RESHAPING or fn is index:
             return self._reshaped(step, y)
         if fn is np.take_along_axis:
             return self._gather(step, y)
@@ -450,7 +453,7 @@ class _Builder:
     def _reduced_operand(self, step: Step) -> Node:
         """What a step reduces, if that is the nest's rows."""
         (x,) = step.inputs[:1]
-        node, axes = self.known[x], _axes(step, x)
+        node, axes = self.known[x], axes_of(step, x)
         n = x.ndim - len(axes)
         trailing = axes == tuple(range(n, x.ndim))
         if set(step.kwargs) - {"axis", "keepdims", "dtype"} or len(step.args) > 2:
@@ -533,6 +536,11 @@ class _Builder:
         raise refuse(f"a result of shape {value.shape} from {self.shape}")
 
 
+def reduction_name(fn: Any) -> str | None:
+    """How emitters call a reduction."""
+    return _REDUCTIONS.get(fn)
+
+
 def _decimals(step: Step) -> Any:
     """Those that `np.round` leaves."""
     return step.args[1] if len(step.args) > 1 else step.kwargs.get("decimals", 0)
@@ -581,7 +589,7 @@ def _is_reshaping(key: Any) -> bool:
     return all(k is None or k is Ellipsis or k == slice(None) for k in keys)
 
 
-def _passes(outputs: list[Node]) -> list[Pass]:
+def passes_of(outputs: list[Node]) -> list[Pass]:
     nodes = _ordered(outputs)
     reductions = [n for n in nodes if n.op in ("sum", "max", "min", "any", "all")]
     last = max([n.level - 1 for n in reductions], default=-1)

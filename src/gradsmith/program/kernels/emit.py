@@ -180,7 +180,7 @@ class _Emitter:
     def text(self) -> str:
         code, nest = self.code, self.nest
         pointers = [f"in{i}" for i in range(len(nest.inputs))]
-        pointers += [f"out{i}" for i in range(len(nest.outputs))]
+        pointers += [f"out{i}" for i in range(len(nest.shapes))]
         apart = "" if self.in_place else "noalias "
         given = [f"ptr {apart}%{p}" for p in pointers]
         given += ["ptr noalias %kept", "i64 %start", "i64 %stop", "i64 %columns"]
@@ -283,6 +283,9 @@ class _Emitter:
         if node.op == "input":
             at = code.number(0, "i64") if place is None else place
             return self._read(node.data, at, _kind(node), width, None)
+        if node.op == "strided":
+            i, at, _ = node.data
+            return self._read(i, code.number(at, "i64"), _kind(node), width, None)
         fused = _product_and_number(node)
         if fused is not None:
             a, b, sign, c = fused
@@ -313,6 +316,10 @@ class _Emitter:
             assert self.base is not None
             place = column if node.kind == COLUMN else self.base + column
             return self._read(node.data, place, kind, width, scope.mask)
+        if node.op == "strided":
+            i, at, stride = node.data
+            places = self._places(column, at, stride, width)
+            return self._gather(i, places, kind, scope.mask)
         if node.op == "index":
             assert self.base is not None
             place = column if node.kind == COLUMN else self.base + column
@@ -363,6 +370,54 @@ class _Emitter:
             wide = x._convert("zext", "i32")
             return (wide << 16).reinterpreted("f32")
         return x.converted(kind)
+
+    def _places(self, column: Lane, at: int, stride: int, width: int) -> Lane:
+        """Where a number of each of the rows from one on is."""
+        each = ", ".join(f"i64 {at + i * stride}" for i in range(width))
+        return (column * stride).spread(width) + Lane(
+            self.code, f"<{each}>", "i64", width
+        )
+
+    def _addresses(self, pointer: str, kind: str, places: Lane) -> str:
+        name, t = "%" + self.code.name("p"), type_of(kind, 1)
+        at = f"{places.type} {places.name}"
+        self.code.write(f"  {name} = getelementptr {t}, ptr {pointer}, {at}")
+        return f"<{places.width} x ptr> {name}"
+
+    def _mask(self, mask: Lane | None, width: int) -> str:
+        every = ", ".join(["i1 true"] * width)
+        return f"<{width} x i1> " + (f"<{every}>" if mask is None else mask.name)
+
+    def _gather(self, i: int, places: Lane, kind: str, mask: Lane | None) -> Lane:
+        stored, width = self.stored[i], places.width
+        t, size = type_of(stored, width), _size(stored)
+        fn = f"@llvm.masked.gather.{suffix(stored, width)}.v{width}p0"
+        types = f"<{width} x ptr>, i32, <{width} x i1>, {t}"
+        self.code.declared.add(f"declare {t} {fn}({types})")
+        given = f"{self._addresses(f'%in{i}', stored, places)}, i32 {size}, "
+        given += f"{self._mask(mask, width)}, {t} zeroinitializer"
+        x = self.code.value(f"call {t} {fn}({given})", stored, width)
+        return x.converted(kind)
+
+    def _scatter(self, i: int, x: Lane, places: Lane, mask: Lane | None) -> None:
+        width = x.width
+        fn = f"@llvm.masked.scatter.{suffix(x.kind, width)}.v{width}p0"
+        types = f"{x.type}, <{width} x ptr>, i32, <{width} x i1>"
+        self.code.declared.add(f"declare void {fn}({types})")
+        given = f"{x.type} {x.name}, {self._addresses(f'%out{i}', x.kind, places)}, "
+        given += f"i32 {_size(x.kind)}, {self._mask(mask, width)}"
+        self.code.write(f"  call void {fn}({given})")
+
+    def _write_column(self, k: int, x: Lane, column: Lane, mask: Lane | None) -> None:
+        """One of the numbers of each row, where `places` says."""
+        assert self.nest.places is not None
+        i, at, stride = self.nest.places[k]
+        if stride == 1:
+            self._write(i, x, column, mask)
+            return
+        x = x.converted(self.stored[len(self.nest.inputs) + i])
+        places = self._places(column, at, stride, x.width)
+        self._scatter(i, x, places, mask)
 
     def _write(self, i: int, x: Lane, place: Lane, mask: Lane | None = None) -> None:
         i += len(self.nest.inputs)
@@ -484,7 +539,11 @@ class _Emitter:
             self._store(self._loop_value(node, scope).converted(kind), address, mask)
         assert self.base is not None
         for i, y in each.stores:
-            self._write(i, self._loop_value(y, scope), self.base + column, mask)
+            x = self._loop_value(y, scope)
+            if self.nest.places is None:
+                self._write(i, x, self.base + column, mask)
+            else:
+                self._write_column(i, x, column, mask)
 
 
 # Divisors up to here, and from its inverse on, have an inverse that is a normal number

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from ...core.errors import GradsmithError
-from ..fusion import nest_of
+from ..fusion import Nest, nest_of
 from ..graph import Program, replaced
 from .emit import assembly
 from .listing import listing
@@ -35,7 +35,8 @@ class Kernel:
 
     `storage` are the dtypes of inputs and outputs in memory, where they are not those
     of the program: half precision is computed in float32. `repeated` is as in
-    `fusion.nest_of`, `in_place` as in `emit.assembly`.
+    `fusion.nest_of`, `in_place` as in `emit.assembly`. A `nest` is the program's, if it
+    is known.
     """
 
     def __init__(
@@ -44,9 +45,10 @@ class Kernel:
         storage: tuple[str, ...] | None = None,
         repeated: dict[int, str] | None = None,
         in_place: Sequence[tuple[int, int]] = (),
+        nest: Nest | None = None,
     ) -> None:
         self.program, self.in_place = program, in_place
-        self.nest = nest = nest_of(program, repeated)
+        self.nest = nest = nest or nest_of(program, repeated)
         own = [dtype.name for _, dtype in nest.inputs]
         own += [y.dtype.name for y in program.results]
         if storage is not None:

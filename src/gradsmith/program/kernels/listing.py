@@ -54,7 +54,7 @@ class _Lines:
             for node in each.keeps:
                 yield f"{inner}kept{self._kept(node)}[c] = {self._name(node)}"
             for k, y in each.stores:
-                yield f"{inner}y{k}[{self._place(FULL)}] = {self._name(y)}"
+                yield f"{inner}{self._stored(k)} = {self._name(y)}"
             self.names = known
         yield from self._ones(ROW, len(nest.passes), indent)
         for k, y in enumerate(nest.outputs):
@@ -87,6 +87,9 @@ class _Lines:
     def _text(self, node: Node) -> str:
         if node.op == "input":
             return f"x{node.data}[{self._place(node.kind)}]"
+        if node.op == "strided":
+            i, at, stride = node.data
+            return f"x{i}[{f'c * {stride} + ' * bool(stride)}{at}]"
         if node.op == "index":
             whole = node.kind == FULL and not self.nest.flat
             return f"r * {self.nest.columns} + c" if whole else "c"
@@ -99,6 +102,13 @@ class _Lines:
         if node.op == "convert":
             return f"{node.dtype.name}({args[0]})"
         return f"{node.op}({', '.join(args)})"
+
+    def _stored(self, k: int) -> str:
+        """Where an output is written."""
+        if self.nest.places is None:
+            return f"y{k}[{self._place(FULL)}]"
+        i, at, stride = self.nest.places[k]
+        return f"y{i}[c]" if stride == 1 else f"y{i}[c * {stride} + {at}]"
 
     def _place(self, kind: str) -> str:
         full = "c" if self.nest.flat else "r, c"
