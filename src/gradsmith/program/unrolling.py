@@ -255,9 +255,9 @@ class _Unrolled(Builder):
         raise self._refused(step)
 
     def _joined(self, step: Step, y: Value) -> np.ndarray:
-        axis = step.args[1] if len(step.args) > 1 else step.kwargs.get("axis", 0)
-        known = len(step.args) < 3 and step.kwargs.keys() <= {"axis"}
-        arrays = step.args[0]
+        arrays, *options = step.args
+        axis = options[0] if options else step.kwargs.get("axis", 0)
+        known = len(options) < 2 and step.kwargs.keys() <= {"axis"}
         if not known or axis is None or not isinstance(arrays, (list, tuple)):
             raise self._refused(step)
         axis %= len(y.shape)
