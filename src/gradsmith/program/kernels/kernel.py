@@ -20,7 +20,7 @@ import numpy as np
 from ...core.errors import GradsmithError
 from ..fusion import Nest, nest_of
 from ..graph import Program, replaced
-from .emit import assembly
+from .emit import assembly, homes, kept_in
 from .listing import listing
 from .machine import compiled, function_at, this_machine
 from .triton import GpuKernel
@@ -58,7 +58,8 @@ class Kernel:
         self.storage = own
         self.count = nest.columns if nest.flat else nest.rows
         self.size = nest.rows * nest.columns
-        self.kept = sum(len(each.keeps) for each in nest.passes)
+        elsewhere = {} if in_place else homes(nest, own)
+        self.kept = len(kept_in(nest)) - len(elsewhere)
         self.constants = [x.ctypes.data for x in nest.constants]
         # Whether all of it may run in one thread, of arguments and results alone
         self.is_small = not nest.constants and self.size < 2 * SHARE
