@@ -122,7 +122,7 @@ class Fused:
     kernels.
     """
 
-    __slots__ = ("_plans", "_small", "in_graph", "operation", "strict")
+    __slots__ = ("_plans", "_small", "again", "in_graph", "operation", "strict")
 
     def __init__(self, operation: Any, *, strict: bool, in_graph: bool = False) -> None:
         self.operation = operation
@@ -130,6 +130,9 @@ class Fused:
         self.in_graph = in_graph
         self._plans: dict[Any, Any] = {}
         self._small: dict[Any, Any] = {}
+        # Makes the latest call again if the arguments are like those it was made with,
+        # else it returns NotImplemented: for a framework to set.
+        self.again: Callable[[tuple[Any, ...]], Any] = never_again
 
     def plan(
         self,
@@ -210,6 +213,7 @@ class Fused:
         """Another rule was given."""
         self._plans.clear()
         self._small.clear()
+        self.again = never_again
 
     def planned(
         self,
@@ -233,6 +237,10 @@ class Fused:
             if self.strict:
                 raise
         return None
+
+
+def never_again(args: tuple[Any, ...]) -> Any:
+    return NotImplemented
 
 
 _NEW: Any = object()

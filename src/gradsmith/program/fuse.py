@@ -14,7 +14,7 @@ gradient: what is left to do is a product in place, and nothing where dy is 1.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from typing import Any
@@ -63,6 +63,8 @@ class Plan:
     y_dtype: str
     _backward: dict[Any, Kernel]
     note: str = ""  # why the framework does without, if it does
+    # What a framework remembers of calls that it made by this
+    calls: dict[Any, Any] = field(default_factory=dict)
 
     def __str__(self) -> str:
         kernels = [self.forward, *([self.backward()] if self.wanted else [])]

@@ -1,5 +1,9 @@
 """Fused operations on eager tensors: memory, gradients, and what is composed."""
 
+import gc
+import weakref
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,23 +12,51 @@ from hypothesis import strategies as st
 torch = pytest.importorskip("torch")
 pytest.importorskip("llvmlite")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 import gradsmith as gs  # noqa: E402
 import gradsmith.numpy as gnp  # noqa: E402
 from gradsmith import ops  # noqa: E402
+from gradsmith.core import hooks  # noqa: E402
+from gradsmith.frameworks.torch.call import again as made_again  # noqa: E402
 from gradsmith.frameworks.torch.call import quick  # noqa: E402
 from gradsmith.operations import fusing  # noqa: E402
+from gradsmith.operations.operation import OPERATIONS  # noqa: E402
 from tests.frameworks.fused_operations import normed, squash  # noqa: E402
 
 
 @pytest.fixture
 def runs(monkeypatch):
-    """Kernels that ran forward."""
+    """Plans whose kernels ran forward."""
     found = []
-    run = quick.run_forward
+    run, function = quick.run_forward, made_again._function
     monkeypatch.setattr(
         quick, "run_forward", lambda *args: (found.append(args[0]), run(*args))[1]
     )
-    return found
+
+    def recorded(lines, **known):
+        call = function(lines, **known)
+        if "again" not in known:  # the gradient
+            return call
+
+        def seen(args):
+            y = call(args)
+            if y is not NotImplemented:
+                found.append(known["again"].plan)
+            return y
+
+        return seen
+
+    monkeypatch.setattr(made_again, "_function", recorded)
+    forget()  # calls that are not recorded
+    yield found
+    forget()  # and those that are
+
+
+def forget():
+    for operation in OPERATIONS.values():
+        if operation.fused is not None:
+            operation.fused.forget()
 
 
 @pytest.fixture(autouse=True)
@@ -33,14 +65,20 @@ def at_once(monkeypatch):
 
 
 def both(fn, x, dy):
-    """Value and gradient, by the kernel and composed."""
+    """Value and gradient, by the kernel and composed.
+
+    A kernel runs twice: the second time by what the first one has prepared.
+    """
     results = []
-    for on in (True, False):
+    for on in (True, True, False):
         with gs.kernels(on):
             xs = x.detach().requires_grad_()
             y = fn(xs)
             results.append((y.detach(), torch.autograd.grad(y, xs, dy)[0]))
-    return results
+    first, second, composed = results
+    for each, expected in zip(second, first, strict=True):
+        torch.testing.assert_close(each, expected, rtol=0, atol=0, equal_nan=True)
+    return second, composed
 
 
 def same(results, rtol=2e-6):
@@ -253,8 +291,6 @@ def test_compiled_code_has_the_composed_form(runs):
 
 
 def test_modes_that_watch_operations_see_them(runs):
-    from torch.utils._python_dispatch import TorchDispatchMode
-
     class Watch(TorchDispatchMode):
         seen = 0
 
@@ -323,7 +359,7 @@ def test_what_is_ignored_has_no_gradient_whatever_comes_back():
 def test_a_gradient_made_ahead_is_given_away_not_copied():
     x = normal(5, 19).requires_grad_()
     y = ops.logsumexp(x, -1)
-    made = y.grad_fn.run[5].saved[1]
+    made = y.grad_fn.run[4][1]
     (dx,) = torch.autograd.grad(y.sum(), x)
     assert dx.data_ptr() == made.data_ptr()
 
@@ -444,3 +480,181 @@ def test_labels_are_counted_whether_some_are_ignored_or_not():
     expected = torch.nn.functional.cross_entropy(x, ignored, ignore_index=3)
     got = ops.cross_entropy(x, ignored, ignore_index=3)
     torch.testing.assert_close(got, expected)
+
+
+class Watching(TorchDispatchMode):
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **kwargs or {})
+
+
+def within(context, x):
+    """Whether a call with x is made again within a context."""
+    with context:
+        return ops.silu.fused.again((x,)) is not NotImplemented
+
+
+def seen_by(transform, x):
+    """The same within a function that is transformed, of a tensor from outside."""
+    found = []
+
+    def fn(z):
+        found.append(ops.silu.fused.again((x,)) is not NotImplemented)
+        found.append(ops.silu.fused.again((z,)) is not NotImplemented)
+        return (z * z).sum()
+
+    transform(fn)(torch.ones(4, 150))
+    return any(found[:2])
+
+
+OTHERS = {
+    "shape": lambda x: ops.silu.fused.again((x.detach()[:3].requires_grad_(),)),
+    "dtype": lambda x: ops.silu.fused.again((x.detach().double().requires_grad_(),)),
+    "no gradient": lambda x: ops.silu.fused.again((x.detach(),)),
+    "strides": lambda x: ops.silu.fused.again(
+        (x.detach().T.contiguous().T.requires_grad_(),)
+    ),
+    "class": lambda x: ops.silu.fused.again((torch.nn.Parameter(x.detach()),)),
+    "subclass": lambda x: ops.silu.fused.again(
+        (x.as_subclass(type("Own", (torch.Tensor,), {})),)
+    ),
+    "device": lambda x: ops.silu.fused.again((x.detach().to("meta").requires_grad_(),)),
+    "negative": lambda x: ops.silu.fused.again((torch._neg_view(x),)),
+    "inference": lambda x: ops.silu.fused.again((inference(x),)),
+    "two arguments": lambda x: ops.silu.fused.again((x, x)),
+    "no argument": lambda x: ops.silu.fused.again(()),
+    "an array": lambda x: ops.silu.fused.again((x.detach().numpy(),)),
+}
+
+CONTEXTS = {
+    "no_grad": torch.no_grad,
+    "inference_mode": torch.inference_mode,
+    "autocast": lambda: torch.autocast("cpu", torch.bfloat16),
+    "dispatch mode": Watching,
+    "forward mode": torch.autograd.forward_ad.dual_level,
+    "saved tensors": torch.autograd.graph.save_on_cpu,
+    "kernels off": lambda: gs.kernels(False),
+    "bodies seen": lambda: hooks.BODY.wrapped(lambda proceed, *what: proceed(*what)),
+    "rules seen": lambda: hooks.RULE.wrapped(lambda proceed, *what: proceed(*what)),
+}
+
+
+def inference(x):
+    with torch.inference_mode():
+        return x.detach().clone()
+
+
+@pytest.fixture
+def called():
+    x = normal(4, 150).requires_grad_()
+    ops.silu(x)
+    ops.silu(x)
+    assert ops.silu.fused.again((x,)) is not NotImplemented
+    return x
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_a_call_with_other_arguments_is_not_made_again(name, called):
+    assert OTHERS[name](called) is NotImplemented
+
+
+@pytest.mark.parametrize("name", CONTEXTS)
+def test_a_call_is_not_made_again_where_something_else_goes_on(name, called):
+    assert not within(CONTEXTS[name](), called)
+    assert within(nullcontext(), called)
+
+
+@pytest.mark.parametrize("transform", [torch.func.grad, torch.func.vmap])
+def test_a_call_is_not_made_again_within_transforms(transform, called):
+    assert not seen_by(transform, called)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.trace:DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::torch.jit.TracerWarning")
+def test_a_call_is_not_made_again_while_it_is_traced(called):
+    assert not seen_by(lambda fn: lambda z: torch.jit.trace(fn, (z,)), called)
+
+
+def test_static_arguments_of_a_call_made_again():
+    x = normal(4, 150).requires_grad_()
+    ops.gelu(x, "tanh")
+    ops.gelu(x, "tanh")
+    assert ops.gelu.fused.again((x, "tanh")) is not NotImplemented
+    assert ops.gelu.fused.again((x, "none")) is NotImplemented
+    assert ops.gelu.fused.again((x,)) is NotImplemented
+
+
+def test_gradients_of_calls_made_again(called):
+    x, expected = called, []
+    dys = {"full": normal(4, 150), "one": torch.ones(()).expand(4, 150)}
+    for name, dy in [*dys.items()] * 3:
+        (dx,) = torch.autograd.grad(ops.silu(x), x, dy)
+        with gs.kernels(False):
+            (own,) = torch.autograd.grad(ops.silu(x), x, dy)
+        torch.testing.assert_close(dx, own, msg=name)
+        expected.append(own)
+    # What the kernel can't do in its turn: other layouts, orders, batches, dtypes
+    dy = normal(150, 4).T
+    torch.testing.assert_close(
+        torch.autograd.grad(ops.silu(x), x, dy)[0],
+        torch.autograd.grad(ops.silu(x), x, dy.contiguous())[0],
+    )
+    (dx,) = torch.autograd.grad(ops.silu(x), x, dys["full"], create_graph=True)
+    (second,) = torch.autograd.grad(dx.sum(), x)
+    assert torch.autograd.gradgradcheck(ops.silu, x.detach().double().requires_grad_())
+    assert second.isfinite().all()
+    batch = torch.stack([*dys.values()])
+    found = torch.autograd.grad(ops.silu(x), x, batch, is_grads_batched=True)[0]
+    torch.testing.assert_close(found, torch.stack(expected[:2]))
+    with torch.autocast("cpu", torch.bfloat16):
+        y = ops.silu(x.detach().requires_grad_())
+    y = ops.silu(x)
+    with torch.autocast("cpu", torch.bfloat16):
+        (dx,) = torch.autograd.grad(y, x, dys["full"])
+    torch.testing.assert_close(dx, expected[0])
+
+
+@pytest.mark.parametrize("op", [ops.silu, ops.softmax], ids=["x", "y"])
+def test_calls_made_again_see_changes_in_place_and_are_freed_once(op):
+    x, dy = normal(4, 150).requires_grad_(), normal(4, 150)
+    for _ in range(3):  # the last two by what the first has prepared
+        y = op(x)
+        torch.autograd.grad(y, x, dy, retain_graph=True)
+        (dx,) = torch.autograd.grad(y, x, dy)
+        assert y.grad_fn.run is None
+        with pytest.raises(RuntimeError, match="second time"):
+            torch.autograd.grad(y, x, dy)
+        y = op(x)
+        with torch.no_grad():
+            (x if op is ops.silu else y).mul_(1)
+        with pytest.raises(RuntimeError, match="modified by an inplace"):
+            torch.autograd.grad(y, x, dy)
+        assert torch.equal(torch.autograd.grad(op(x), x, dy)[0], dx)
+
+
+def test_values_of_calls_made_again_are_not_kept_alive():
+    x = normal(4, 150).requires_grad_()
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            y = ops.softmax(x)  # whose gradient needs the value
+            gone = weakref.ref(y.grad_fn)
+            del y
+            assert gone() is None
+    finally:
+        gc.enable()
+
+
+def test_a_call_that_was_given_another_rule_is_not_made_again():
+    @gs.operation
+    def double(x):
+        return x * 2
+
+    double.vjp(lambda dy, y, x: 2 * dy)
+    gs.fuse(double)
+    x = normal(4, 150).requires_grad_()
+    for factor in (2, 3):
+        double.vjp(lambda dy, y, x, k=factor: k * dy)
+        for _ in range(3):
+            (dx,) = torch.autograd.grad(double(x), x, torch.ones(4, 150))
+            assert (dx == factor).all()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
 from types import FunctionType, ModuleType
@@ -48,6 +48,21 @@ TensorBase = _C.TensorBase  # the class of a tensor's methods that are written i
 DisableTorchFunction = _C.DisableTorchFunction
 schemas_of = _C._jit_get_schemas_for_operator
 keeps_graph = _C._autograd._get_current_graph_task_keep_graph
+
+
+def guard_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool]:
+    """A function of as many tensors that tells whether they are like these.
+
+    That is of the same class, dtype, device, shape, strides and `requires_grad`, and
+    dispatched in the same way: also nothing of torch.func, autocast, inference mode or
+    a dispatch mode is on that was not when this was called. It is what compiled code is
+    guarded by. 0.08 us for one tensor.
+    """
+    return _C._dynamo.guards.TensorGuards(
+        *tensors,
+        dynamic_dims_sizes=[[*x.shape] for x in tensors],
+        dynamic_dims_strides=[[*x.stride()] for x in tensors],
+    ).check
 
 
 def number_of(node: Any) -> int:

@@ -20,6 +20,7 @@ import numpy as np
 from ...core.errors import GradsmithError
 from ..fusion import Nest, nest_of
 from ..graph import Program, replaced
+from . import builtin
 from .emit import assembly, homes, kept_in
 from .listing import listing
 from .machine import compiled, function_at, this_machine
@@ -28,6 +29,8 @@ from .xla import handler
 
 # Elements that each of several threads must have: starting one takes 30 us.
 SHARE = 1 << 16
+# Elements from which on other threads of Python run meanwhile: some 10 us
+SHORT = 1 << 14
 
 
 class Kernel:
@@ -61,9 +64,7 @@ class Kernel:
         elsewhere = {} if in_place else homes(nest, own)
         self.kept = len(kept_in(nest)) - len(elsewhere)
         self.constants = [x.ctypes.data for x in nest.constants]
-        # Whether all of it may run in one thread, of arguments and results alone
-        self.is_small = not nest.constants and self.size < 2 * SHARE
-        self.tail = (0, self.count, nest.columns)
+        self.is_small = self.size < 2 * SHARE  # for one thread
 
     def __str__(self) -> str:
         return listing(self.nest, self.storage)
@@ -81,6 +82,28 @@ class Kernel:
             address = compiled(self.source, this_machine())
             found = function_at(address, len(self.storage) + 1)
             _functions[self.source] = found
+        return found
+
+    @cached_property
+    def launch(self) -> Any:
+        """The kernel as a builtin function of addresses, which runs in this thread.
+
+        It returns whether a place to read from was out of bounds.
+        """
+        inputs = len(self.nest.inputs) - len(self.constants)
+        code = self.source + builtin.caller(
+            (inputs, len(self.nest.outputs)),
+            self.constants,
+            kept=8 * self.kept * self.nest.columns,
+            count=self.count,
+            columns=self.nest.columns,
+            others_run=self.size >= SHORT,
+        )
+        found = _functions.get(code)
+        if found is None:
+            symbols = builtin.symbols()
+            address = compiled(code, this_machine(), "call", symbols)
+            found = _functions[code] = builtin.function_at(address)
         return found
 
     @cached_property
@@ -147,8 +170,7 @@ class Kernel:
 
     def run_small(self, addresses: list[int]) -> None:
         """The same, in this thread; 1 us less."""
-        kept = _memory(self.kept * self.nest.columns) if self.kept else 0
-        if self.function(*addresses, kept, *self.tail):
+        if self.launch(*addresses):
             raise self.out_of_bounds()
 
     def _part(self, given: tuple[int, ...], start: int, stop: int) -> None:

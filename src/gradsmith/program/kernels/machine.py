@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -53,10 +54,17 @@ def this_machine() -> Machine:
     return Machine(name, features.flatten(), size, fma, scales=size == 64)
 
 
-def compiled(assembly: str, machine: Machine, name: str = "kernel") -> int:
-    """The address of a function of the code."""
+def compiled(
+    assembly: str,
+    machine: Machine,
+    name: str = "kernel",
+    symbols: Mapping[str, int] | None = None,
+) -> int:
+    """The address of a function of the code, which may call what `symbols` name."""
     llvm = _llvm()
     with _lock:
+        for symbol, address in (symbols or {}).items():
+            llvm.add_symbol(symbol, address)
         module = llvm.parse_assembly(assembly)
         module.verify()
         target = _target(machine)

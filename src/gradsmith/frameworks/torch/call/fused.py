@@ -7,6 +7,7 @@ gradients) is done by the composed form.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -144,59 +145,52 @@ def _forward_on_gpu(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     return _total(plan, y), saved
 
 
-class FusedGradient:
-    """The gradient of one call; it stands where the gradient function does."""
+def run_backward(
+    plan: Any, leaves: Sequence[Any], y: Any, saved: Any, dy: Any, again: bool
+) -> list[Any]:
+    """A gradient for each tensor, None for those without.
 
-    __slots__ = ("leaves", "plan", "saved", "y")
-
-    def __init__(self, plan: Any, leaves: list[Any], y: Any, saved: Any) -> None:
-        self.plan, self.leaves, self.y, self.saved = plan, leaves, y, saved
-
-    def __call__(self, dy: Any, again: bool) -> list[Any]:
-        """A gradient for each tensor, None for those without.
-
-        One that was made ahead is given away, unless it may be asked for again.
-        """
-        plan, leaves = self.plan, self.leaves
-        if plan.passes_on:
-            return [dy if i in plan.wanted else None for i in range(len(leaves))]
-        is_scalar = _is_repeated(dy)
-        kernel = plan.backward("scalar" if is_scalar else "full")
-        found: list[Any] = [None] * len(leaves)
-        # Behind the block, or what there is in its place on a GPU
-        made = self.saved[1 if dy.is_cpu else plan.small :] if plan.ahead else []
-        for k, i in enumerate(plan.wanted):
-            found[i] = made[k] if made and not again else _like(leaves[i])
-        if not kernel.size:
-            return found
-        if not dy.is_cpu:
-            of = {"dy": [dy], "x": leaves, "y": [self.y], "saved": self.saved}
-            given = [of[name][i] for name, i in plan.sources]
-            _start(kernel, given, [found[i] for i in plan.wanted])
-            return found
-        held, addresses = [], []
-        for name, i in plan.sources:
-            if name == "saved":
-                if i < plan.small:
-                    start = self.saved[0].data_ptr() + plan.places[0][i]
-                else:
-                    start = made[i - plan.small].data_ptr()
-                addresses.append(start)
-                continue
-            x = dy if name == "dy" else leaves[i] if name == "x" else self.y
-            if not x.is_contiguous() and not (is_scalar and x is dy):
-                x = x.contiguous()
-                held.append(x)  # as long as the kernel runs
-            addresses.append(x.data_ptr())
-        written = [found[i].data_ptr() for i in plan.wanted]
-        if kernel.is_small:
-            kernel.run_small(addresses + written)
-        else:
-            kernel.run(addresses, written, _threads())
+    One that was made ahead is given away, unless it may be asked for again.
+    """
+    if plan.passes_on:
+        return [dy if i in plan.wanted else None for i in range(len(leaves))]
+    is_scalar = is_repeated(dy)
+    kernel = plan.backward("scalar" if is_scalar else "full")
+    found: list[Any] = [None] * len(leaves)
+    # Behind the block, or what there is in its place on a GPU
+    made = saved[1 if dy.is_cpu else plan.small :] if plan.ahead else []
+    for k, i in enumerate(plan.wanted):
+        found[i] = made[k] if made and not again else _like(leaves[i])
+    if not kernel.size:
         return found
+    if not dy.is_cpu:
+        of = {"dy": [dy], "x": leaves, "y": [y], "saved": saved}
+        given = [of[name][i] for name, i in plan.sources]
+        _start(kernel, given, [found[i] for i in plan.wanted])
+        return found
+    held, addresses = [], []
+    for name, i in plan.sources:
+        if name == "saved":
+            if i < plan.small:
+                start = saved[0].data_ptr() + plan.places[0][i]
+            else:
+                start = made[i - plan.small].data_ptr()
+            addresses.append(start)
+            continue
+        x = dy if name == "dy" else leaves[i] if name == "x" else y
+        if not x.is_contiguous() and not (is_scalar and x is dy):
+            x = x.contiguous()
+            held.append(x)  # as long as the kernel runs
+        addresses.append(x.data_ptr())
+    written = [found[i].data_ptr() for i in plan.wanted]
+    if kernel.is_small:
+        kernel.run_small(addresses + written)
+    else:
+        kernel.run(addresses, written, _threads())
+    return found
 
 
-def _is_repeated(x: Any) -> bool:
+def is_repeated(x: Any) -> bool:
     """Whether it is one number, expanded, which is not written out."""
     return not x.is_contiguous() and not any(x.stride())
 

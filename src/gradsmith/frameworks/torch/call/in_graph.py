@@ -18,7 +18,7 @@ from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
 from ....operations.parameters import Bound
 from ..private import is_any_autocast
 from . import eager
-from .fused import DTYPES, NAMES, FusedGradient, run_forward
+from .fused import DTYPES, NAMES, run_backward, run_forward
 from .nodes import gone
 
 # Elements from which on it pays: a softmax of 64 x 1024 in float32, forward and
@@ -134,7 +134,7 @@ def _back(
     plan, y, saved = _find(number), None, more
     if plan.needs_y:
         y, *saved = more
-    found = FusedGradient(plan, xs, y, saved)(dy, True)
+    found = run_backward(plan, xs, y, saved, dy, True)
     return [found[i] for i in plan.wanted]
 
 

@@ -32,11 +32,12 @@ from ..private import (
     saved_tensors_hooks,
 )
 from . import eager
+from .again import again_of
 from .autocast import entered
 from .captured import not_the_same, require_same
 from .closures import alike, stripped
 from .eager_call import EagerCall, changed_in_place, given_back
-from .fused import FusedGradient, plan_of, run_forward
+from .fused import plan_of, run_backward, run_forward
 from .hidden import PLAIN, named_in, versions
 from .outputs import Outputs
 from .rules import changed_upstream, meant
@@ -51,8 +52,11 @@ _STARRED = 0x04 | 0x08  # flags of a code that takes *args or **kwargs
 
 def quick(operation: Any, args: tuple[Any, ...]) -> Any:
     """Run an operation if this is the usual case, else return NotImplemented."""
-    if operation.fused is not None:
-        y = _by_kernel(operation, args)
+    fused = operation.fused
+    if fused is not None:
+        y = fused.again(args)
+        if y is NotImplemented:
+            y = _by_kernel(operation, args)
         if y is not NotImplemented:
             return y
     signature = operation.signature
@@ -150,17 +154,20 @@ def _by_kernel(operation: Any, args: tuple[Any, ...]) -> Any:
     if plan is None:
         return NotImplemented
     leaves = [x for x in args if x.__class__ in _TENSORS]
+    again = again_of(plan, args, leaves, with_grad, apply_fused, _fused_backward)
+    y = again.call(args)
+    if y is not NotImplemented:
+        operation.fused.again = again.call
+        return y
     y, saved = run_forward(plan, leaves)
     if not plan.wanted:
         return y
-    version = 0
-    for x in leaves:
-        version += x._version
-    grad = FusedGradient(plan, leaves, y if plan.needs_y else None, saved)
-    held = [y] if plan.needs_y else []
-    is_ours = not held and plan.same is None
-    run = [operation, args, leaves, held, version, grad, None, is_ours, y]
-    return apply(run, *leaves)
+    held, given = None, y
+    if plan.needs_y or plan.same is not None:
+        held, given = y if plan.needs_y else None, given_back(y, leaves)
+    version = versions([*leaves, *([y] if plan.needs_y else [])])
+    run = [again, args, leaves, held, saved, version, given]
+    return apply_fused(run, *leaves)
 
 
 def _captured_by(grad: Any, inner: list[Any]) -> list[torch.Tensor] | None:
@@ -237,21 +244,6 @@ class QuickNode(torch.autograd.Function):
             version -= x._version
         if version or (named is not None and named.changed()):
             raise changed_in_place()
-        if grad.__class__ is FusedGradient:
-            if (
-                dy.__class__ is not _Tensor
-                or dy.layout is not _strided
-                or is_batched(dy)
-                or is_transformed()
-                or is_in_mode()
-            ):
-                with torch.enable_grad():
-                    return (None, *_again(ctx, run, dy))
-            again = keeps_graph()
-            found = grad(dy, again)
-            if not again:
-                run.clear()
-            return (None, *found)
         if dy.is_inference():  # it has no version
             dy = dy.clone()
         y = held[0] if grad is None else dy
@@ -291,19 +283,13 @@ class QuickNode(torch.autograd.Function):
 def backward_in_graph(ctx: Any, dy: torch.Tensor) -> Any:
     """`QuickNode.backward` for compiled autograd, which sees no changes in place."""
     operation, args, leaves, held, _, grad, _ = ctx.run
-    if grad.__class__ is FusedGradient:
-        return (None, *_again(ctx, ctx.run, dy))
     returned = operation.vjp_rule(dy, held[0], *args) if grad is None else grad(dy)
     return (None, *_checked(ctx, operation, args, leaves, grad, dy, returned))
 
 
 def _unusual(ctx: Any, dy: torch.Tensor) -> Any:
     if not ctx.run:
-        raise RuntimeError(
-            "Trying to backward through the graph a second time, after what an "
-            "operation saved for its gradient was freed. Specify retain_graph=True if "
-            "you need to backward through the graph a second time."
-        )
+        raise _freed()
     with entered(()):  # autocast was not active when the body ran
         if not _is_grad_enabled():
             return QuickNode.backward(ctx, dy)
@@ -320,6 +306,81 @@ def _fits(dx: Any, x: torch.Tensor) -> bool:
 apply = apply_of(QuickNode)
 
 
+def _freed() -> RuntimeError:
+    return RuntimeError(
+        "Trying to backward through the graph a second time, after what an operation "
+        "saved for its gradient was freed. Specify retain_graph=True if you need to "
+        "backward through the graph a second time."
+    )
+
+
+class FusedNode(torch.autograd.Function):
+    """The node of one run of a kernel, which is: how to make such calls again, the
+    arguments, the tensors among them, y if the gradient needs it, what was saved, and
+    how often these tensors were changed in place.
+
+    All of it is held and released as in `QuickNode`.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, run: list[Any], *leaves: Any) -> Any:
+        y = run.pop()
+        ctx.run = run
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, dy: torch.Tensor) -> Any:
+        run = ctx.run
+        if run is None:
+            raise _freed()
+        return run[0].backward(ctx, run, dy)
+
+
+apply_fused = apply_of(FusedNode)
+
+
+def _fused_backward(ctx: Any, run: list[Any], dy: torch.Tensor) -> Any:
+    """The gradient of a kernel's call, whatever dy is."""
+    again, _, leaves, y, saved, version = run
+    keeps = keeps_graph()
+    with entered(()):  # autocast was not active when the kernel ran
+        if _is_grad_enabled():
+            found = _composed(ctx, run, dy)
+        elif version != versions([*leaves, *([] if y is None else [y])]):
+            raise changed_in_place()
+        elif (
+            dy.__class__ is not _Tensor
+            or dy.layout is not _strided
+            or is_batched(dy)
+            or is_transformed()
+            or is_in_mode()
+        ):
+            with torch.enable_grad():
+                found = _composed(ctx, run, dy)
+        else:
+            again.prepare(dy)
+            found = run_backward(again.plan, leaves, y, saved, dy, keeps)
+    if not keeps:
+        ctx.run = None
+    return (None, *found)
+
+
+def _composed(ctx: Any, run: list[Any], dy: Any) -> list[Any]:
+    """The gradients of a kernel's call, to be differentiated."""
+    again, args, leaves, y, _, version = run
+    held = [] if y is None else [y]
+    before = [again.plan.operation, args, leaves, held, version, _KERNEL, None]
+    return _again(ctx, before, dy)
+
+
+_KERNEL: Any = object()  # stands where the gradient function does
+
+
+def fused_backward_in_graph(ctx: Any, dy: torch.Tensor) -> Any:
+    """`FusedNode.backward` for compiled autograd."""
+    return (None, *_composed(ctx, ctx.run, dy))
+
+
 def _wanted(ctx: Any) -> list[int]:
     return [i for i, needed in enumerate(ctx.needs_input_grad[1:]) if needed]
 
@@ -332,7 +393,7 @@ def _again(ctx: Any, run: Any, dy: Any) -> list[Any]:
     leaves = [x.view_as(x) for x in saved]
     bound = operation.signature.bind(args, {})
     bound, start = bound.with_leaves([x.detach() for x in saved]), next_node_number()
-    if grad.__class__ is FusedGradient:
+    if grad is _KERNEL:
         returned, grad = run_body(operation, bound)
     elif grad is None:
         returned = held[0]

@@ -32,7 +32,13 @@ from . import quick as quick_call
 from .compiled import opaque, structure
 from .guards import forget
 from .nodes import name_of
-from .quick import QuickNode, backward_in_graph, quick
+from .quick import (
+    FusedNode,
+    QuickNode,
+    backward_in_graph,
+    fused_backward_in_graph,
+    quick,
+)
 
 
 def _read(fn: Any) -> Any:
@@ -74,6 +80,7 @@ _SUBSTITUTES = {
     arrays.framework_of: _framework_of,
     quick: _not_quick,
     QuickNode.backward: backward_in_graph,
+    FusedNode.backward: fused_backward_in_graph,
 }
 
 
