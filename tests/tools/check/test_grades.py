@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from contextlib import redirect_stdout
+from dataclasses import replace
 from functools import partial
 from types import SimpleNamespace
 
@@ -545,3 +546,10 @@ def test_the_rule_of_a_closure_is_its_authors_not_the_frameworks():
     assert report.rule is not None
     assert report.rule.file == __file__
     assert "3 * x * dy" in report.rule.text
+
+
+def test_a_limit_says_on_which_inputs():
+    finding = gs.tools.check.Finding("first order", "off", "x", scenario="some zeros")
+    assert finding.limit == "first order (of x, with some zeros): off"
+    given = replace(finding, scenario="the given inputs")
+    assert given.limit == "first order (of x): off"

@@ -56,6 +56,26 @@ def test_clipped_by_its_norm():
     assert "norm of at most 2" in finding.message
 
 
+@pytest.mark.parametrize("name", ["clipped upstream", "rectified upstream"])
+def test_the_rest_of_a_rule_that_clips(name):
+    """It has to be the derivative where nothing is clipped."""
+    change = WRONG[name]
+    meant = gs.check(ours(lambda dy, y, x: right(change(dy), y, x)), X)
+    assert meant.verdict is gs.Verdict.SURROGATE
+    wrong = gs.check(ours(lambda dy, y, x: change(dy) * (1 - y)), X)
+    assert wrong.verdict is gs.Verdict.WRONG
+    assert [each.what for each in wrong.findings] == ["linearity", "first order"]
+
+
+def test_the_rest_of_a_rule_that_clips_by_its_norm():
+    def change(dy):
+        return dy / gnp.maximum(1.0, gnp.sqrt(gnp.sum(dy * dy)) / 2)
+
+    assert gs.check(ours(changed(change)), X).verdict is gs.Verdict.SURROGATE
+    wrong = ours(lambda dy, y, x: change(dy) * (1 - y))
+    assert gs.check(wrong, X).verdict is gs.Verdict.WRONG
+
+
 def test_small_departures_without_a_name():
     shifted = ours(changed(lambda dy: dy + 1e-9))
     assert checked(check_linearity, shifted, X).reported[0].diagnosis is None

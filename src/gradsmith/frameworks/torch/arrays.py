@@ -27,10 +27,18 @@ def as_array(x: Any) -> Any:
 
 
 def numpy(x: Any) -> np.ndarray:
+    if _is_freed(x):
+        return np.full(x.shape, np.nan)
     x = x.detach().resolve_conj().resolve_neg().to("cpu", copy=True)
     if x.layout is not torch.strided:
         x = x.to_dense()
     return (x.float() if x.dtype is torch.bfloat16 else x).numpy()
+
+
+def _is_freed(x: Any) -> bool:
+    """Whether its memory was given back, as reversible blocks do: none may be read."""
+    plain = type(x) is torch.Tensor and x.layout is torch.strided and x.numel()
+    return bool(plain) and x.untyped_storage().nbytes() == 0
 
 
 def floats(x: Any) -> np.ndarray | None:

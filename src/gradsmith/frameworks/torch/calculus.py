@@ -8,6 +8,7 @@ import torch
 from torch.autograd import forward_ad
 
 from .._calculus import Script
+from .natives import parameters_of
 
 REPRODUCER = Script(
     imports=("import torch",),
@@ -33,8 +34,14 @@ def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
     # given the very memory of dys, so that one that changes it is found out.
     xs = [x.detach().requires_grad_() for x in xs]
     with torch.enable_grad():
-        ys = fn(xs)
-    return ys, lambda dys: _gradients(ys, xs, dys)
+        ys = _forward(fn, xs)
+    parameters = parameters_of(fn)
+
+    def pull(dys: Any) -> list[Any]:
+        with parameters():
+            return _gradients(ys, xs, dys)
+
+    return ys, pull
 
 
 def jvp(fn: Any, xs: Any, dxs: Any, *, nested: bool = False) -> Any:
@@ -54,7 +61,9 @@ def second(fn: Any, xs: Any, dys: Any, vs: Any) -> Any:
     # once_differentiable refuses only if the upstream gradient needs a gradient.
     dys = [dy.detach().requires_grad_() for dy in dys]
     with torch.enable_grad():
-        slope = _slope(_gradients(fn(xs), xs, dys, create_graph=True), vs)
+        ys = _forward(fn, xs)
+        with parameters_of(fn)():
+            slope = _slope(_gradients(ys, xs, dys, create_graph=True), vs)
     if not (isinstance(slope, torch.Tensor) and slope.requires_grad):
         return [None] * len(xs), [None] * len(dys)
     _require_twice(slope)
@@ -85,6 +94,16 @@ def _slope(gradients: list[Any], vs: Any) -> Any:
     )
 
 
+def _forward(fn: Any, xs: list[Any]) -> list[Any]:
+    """The outputs; what works in place takes no leaves of the graph."""
+    try:
+        return fn(xs)
+    except RuntimeError as error:
+        if "leaf Variable" not in str(error):
+            raise
+    return fn([x.clone() for x in xs])
+
+
 def _gradients(
     ys: list[Any], xs: list[Any], dys: Any, create_graph: bool = False
 ) -> list[Any]:
@@ -92,13 +111,21 @@ def _gradients(
     if not pairs:
         return [None] * len(xs)
     connected, upstream = zip(*pairs, strict=True)
-    return list(
-        torch.autograd.grad(
-            connected,
-            xs,
-            upstream,
-            retain_graph=True,
-            create_graph=create_graph,
-            allow_unused=True,
+    options: Any = {"retain_graph": True, "create_graph": create_graph}
+    try:
+        found = torch.autograd.grad(
+            connected, xs, upstream, allow_unused=True, **options
         )
-    )
+    except RuntimeError as error:
+        # Such as torch.utils.checkpoint with use_reentrant=True
+        if ".grad()" not in str(error):
+            raise
+        torch.autograd.backward(connected, upstream, **options)
+        found = [None] * len(xs)
+    return [_accumulated(x, g) for x, g in zip(xs, found, strict=True)]
+
+
+def _accumulated(x: torch.Tensor, g: Any) -> Any:
+    """A gradient, and what a rule that calls backward() itself has left in x.grad."""
+    more, x.grad = x.grad, None
+    return more if g is None else g if more is None else g + more

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -23,6 +24,7 @@ from .private import (
     custom_op_with,
     is_operator,
     parts_of_custom_op,
+    reparametrized,
 )
 
 axis = "dim"
@@ -149,12 +151,25 @@ class WithParameters:
         self._rest = {**named, **dict(module.named_buffers())}
         for name in self.parameters:
             del self._rest[name]
+        self.latest: dict[str, Any] = {}  # parameters and buffers of the last call
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         given = {n: kwargs.pop(n) for n in self.parameters if n in kwargs}
         dtype = _dtype_of([*given.values(), *args])
         rest = {n: _copy(x, dtype) for n, x in self._rest.items()}
-        return functional_call(self.module, {**rest, **given}, args, kwargs)
+        self.latest = {**rest, **given}
+        return functional_call(self.module, self.latest, args, kwargs)
+
+
+def parameters_of(fn: Any) -> Callable[[], AbstractContextManager[Any]]:
+    """A scope in which the module has the parameters of its last call again.
+
+    A rule that runs the module once more, as that of a reversible block, needs it.
+    """
+    call = getattr(fn, "call", None)
+    if not isinstance(call, WithParameters):
+        return nullcontext
+    return partial(reparametrized, call.module, call.latest)
 
 
 def _dtype_of(arrays: list[Any]) -> torch.dtype | None:

@@ -20,6 +20,7 @@ from torch._guards import TracingContext
 from torch._library import autograd as library_autograd
 from torch._library.custom_ops import OPDEFS, CustomOpDef
 from torch.autograd import forward_ad
+from torch.nn.utils import stateless
 from torch.utils._python_dispatch import TorchDispatchMode as TorchDispatchMode
 
 from ...core.patching import patched
@@ -48,6 +49,7 @@ TensorBase = _C.TensorBase  # the class of a tensor's methods that are written i
 DisableTorchFunction = _C.DisableTorchFunction
 schemas_of = _C._jit_get_schemas_for_operator
 keeps_graph = _C._autograd._get_current_graph_task_keep_graph
+reparametrized = stateless._reparametrize_module  # a scope, as functional_call's
 
 
 def guard_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool]:

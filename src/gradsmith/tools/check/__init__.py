@@ -205,11 +205,12 @@ def _prove(session: Session) -> None:
     first = session.findings[0]
     if first.what == FIRST_ORDER and first.scenario in (None, GIVEN):
         return  # tried there
+    problem, misfit = session.problem, first.what in ("contract", "shape")
+    arguments = [first.argument] if first.argument else problem.perturbed
     script = None
     with suppress(OutOfTimeError), without_warnings(), np.errstate(all="ignore"):
-        script = reproducer(
-            session.problem, first.argument, misfit=first.what in ("contract", "shape")
-        )
+        tried = (reproducer(problem, each, misfit=misfit) for each in arguments)
+        script = next(filter(None, tried), None)
     session.findings[0] = replace(first, reproducer=script)
 
 

@@ -146,7 +146,7 @@ def _is_minor(session: Session, error: float) -> bool:
 
 
 def _agrees(error: float) -> str:
-    return f"agrees to {digits(error)}; rounding explains more of them"
+    return f"agrees to {digits(error)}, fewer than rounding leaves"
 
 
 def _report_wrong(
@@ -168,7 +168,8 @@ def _report_wrong(
     if words := _right_within(point, comparison.part):
         session.limit(replace(finding, message=words))
         return comparison.resolution
-    if stepped := steps_along(point, comparison.part):
+    # Far from the given inputs a value that saturates looks like one with steps.
+    if not scenario.is_far and (stepped := steps_along(point, comparison.part)):
         session.found(_step(finding, *stepped))
         return None
     if scenario.is_given and not _may_be_less(session, scenario, comparison):

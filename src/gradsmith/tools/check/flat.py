@@ -129,7 +129,13 @@ class FlatProblem:
         def pull(dy: np.ndarray) -> np.ndarray:
             return self.arguments.vector(found.pull(outputs.arrays(dy)))
 
-        return FlatLinearization(outputs.vector(found.ys), pull, outputs)
+        def pull_unclipped(dy: np.ndarray) -> np.ndarray:
+            assert self.problem.unclipped is not None
+            pieces = self.problem.unclipped(dy)
+            return np.sum([factor * pull(each) for factor, each in pieces], axis=0)
+
+        pulls = pull if self.problem.unclipped is None else pull_unclipped
+        return FlatLinearization(outputs.vector(found.ys), pulls, outputs)
 
     def jvp(self, x: np.ndarray, dx: np.ndarray) -> np.ndarray:
         arrays = self.arguments.arrays

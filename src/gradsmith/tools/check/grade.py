@@ -13,10 +13,11 @@ from .flat import EPS
 from .model import Finding
 
 # Diagnoses of rules that nobody writes by accident
-CLIPPED = "clipped upstream"
+CLIPPED, RECTIFIED = "clipped upstream", "rectified upstream"
+NONLINEAR = (CLIPPED, RECTIFIED, "masked upstream")
 SURROGATES = (
-    "piecewise constant", "jumps", "identity", "clamp", "passed on", CLIPPED,
-    "masked upstream", "right on average", "sample", "stated", "for the rule", "steps",
+    "piecewise constant", "jumps", "identity", "clamp", "passed on", *NONLINEAR,
+    "right on average", "sample", "stated", "for the rule", "steps",
 )  # fmt: skip
 ROUNDINGS = 8.0
 SOLVED = 1e-5
@@ -30,7 +31,7 @@ def is_surrogate(finding: Finding) -> bool:
 def declaration(finding: Finding, info: OperationInfo) -> str:
     """How to say that a rule is not the derivative on purpose."""
     if of_operation(info.call) is not None:
-        words = "linear=False" if finding.diagnosis == CLIPPED else 'surrogate="why"'
+        words = "linear=False" if finding.diagnosis in NONLINEAR else 'surrogate="why"'
         return f"@gs.custom_gradient({words}), or @gs.operation({words})"
     return (
         f'gs.check.options(surrogate="why")({info.name}, ...); for pytest --gradsmith '

@@ -13,7 +13,7 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import resolve_name
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ...core.reach import captured
 
 Statements = list[tuple[ast.stmt, str]]  # with their source
 MOST = 80  # lines
+OPERATION = "op"  # the name of a lambda that has none
 FEW = 24  # elements of an array that is captured
 _BLOCKS = (ast.If, ast.Try, ast.With)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -44,6 +45,9 @@ def inlined(holder: Any) -> tuple[list[str], str] | None:
         return None
     known = _known(tree, lines, first)
     name = _name_in(known, holder, origin, first)
+    if name is None and (source := _lambda(tree, origin)) is not None:
+        name, source = OPERATION, f"{OPERATION} = {source}"
+        known.append((ast.parse(source).body[0], source))
     if file is None or name is None:
         return None
     values = dict(captured(origin)) if isinstance(origin, FunctionType) else {}
@@ -113,6 +117,29 @@ def _name_in(known: Statements, holder: Any, origin: Any, first: int) -> str | N
         )
     ]
     return made[0] if len(made) == 1 else None
+
+
+def _lambda(tree: ast.Module, origin: Any) -> str | None:
+    """The source of a lambda, if it is the only one on its line that does the same."""
+    code = getattr(origin, "__code__", None)
+    if code is None or code.co_name != "<lambda>":
+        return None
+    found = [
+        ast.unparse(node)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
+    ]
+    if len(found) > 1:
+        found = [each for each in found if _parameters_of(each) == _arguments(code)]
+    return found[0] if len(found) == 1 else None
+
+
+def _parameters_of(source: str) -> tuple[str, ...]:
+    return tuple(_parameters(ast.parse(source, mode="eval").body))
+
+
+def _arguments(code: CodeType) -> tuple[str, ...]:
+    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
 def _makes(value: ast.expr, name: str) -> bool:

@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
 from .diagnosis.model import Diagnosis
 from .flat import EPS, FlatLinearization, FlatProblem, flatten
-from .grade import digits
+from .grade import CLIPPED, RECTIFIED, digits
 from .model import Finding, Verdict
 from .numerics import largest, precision_of, random_signed
 from .problem import Problem
@@ -46,13 +47,15 @@ def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
         return
     broken = rule.broken()
     if broken is not None and (again := rule.fresh().broken()) is not None:
-        finding = _finding(again, _recognized(rule), scenario)
+        cause = _recognized(rule)
+        finding = _finding(again, cause, scenario)
         if again.error < SOLVED:
             words = f"linear in dy to {digits(again.error)}: enough for a solver"
             session.limit(replace(finding, message=words, diagnosis=None, repair=None))
             session.solves = True
         else:
             session.found(finding)
+            session.unclipped = cause and cause.unclipped
         return
     session.record(LINEARITY, scenario, Verdict.RIGHT, ROUNDINGS * rule.flat.eps)
 
@@ -219,19 +222,37 @@ def _clipped(rule: RuleAtPoint) -> Diagnosis | None:
     if max(-bottom, top) < SMALL:
         words = "only the signs of the upstream gradient are used, not its magnitudes"
         return Diagnosis("upstream's sign only", words, "use dy as it is")
+    unclipped = partial(_between, bottom, top)
     if bottom == 0 or top == 0:
         words = "negative" if bottom == 0 else "positive"
         return Diagnosis(
-            "rectified upstream",
+            RECTIFIED,
             f"{words} elements of the upstream gradient are treated as zero",
-            "use dy as it is: it may have either sign",
+            "use dy as it is, of either sign; if that is on purpose, declare it",
+            unclipped=unclipped,
         )
     if low is None or high is None:
         words = f"cut {'above' if low is None else 'below'} at "
         words += _digits(top if low is None else bottom)
     else:
         words = f"clipped to {_digits(bottom)} ... {_digits(top)}"
-    return Diagnosis("clipped upstream", f"the upstream gradient is {words}", _DECLARE)
+    words = f"the upstream gradient is {words}"
+    return Diagnosis(CLIPPED, words, _DECLARE, unclipped=unclipped)
+
+
+def _between(
+    bottom: float, top: float, u: np.ndarray
+) -> list[tuple[float, np.ndarray]]:
+    """u as a sum of what is between two bounds, on either side of zero or at it."""
+    size = min(bound for bound in (-bottom, top) if bound > 0)
+    scale = min(1.0, size / (2 * largest(u) or 1.0))
+    if bottom < 0 < top:
+        return [(1 / scale, scale * u)]
+    side = scale if bottom == 0 else -scale
+    halves = np.maximum(u, 0), np.maximum(-u, 0)
+    return [
+        (sign / side, side * half) for sign, half in zip((1, -1), halves, strict=True)
+    ]
 
 
 _DECLARE = "use dy as it is; to clip gradients on purpose, declare it"
@@ -250,10 +271,16 @@ def _clipped_by_norm(rule: RuleAtPoint) -> Diagnosis | None:
     bound = _least(rule, rule.pull(v), lambda c: v * (c / norm), norm)
     if not bound:
         return None
+
+    def shorter(u: np.ndarray) -> list[tuple[float, np.ndarray]]:
+        scale = min(1.0, bound / (2 * float(np.sqrt(np.sum(u * u))) or 1.0))
+        return [(1 / scale, scale * u)]
+
     return Diagnosis(
-        "clipped upstream",
+        CLIPPED,
         f"the upstream gradient is scaled to a norm of at most {_digits(bound)}",
         _DECLARE,
+        unclipped=shorter,
     )
 
 

@@ -27,6 +27,8 @@ from ...report.result import (
 )
 from ...report.terminal import said
 
+GIVEN = "the given inputs"
+PART = "the beginning of the given inputs"
 SHOWN = 12  # lines of a rule
 NAMED = 4  # inputs
 
@@ -129,6 +131,10 @@ class Finding:
         """In one line, if it is a limit."""
         words = self.message.partition("\n")[0]
         where = [self.argument and f"of {self.argument}", self.elements]
+        if self.scenario and not self.scenario.endswith((GIVEN, PART)):
+            if self.elements and " elements" in self.elements:
+                where.pop()  # their numbers say nothing of inputs that are not shown
+            where.append(f"with {self.scenario}")
         place = ", ".join(filter(None, where))
         return f"{self.what}{f' ({place})' if place else ''}: {words}"
 

@@ -29,6 +29,8 @@ from .numerics import Bounds, into_bounds
 
 Arrays = list[np.ndarray]
 Gradients = list[np.ndarray | None]
+# Factors and upstream gradients with a given sum, which a rule that clips leaves alone
+Unclipped = Callable[[np.ndarray], list[tuple[float, np.ndarray]]]
 
 
 @dataclass(frozen=True)
@@ -61,6 +63,7 @@ class Problem:
     spoils_residuals: bool = False  # a second backward would be another one
     declares: bool = False  # surrogates inside: differences leave them out
     is_random: bool = False  # generators are rewound before each call
+    unclipped: Unclipped | None = None  # of a rule that clips dy
     traits: Traits = PLAIN
 
     @property

@@ -18,6 +18,7 @@ from .problem import Arrays, Problem
 from .session import Session
 
 SECOND_BACKWARD = "a second backward"
+ELSEWHERE = "whoever else uses that array gets wrong numbers"
 
 
 class RandomOperationError(Exception):
@@ -30,12 +31,13 @@ def check_purity(session: Session, problem: Problem, scenario: str) -> None:
     xs = native_inputs(problem)
     first = evaluate(problem, xs)
     detector = ChangeDetector(session, scenario, problem.perturbed)
-    detector.compare("the operation", first.numpy(xs), problem.xs)
+    after = first.numpy(xs)
+    detector.note_changes(after, problem.xs)
     dys = [random_signed(random, shape) for shape in first.shapes()]
     upstream = first.upstream(dys)
     ys = first.numpy(first.ys)
     g = first.gradient(upstream)
-    detector.compare("the rule", first.numpy(xs), problem.xs)
+    detector.compare("the rule", first.numpy(xs), after)
     detector.compare_all("the upstream gradient", first.numpy(upstream), dys)
     detector.compare_all("the operation's output", first.numpy(first.ys), ys)
     if detector.unchanged:
@@ -48,11 +50,21 @@ class ChangeDetector:
 
     def __init__(self, session: Session, scenario: str, names: Sequence[str]) -> None:
         self.session, self.scenario, self.names = session, scenario, names
-        self.unchanged = True
+        self.unchanged, self.noted = True, list[str]()
+
+    def note_changes(self, now: Arrays, before: Arrays) -> None:
+        """What the operation itself changes is no matter of its gradient."""
+        self.noted = [*_changed(self.names, now, before)]
+        for name in self.noted:
+            words = f"the operation changes {_argument(name)} in place: {ELSEWHERE}"
+            finding = Finding("purity", words, argument=name, scenario=self.scenario)
+            self.session.limit(finding)
 
     def compare(self, who: str, now: Arrays, before: Arrays) -> None:
+        """The rule may give back what the operation has freed."""
         for name in _changed(self.names, now, before):
-            self._found(f"{who} changes its argument {name} in place", name)
+            if name not in self.noted:
+                self._found(f"{who} changes {_argument(name)} in place", name)
 
     def compare_all(self, what: str, now: Arrays, before: Arrays) -> None:
         for _ in _changed(range(len(now)), now, before):
@@ -65,12 +77,17 @@ class ChangeDetector:
         self.session.found(
             Finding(
                 "purity",
-                f"{message}: whoever else uses that array gets wrong numbers",
+                f"{message}: {ELSEWHERE}",
                 argument=argument,
                 scenario=self.scenario,
                 repair="make a new array, or work on a copy",
             )
         )
+
+
+def _argument(name: str) -> str:
+    """An argument in words: one without a name is called by its number."""
+    return name if name.startswith("argument ") else f"its argument {name}"
 
 
 def _changed(names: Sequence, now: Arrays, before: Arrays) -> Iterator:

@@ -133,6 +133,9 @@ def _run_checks(
         )
     elif not session.findings:
         _check_given(session, given, progress)
+    elif session.unclipped is not None:
+        # Between its bounds a rule that clips has to be the derivative all the same.
+        _check_given(session, replace(given, unclipped=session.unclipped), progress)
     compared = compares and not session.findings
 
     def check_elsewhere() -> None:

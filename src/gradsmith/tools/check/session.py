@@ -11,11 +11,9 @@ from typing import Any
 import numpy as np
 
 from .grade import declaration, is_surrogate
-from .model import CheckRun, Finding, Verdict
-from .problem import Problem, named_leaves
+from .model import GIVEN, PART, CheckRun, Finding, Verdict
+from .problem import Problem, Unclipped, named_leaves
 
-GIVEN = "the given inputs"
-PART = "the beginning of the given inputs"
 MOST_LETTERS = 60  # of an argument that is no array
 
 
@@ -39,6 +37,7 @@ class Session:
     is_costly: bool = False  # it takes much of the time to be compiled for each dtype
     at: Problem | None = None  # what is looked at now
     wrong_at: Problem | None = None  # what the first finding was about
+    unclipped: Unclipped | None = None  # of a rule that clips dy
     in_no_time: Callable[[], None] | None = None  # what to say if the time is up now
 
     def random(self, name: str) -> np.random.Generator:

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..comparison import Comparison
 from ..grade import is_minor
+from ..native import reason
 from ..numerics import norm
 from ..point import Point
 from ..session import Session
@@ -64,7 +65,7 @@ def explain(point: Point, comparison: Comparison, session: Session) -> Explanati
         elements, found = _diagnosed(case)
         output = _output(case)
     except Exception as problem:  # most likely the operation's, at another point
-        why = f"{facts(comparison)}; no diagnosis, because of {problem!r}"
+        why = f"{facts(comparison)}; nearby it raises: {reason(problem)}"
         return Explanation(None, None, why, None, error)
     if found is None:
         return Explanation(elements, None, facts(comparison), None, worst, output)

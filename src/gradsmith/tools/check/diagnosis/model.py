@@ -8,6 +8,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from ..problem import Unclipped
 from .case import Case
 from .evidence import ROUNDING, Evidence
 
@@ -27,6 +28,7 @@ class Diagnosis:
     message: str
     repair: str
     pair: Pair | None = None  # None: verified already
+    unclipped: Unclipped | None = None  # how to compare the rest of a rule that clips
 
 
 def verified(diagnosis: Diagnosis, case: Case) -> bool:

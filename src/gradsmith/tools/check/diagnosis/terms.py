@@ -184,9 +184,9 @@ def _of_sums(case: Case) -> Diagnosis | None:
         return None
     pairs = zip(candidate_weights(here), candidate_weights(there), strict=False)
     for (name, a), (_, b) in pairs:
-        for (axis, blocks), (_, others) in zip(
-            _blocks(here), _blocks(there), strict=True
-        ):
+        # At a point where some outputs have not settled there are none.
+        both = zip(_blocks(here), _blocks(there), strict=False)
+        for (axis, blocks), (_, others) in both:
             if _explains(here, a, blocks) and _explains(there, b, others):
                 return _of_sum(case, name, axis, blocks)
     return None

@@ -1,0 +1,146 @@
+"""What PyTorch code does: in place, by backward(), with parameters run again."""
+
+import numpy as np
+import pytest
+
+import gradsmith as gs
+from gradsmith import Verdict
+
+torch = pytest.importorskip("torch")
+
+
+def normal(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def in_place(x):
+    return x.mul_(2).sin()
+
+
+@pytest.mark.parametrize("op", [torch.nn.ReLU(inplace=True), in_place])
+def test_in_place(op):
+    assert gs.check(op, normal(5)).verdict is Verdict.RIGHT
+
+
+def test_the_arguments_of_an_operation_in_place():
+    class Shift(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            y = torch.sin(x)
+            x.copy_(x + 2 * torch.pi)
+            return y
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * torch.cos(ctx.saved_tensors[0])
+
+    report = gs.check(Shift, normal(5))
+    assert report.verdict is Verdict.LIMITED, str(report)
+    assert "changes its argument x in place" in report.limits[0].message
+
+
+def test_freed_memory():
+    class Frees(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = torch.exp(x)
+            ctx.save_for_backward(y)
+            x.untyped_storage().resize_(0)
+            return y
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * ctx.saved_tensors[0]
+
+    report = gs.check(Frees, normal(5))
+    assert report.ok, str(report)
+    assert "purity" in [limit.what for limit in report.limits]
+
+
+def test_a_checkpoint_that_takes_backward_only():
+    from torch.utils.checkpoint import checkpoint
+
+    def twice(x):
+        return checkpoint(lambda z: torch.tanh(z) ** 2, x, use_reentrant=True)
+
+    report = gs.check(twice, normal(4))
+    assert report.ok, str(report)
+
+
+class Reversible(torch.nn.Module):
+    """x + net(x), with a rule that runs the net again and calls backward itself."""
+
+    def __init__(self, factor=1.0):
+        super().__init__()
+        torch.manual_seed(0)
+        self.net, self.factor = torch.nn.Linear(3, 3), factor
+
+    def forward(self, x):
+        return Recomputed.apply(x, self)
+
+
+class Recomputed(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x, block):
+        ctx.save_for_backward(x)
+        ctx.block = block
+        return x + torch.tanh(block.net(x))
+
+    @staticmethod
+    def backward(ctx, dy):
+        x = ctx.saved_tensors[0].detach().requires_grad_()
+        with torch.enable_grad():
+            y = torch.tanh(ctx.block.net(x))
+        torch.autograd.backward(y, ctx.block.factor * dy)
+        return dy + x.grad / ctx.block.factor, None
+
+
+def test_parameters_of_a_block_that_is_run_again():
+    block = Reversible()
+    weights = block.net.weight
+    before = weights.clone()
+    assert gs.check(block, normal(2, 3)).verdict is Verdict.LIMITED  # no second order
+    assert block.net.weight is weights
+    assert torch.equal(weights, before)
+    assert weights.grad is None
+    wrong = gs.check(Reversible(factor=2.0), normal(2, 3))
+    assert {finding.argument for finding in wrong.findings} == {
+        "net.weight",
+        "net.bias",
+    }
+    assert wrong.findings[0].diagnosis == "factor"
+
+
+@pytest.mark.parametrize(
+    ("op", "shapes"),
+    [
+        (lambda a, b: torch.linalg.lstsq(a, b).solution, [(5, 3), (5, 2)]),
+        (
+            torch.nn.functional.scaled_dot_product_attention,
+            [(1, 2, 3, 4), (1, 2, 5, 4), (1, 2, 5, 4)],
+        ),
+    ],
+)
+def test_no_steps_far_from_the_given_inputs(op, shapes):
+    """A value that saturates, or has no full rank, is not one that is rounded."""
+    random = np.random.default_rng(0)
+    xs = [torch.tensor(random.normal(size=each).astype("float32")) for each in shapes]
+    report = gs.check(op, *xs)
+    assert report.verdict in (Verdict.RIGHT, Verdict.LIMITED), str(report)
+
+
+def test_errors_of_ours_are_no_part_of_a_report():
+    class Clamped(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return torch.atanh(torch.clamp(x, -1 + 1e-6, 1 - 1e-6))
+
+        @staticmethod
+        def backward(ctx, dy):
+            x = torch.clamp(ctx.saved_tensors[0], -1 + 1e-6, 1 - 1e-6)
+            return dy / (1 - x * x)
+
+    x = torch.tensor([0.3, 0.5, -0.2, 0.8, -0.77])
+    assert "zip()" not in str(gs.check(lambda x: Clamped.apply(x), x))
