@@ -147,6 +147,16 @@ def test_no_gradient_for_labels_hides_no_mistake_elsewhere():
     assert gs.check(wrong, TORCH, TORCH + 2).verdict == "wrong"
 
 
+def test_no_gradient_for_weights_of_rows():
+    op = native(
+        "torch",
+        lambda x, w: torch.sin(x) * w,
+        lambda dy, y, x, w: (dy * x.cos() * w, None),
+    )
+    report = gs.check(op, TORCH, torch.tensor([[1.0], [2.0], [3.0]]).double())
+    assert report.verdict == "right, with limits", report
+
+
 def test_no_gradient_at_all_is_wrong():
     op = native("torch", torch.sin, lambda dy, y, x: (None,))
     assert gs.check(op, TORCH).verdict == "wrong"

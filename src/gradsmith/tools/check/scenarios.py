@@ -249,6 +249,8 @@ def _pooled(
         (y, *_) = problem.value(pools)
     except Exception:
         return None
+    if y.shape != pools[0].shape:
+        return None  # it was broadcast with an argument that is kept constant
     inside = np.isfinite(y)
     return [pool[inside] for pool in problem.with_perturbed(pools).xs]
 
