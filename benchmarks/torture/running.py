@@ -77,7 +77,7 @@ def _death(status: int) -> str:
 def _environment() -> dict[str, str]:
     quiet = {"TF_CPP_MIN_LOG_LEVEL": "3", "CUDA_VISIBLE_DEVICES": "-1"}
     threads = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    # The C library counts what is free in a thread's cache as in use: 30 to 150 bytes per
-    # call that are no leak
+    # The C library counts what is free in a thread's cache as in use: 30 to 150 bytes
+    # per call that are no leak
     memory = {"GLIBC_TUNABLES": "glibc.malloc.tcache_count=0"}
     return {**quiet, **threads, **memory, "JAX_PLATFORMS": "cpu", **os.environ}
