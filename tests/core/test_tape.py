@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import subprocess
 import sys
 import threading
 import tracemalloc
@@ -1033,3 +1034,35 @@ def test_a_generator_that_is_dropped_closes_its_tape():
     next(generator)
     del generator
     assert state().recorders == ()
+
+
+GRADIENTS_IN_FINALIZERS = """
+import contextvars, gc
+import numpy as np
+import gradsmith as gs
+
+held = [contextvars.ContextVar(str(i)) for i in range(40)]  # a table that is a tree
+for each in held:
+    each.set(0)
+x = np.ones(3)
+f = gs.grad(lambda x: np.sum(x * x))
+
+class Cycle:
+    def __init__(self):
+        self.me = self
+
+    def __del__(self):
+        f(x)
+
+for n in range(1, 60):  # so that one collection falls into each step of a gradient
+    gc.set_threshold(n, 1, 1)
+    for _ in range(20):
+        Cycle()
+        assert (f(x) == 2).all()
+"""
+
+
+def test_gradients_in_finalizers_within_gradients():
+    """In a process of its own, which Python 3.11's ContextVar.set would kill."""
+    command = [sys.executable, "-c", GRADIENTS_IN_FINALIZERS]
+    assert subprocess.run(command, check=False).returncode == 0

@@ -17,7 +17,6 @@ from .foreign import refuse_as_tensor
 from .rule import Elementwise, Function, aligned, find_batched, fit
 from .symbolic import Symbolic, as_plain
 from .tape import (
-    STATE,
     Key,
     Parts,
     Scope,
@@ -28,6 +27,8 @@ from .tape import (
     leave_mark,
     only,
     refuse_tensors_in,
+    reset_state,
+    set_state,
     state,
     walk_back,
 )
@@ -174,7 +175,7 @@ class ForwardAccumulator(Scope):
         if not outside.recorders and len(now.recorders) > 1:
             # Nobody can differentiate the tangent: plain arrays take 15 us less.
             call, kept = unwrap(call), unwrap(kept)
-        token = STATE.set(outside)
+        token = set_state(outside)
         try:
             if self.many:
                 with np.errstate(all="ignore"):
@@ -184,7 +185,7 @@ class ForwardAccumulator(Scope):
             with np.errstate(all="ignore"):
                 return push(rule, tangents, call, kept)
         finally:
-            STATE.reset(token)
+            reset_state(token)
 
 
 ARRAYS = {np.ndarray, np.float64, np.float32}
