@@ -45,6 +45,19 @@ def test_a_wrong_gradient_of_a_sample_is_wrong():
     assert gs.check(op, POSITIVE).verdict == "wrong"
 
 
+def test_rounding_is_nothing_that_is_drawn():
+    """A sum may be rounded differently for each element of a batch."""
+
+    def body(x):
+        rows = x.reshape(-1, x.shape[-1])
+        places = torch.arange(len(rows), dtype=x.dtype)[:, None]
+        return (torch.sin(rows) * (1 + 1e-15 * places)).reshape(x.shape)
+
+    op = native("torch", body, lambda dy, y, x: (1.001 * dy * torch.cos(x),))
+    report = gs.check(lambda x: op.apply(x), torch.tensor(RANDOM.normal(size=(3, 4))))
+    assert report.verdict == "wrong", report
+
+
 # --- approximations
 
 NODES, WEIGHTS = map(torch.tensor, np.polynomial.legendre.leggauss(8))
@@ -166,6 +179,22 @@ def test_a_rule_that_says_what_it_leaves_out():
             return dy
 
     report = gs.check(Fractional, torch.tensor(RANDOM.normal(size=(4, 3))))
+    assert report.verdict == "surrogate", report
+
+
+def test_a_rule_that_says_that_it_is_an_estimator():
+    class Mask(torch.autograd.Function):
+        """STE for the scores of a mask."""
+
+        @staticmethod
+        def forward(ctx, x, scores):
+            return x * scores
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy, dy
+
+    report = gs.check(Mask, POSITIVE, POSITIVE.flip(0))
     assert report.verdict == "surrogate", report
 
 

@@ -144,3 +144,31 @@ def test_errors_of_ours_are_no_part_of_a_report():
 
     x = torch.tensor([0.3, 0.5, -0.2, 0.8, -0.77])
     assert "zip()" not in str(gs.check(lambda x: Clamped.apply(x), x))
+
+
+def test_an_operation_of_the_first_elements_alone():
+    """Which looks like an elementwise one, as long as there are no more."""
+    report = gs.check(lambda x: torch.sin(x[:4]), normal(4))
+    assert report.verdict is Verdict.RIGHT, str(report)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_probabilities_that_have_to_sum_to_one(seed):
+    cost = torch.tensor([0.3, 1.2, -0.4, 2.0], dtype=torch.float64)
+
+    class Transport(torch.autograd.Function):
+        """The gradient is a potential, known up to a constant."""
+
+        @staticmethod
+        def forward(ctx, p):
+            if torch.any(p < 0) or abs(torch.sum(p) - 1) > 1e-6:
+                raise ValueError("no probabilities")
+            return torch.sum(p * cost)
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * (cost - cost.mean())
+
+    p = torch.tensor([0.003, 0.497, 0.2, 0.3], dtype=torch.float64)
+    report = gs.check.options(seed=seed)(Transport, p)
+    assert report.verdict in (Verdict.LIMITED, Verdict.UNKNOWN), str(report)

@@ -246,10 +246,12 @@ def _right_within(point: Point, part: Part) -> str | None:
     structure = structure_of(part.array(point.x)) if part.shape else None
     if structure is None or structure.tangent is None:
         return None
-    for _ in range(TRIED):
-        found = [*point.within(part, structure.tangent)]
-        if not found or any(each.gap > WITHIN * each.scale for each in found):
-            return None
+    # A direction that leaves the domain says nothing, unless all of them do.
+    tried = [[*point.within(part, structure.tangent)] for _ in range(TRIED)]
+    found = [each for some in tried for each in some if each.says_something]
+    wrong = [each.is_wrong and each.gap > WITHIN * each.scale for each in found]
+    if not found or any(wrong):
+        return None
     return (
         f"right along all directions in which {part.name} keeps to {structure.name}, "
         "along its last axis; not the derivative by each element alone"

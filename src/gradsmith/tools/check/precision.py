@@ -169,7 +169,10 @@ def _check_digits(session: Session, rule: RuleByDtype, scenario: str) -> None:
     random = rule.random
     xs = [x * random.uniform(0.99, 1.01, x.shape) for x in rule.exact.xs]
     us = [random.uniform(-1, 1, u.shape) for u in rule.us]
-    ys, g = rule(xs, "float64", us)
+    try:
+        ys, g = rule(xs, "float64", us)
+    except Exception:
+        return  # these are not the given inputs, and may be outside of its domain
     if all(precision_of(y, few=1) for y in ys):
         return
     for part in rule.arguments.parts:
