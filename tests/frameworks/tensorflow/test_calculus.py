@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+import gradsmith as gs
 from gradsmith.frameworks.tensorflow import calculus
 
 X, VS = ([tf.constant([0.5, 1.0, 2.0], tf.float64)] for _ in range(2))
@@ -96,3 +97,29 @@ def test_what_is_quick_is_not_compiled():
     for _ in range(50):
         calculus.value(fn, X)
     assert len(calls) == 50
+
+
+def test_what_was_traced_to_look_at_it_is_compiled():
+    class SlowToTrace(Slow):
+        traces = 0
+
+        def __call__(self, xs):
+            start = time.process_time()
+            while not tf.executing_eagerly() and time.process_time() < start + 0.15:
+                pass
+            self.traces += not tf.executing_eagerly()
+            return super().__call__(xs)
+
+    fn = SlowToTrace(tf.sin)
+    calculus.traits(fn, X)
+    for _ in range(40):
+        calculus.value(fn, X)
+    assert fn.traces == 1
+    assert fn.calls < 20
+
+
+def test_gradients_that_compute_again_are_no_rules_of_the_user():
+    op = tf.recompute_grad(lambda x: tf.sin(x) * x)
+    report = gs.check(op, X[0])
+    assert report.verdict == "right, with limits", report
+    assert all(limit.refused for limit in report.limits)  # TensorFlow says why

@@ -27,7 +27,8 @@ REPRODUCER = Script(
         "with tf.GradientTape() as tape:",
         "    tape.watch(v)",
         "    total = loss(v)",
-        "rule = tape.gradient(total, v).numpy()",
+        'rule = tape.gradient(total, v, unconnected_gradients="zero")',
+        "rule = tf.convert_to_tensor(rule).numpy()",
     ),
 )
 
@@ -107,8 +108,7 @@ def _slope(gradients: list[Any], vs: Any) -> Any:
 
 
 def traits(fn: Any, xs: Any) -> Traits:
-    whole = tf.function(fn, autograph=False).get_concrete_function(list(xs))
-    graph = whole.graph.as_graph_def()
+    graph = _calls(_value, fn, list(xs)).way.traced(list(xs)).graph.as_graph_def()
     functions = {each.signature.name: each.node_def for each in graph.library.function}
     every = [*_nodes(graph.node, functions)]
     names = {name for name, _ in every}
@@ -137,9 +137,13 @@ def _nodes(
 # --- compiling what is slow
 
 _SLOW = 0.002  # seconds; less is little beside the call itself
-# Seconds of slow calls. Compiling takes 0.1 to 3; forward mode and second order 2 to 6,
+# Seconds of slow calls. Compiling takes 0.1 to 8; forward mode and second order 2 to 6,
 # and few calls of them are made.
 _OFTEN, _RARE = 1.0, 5.0
+# The same, as multiples of what it takes to trace the value: what is left to be done of
+# that takes 1 to 2, its gradient 4 to 5.
+_AGAIN, _MORE = 1.0, 4.0
+_KEPT = 0.1  # seconds; graphs take memory
 
 
 @dataclass
@@ -147,21 +151,34 @@ class _Way:
     """A function in one way (its value, say), and what is compiled of it."""
 
     call: Any
-    enough: float  # seconds of slow calls, after which it is compiled
+    enough: Callable[[], float]  # seconds of slow calls, after which it is compiled
     seconds: float = 0.0  # of them until now
+    tracing: float | None = None  # seconds that it took
+    functions: list[Any] | None = None  # of which the first that fits is compiled
     compiled: Any = None
     is_tried: bool = False  # to compile it
 
     def compile(self, args: tuple[Any, ...], found: Any) -> None:
         """For any lengths, else for those given, if that gives the same."""
         self.is_tried = True
+        every = self.functions or [*self._functions(args)]
+        self.compiled = next((f for f in every if _fits(f, args, found)), None)
+
+    def traced(self, *args: Any) -> Any:
+        """The graph, which is kept for compiling if it took long to make."""
+        start, every = time.process_time(), [*self._functions(args)]
+        try:
+            graph = every[0].get_concrete_function(*args)
+        except Exception:  # as in `_fits`
+            del every[0]
+            graph = every[0].get_concrete_function(*args)
+        self.tracing = time.process_time() - start
+        self.functions = every if self.tracing > _KEPT else None
+        return graph
+
+    def _functions(self, args: tuple[Any, ...]) -> Iterator[Any]:
         for signature in (_any_length(args), None):
-            compiled = tf.function(
-                self.call, autograph=False, input_signature=signature
-            )
-            if _fits(compiled, args, found):
-                self.compiled = compiled
-                return
+            yield tf.function(self.call, autograph=False, input_signature=signature)
 
 
 @dataclass
@@ -181,7 +198,7 @@ class _Calls:
             return self.way.compiled(*args)
         found = self.timed(lambda: single(*args))
         if self.fits is None and tf.executing_eagerly():
-            if self.way.seconds > self.way.enough and not self.way.is_tried:
+            if self.way.seconds > self.way.enough() and not self.way.is_tried:
                 self.way.compile(args, found)
                 self.fits = self.way.compiled is not None
             elif self.way.compiled is not None:
@@ -211,7 +228,15 @@ def _calls_of(way: Any, fn: Any, kinds: Any) -> _Calls:
 
 @lru_cache(maxsize=256)
 def _way(way: Any, fn: Any, kinds: Any) -> _Way:
-    return _Way(partial(way, fn), _OFTEN if way in (_value, _pulled) else _RARE)
+    def enough() -> float:
+        if way not in (_value, _pulled):
+            return _RARE
+        tracing = _way(_value, fn, kinds).tracing
+        if tracing is None:
+            return _OFTEN
+        return _AGAIN * tracing if way is _value else max(_OFTEN, _MORE * tracing)
+
+    return _Way(partial(way, fn), enough)
 
 
 def _any_length(args: tuple[Any, ...]) -> Any:

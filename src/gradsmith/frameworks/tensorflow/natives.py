@@ -20,7 +20,7 @@ from ...operations.info import (
 )
 from .._natives import info_of_module, leaf_names, miscounted, named_arguments
 from ..keras import natives as keras
-from .private import Function, unlocked
+from .private import Function, body_of, unlocked
 
 defaults = {"leaky_relu": {"alpha": 0.2}}
 forward_rules = False
@@ -33,8 +33,8 @@ def info_of(op: Any) -> OperationInfo | None:
         return known or _of_module(op)
     if isinstance(op, Function):
         return replace(of_function(op), call=unlocked(op))
-    body = getattr(op, "__wrapped__", None)
-    if type(op).__module__ != tf.custom_gradient.__module__ or body is None:
+    body = body_of(op)
+    if body is None:
         return None
 
     def altered(around: Around) -> Any:

@@ -14,7 +14,7 @@
 - `_GradientsHelper`: `tf.gradients` through a graph that is not the current one.
 - `GraphOrParentsInXlaContext`: whether XLA will compile what is being traced.
 - `custom_gradient`: what every function that `tf.custom_gradient` decorated calls,
-  whenever that was.
+  whenever that was; `_f`, what it decorated.
 - autograph's rules: our code is not for it to rewrite, nor are our errors
   (`ag_pass_through`): it would raise others in their place, without notes.
 - `pfor.wrap`: a value of a loop body, as the vectorized loop has it.
@@ -440,6 +440,16 @@ def operation_builder() -> Callable[..., Any]:
 def built_by(builder: Callable[..., Any]) -> Any:
     """The context in which another function puts operations into graphs."""
     return patched(op_def_library, _apply_op_helper=builder)
+
+
+def body_of(op: Any) -> Any:
+    """What `tf.custom_gradient` decorated; None if it is not that.
+
+    `tf.recompute_grad` names as wrapped what does not return its gradient.
+    """
+    body = getattr(op, "__wrapped__", None)
+    is_custom = type(op).__module__ == custom_gradient.__name__
+    return body if is_custom and body is op._f else None
 
 
 def unlocked(fn: Any) -> Callable[..., Any]:
