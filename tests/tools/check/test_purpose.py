@@ -233,3 +233,15 @@ def test_the_step_of_a_quantizer(of_step, args, verdict):
     assert report.verdict == verdict, report
     if verdict == "surrogate":
         assert "right where both are scaled alike" in " ".join(str(report).split())
+
+
+def test_a_wrong_rule_of_a_solver_is_not_tried_on_thousands_of_copies():
+    rows = []
+
+    def solve(x):
+        rows.append(x.numel())
+        return torch.sin(x)
+
+    op = native("torch", solve, lambda dy, y, x: (1.3 * dy * torch.sin(x + 1),))
+    assert gs.check(op, X).verdict == "wrong"
+    assert max(rows) <= 4 * X.numel()
