@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import re
 import subprocess
@@ -164,3 +166,57 @@ def test_a_rule_with_variables_named_as_arguments_of_others_is_inlined():
     script = gs.check(logistic, jnp.linspace(-3, 3, 7)).findings[0].reproducer
     assert "(x,), (dx,) = primals, tangents" in script
     assert script.count("import jax.numpy as jnp") == 1
+
+
+def numbers(script: str) -> list[float]:
+    """What a script prints."""
+    with contextlib.redirect_stdout(io.StringIO()) as out:
+        exec(script, {"__name__": "__main__"})
+    return [float(each) for each in re.findall(r": +(\S+)", out.getvalue())]
+
+
+def test_a_lambda_that_is_written_where_it_is_used():
+    import torch
+
+    import gradsmith as gs
+
+    x, scale, two = torch.tensor([0.3, -0.5, 0.7]), 3.0, lambda f, g: (g, f)
+    ops = (
+        two(lambda x: x * x, lambda x: scale * x * x.detach()),
+        lambda x: x * x.detach(),
+    )
+    for op in (ops[0][0], ops[1]):
+        (finding,) = gs.check(op, x).findings
+        rule, difference = numbers(finding.reproducer)
+        assert difference == pytest.approx(2 * rule), finding.reproducer
+
+
+def test_a_mistake_that_symmetric_weights_do_not_show():
+    import torch
+
+    import gradsmith as gs
+
+    class Gram(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x.T @ x
+
+        @staticmethod
+        def backward(ctx, dy):
+            return 2 * ctx.saved_tensors[0] @ dy
+
+    finding = gs.check(Gram.apply, torch.arange(6.0).sin().reshape(3, 2)).findings[0]
+    rule, difference = numbers(finding.reproducer)
+    assert rule != pytest.approx(difference, rel=1e-3)
+
+
+def test_no_gradient_at_all_in_tensorflow():
+    import tensorflow as tf
+
+    import gradsmith as gs
+
+    op = lambda x: tf.stop_gradient(x) ** 2
+    (finding,) = gs.check(op, tf.constant([0.3, -0.5])).findings
+    rule, difference = numbers(finding.reproducer)
+    assert rule == 0 != difference

@@ -13,7 +13,7 @@ import inspect
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import resolve_name
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from ...core.reach import captured
 
 Statements = list[tuple[ast.stmt, str]]  # with their source
 MOST = 80  # lines
-OPERATION = "op"  # the name of a lambda that has none
 FEW = 24  # elements of an array that is captured
 _BLOCKS = (ast.If, ast.Try, ast.With)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef)
@@ -45,9 +44,11 @@ def inlined(holder: Any) -> tuple[list[str], str] | None:
         return None
     known = _known(tree, lines, first)
     name = _name_in(known, holder, origin, first)
-    if name is None and (source := _lambda(tree, origin)) is not None:
-        name, source = OPERATION, f"{OPERATION} = {source}"
-        known.append((ast.parse(source).body[0], source))
+    if name is None and (source := _lambda_in(tree, lines, holder)) is not None:
+        taken = set().union(*(_bound(node) for node, _ in known))
+        name = next(word for word in ("op", "op_", "op__") if word not in taken)
+        source = f"{name} = {source}"
+        known = [*known, (ast.parse(source).body[0], source)]
     if file is None or name is None:
         return None
     values = dict(captured(origin)) if isinstance(origin, FunctionType) else {}
@@ -119,27 +120,27 @@ def _name_in(known: Statements, holder: Any, origin: Any, first: int) -> str | N
     return made[0] if len(made) == 1 else None
 
 
-def _lambda(tree: ast.Module, origin: Any) -> str | None:
-    """The source of a lambda, if it is the only one on its line that does the same."""
-    code = getattr(origin, "__code__", None)
-    if code is None or code.co_name != "<lambda>":
+def _lambda_in(tree: ast.Module, lines: list[str], fn: Any) -> str | None:
+    """The source of a lambda that is written where it is used.
+
+    Of several in a line it is the one that its instructions come from.
+    """
+    if not isinstance(fn, FunctionType) or fn.__name__ != "<lambda>":
         return None
-    found = [
-        ast.unparse(node)
+    places = fn.__code__.co_positions()  # what is of no source has no width
+    start = min((line, at) for line, _, at, end in places if line and at != end)
+    around = [
+        node
         for node in ast.walk(tree)
-        if isinstance(node, ast.Lambda) and node.lineno == code.co_firstlineno
+        if isinstance(node, ast.Lambda)
+        and (node.lineno, node.col_offset) <= start
+        and start < (node.end_lineno, node.end_col_offset)
     ]
-    if len(found) > 1:
-        found = [each for each in found if _parameters_of(each) == _arguments(code)]
-    return found[0] if len(found) == 1 else None
-
-
-def _parameters_of(source: str) -> tuple[str, ...]:
-    return tuple(_parameters(ast.parse(source, mode="eval").body))
-
-
-def _arguments(code: CodeType) -> tuple[str, ...]:
-    return code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if not around:
+        return None
+    inner = max(around, key=lambda node: (node.lineno, node.col_offset))
+    source = ast.get_source_segment("".join(lines), inner) or ""
+    return f"({source})" if "\n" in source else source
 
 
 def _makes(value: ast.expr, name: str) -> bool:
