@@ -313,3 +313,12 @@ def test_not_finite():
     (found, *_) = gs.check(op, np.array([1.0, 0.0, 2.0])).limits
     assert (found.what, found.diagnosis) == ("not finite", "not finite")
     assert "nan at x[1] = 0" in found.message
+
+
+def test_no_multiple_of_nothing_is_a_missing_term():
+    """Without its mean along an axis of length 1 an argument is zero."""
+    random = np.random.default_rng(0)
+    a, b = random.normal(size=(2, 4, 4))
+    op = operation(lambda x: x @ a, lambda dy, y, x: dy @ b)
+    for finding in gs.check(op, random.normal(size=(1, 4))).findings:
+        assert "mean(" not in finding.message

@@ -145,3 +145,12 @@ def test_what_takes_long_to_compile_is_not_compiled_for_other_dtypes(seconds):
 
     checks = [each.what for each in gs.check(sine, X).checks]
     assert ("precision float32" in checks) == (seconds == 0)
+
+
+def test_what_rounding_leaves_of_zero_has_few_digits():
+    """The key's bias of an attention changes no output."""
+    x, shift = np.random.default_rng(1).normal(size=(12, 4)), np.zeros((12, 1))
+    torch = pytest.importorskip("torch")
+    op = lambda x, b: torch.softmax(x + b, -1)
+    report = gs.check(op, torch.tensor(x).float(), torch.tensor(shift + 0.3).float())
+    assert report.verdict == "right", report

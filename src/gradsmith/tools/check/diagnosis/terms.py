@@ -222,6 +222,8 @@ def _explains(found: Evidence, a: np.ndarray, blocks: list[np.ndarray]) -> bool:
     data, spent = 0, 0
     for rows in blocks:
         d, margin, left = found.missing[rows], found.margin[rows], a[rows]
+        if not np.any(left):
+            return False  # no multiple of it explains anything
         row = left @ d / (left @ left)
         if np.any(
             np.abs(d - np.outer(left, row)) > 2 * margin.max(0) + 1e-9 * np.abs(d)
