@@ -157,6 +157,14 @@ def test_no_gradient_for_weights_of_rows():
     assert report.verdict == "right, with limits", report
 
 
+def test_an_argument_of_a_function_that_has_no_gradient():
+    report = gs.check(lambda x, w: x.sin() * w.detach(), TORCH, TORCH + 2)
+    assert report.verdict == "right, with limits", report
+    assert [(f.what, f.argument) for f in report.limits] == [("no gradient", "w")]
+    wrong = lambda x, w: x.sin() * x.detach() * w.detach()
+    assert gs.check(wrong, TORCH, TORCH + 2).verdict == "wrong"
+
+
 def test_no_gradient_at_all_is_wrong():
     op = native("torch", torch.sin, lambda dy, y, x: (None,))
     assert gs.check(op, TORCH).verdict == "wrong"
@@ -171,6 +179,38 @@ def test_float32_written_into_a_rule():
         lambda x: (f(x), x), lambda x, dy: ((dy * jnp.cos(x)).astype(jnp.float32),)
     )
     assert gs.check(f, jnp.asarray(X, jnp.float32)).ok
+
+
+def test_deviations_of_a_single_number():
+    op = lambda x: torch.sqrt(torch.mean((x - x.mean(-1, True)) ** 2, -1))
+    report = gs.check(op, TORCH)
+    assert report.verdict == "right, with limits", report
+    assert {"not finite"} == {*whats(report.limits)}
+    assert "with axes of length 1" in str(report)
+
+
+@pytest.mark.parametrize("x", [X, X[0]])
+def test_wrong_at_zero_alone(x):
+    cube = lambda x: x**3 + x
+    rule = lambda dy, y, x: (dy * torch.where(x == 0, 2.0, 3 * x**2 + 1),)
+    report = gs.check(native("torch", cube, rule), torch.tensor(x))
+    assert report.verdict == "right, with limits", report
+    assert "wrong at argument 0 = 0, and right elsewhere" in " ".join(
+        str(report).split()
+    )
+    given = torch.tensor([0.0, *x.ravel()])
+    assert gs.check(native("torch", cube, rule), given).verdict == "wrong"
+
+
+def test_limits_of_several_arguments_are_one_line():
+    def rule(dy, y, a, b, c):
+        return tuple(dy * other.detach() for other in (b * c, a * c, a * b))
+
+    op = native("torch", lambda a, b, c: a * b * c, rule)
+    report = gs.check(op, *(TORCH.abs() + k for k in (1, 2, 3)))
+    assert whats(report.limits).count("second order") == 3, report
+    assert str(report).count("limit: second order") == 1
+    assert "(of argument 0, argument 1 and argument 2)" in str(report)
 
 
 def test_nan_of_second_order_is_a_limit():

@@ -21,16 +21,15 @@ from ...core.errors import GradientContractError
 from ...frameworks._natives import StructureError
 from ...operations.contract.leaves import MisfitError, checked
 from ...operations.info import of_operation
-from .flat import flatten
 from .model import Finding, Verdict
 from .native import evaluate, native_inputs
-from .point import Point
-from .problem import Problem
-from .session import Session
+from .problem import Gradients, Problem
+from .session import GIVEN, Session
 
 CONTRACT = "contract"
 # What the framework casts or sums for the rule, and an argument that has no gradient
 NO_GRADIENT = "no gradient"
+SMALL = (1e-3, -1e-4)  # relative; a step is hardly crossed by both
 LIMITS = ("dtype", "not summed", NO_GRADIENT)
 
 
@@ -49,6 +48,21 @@ def check_contract(session: Session, problem: Problem, scenario: str) -> None:
         if found:
             return
     session.record(CONTRACT, scenario, Verdict.RIGHT)
+
+
+def check_connected(session: Session, problem: Problem, gradients: Gradients) -> None:
+    """An argument of a function may have no gradient, where others have one."""
+    missing = [
+        n for n, g in zip(problem.perturbed, gradients, strict=True) if g is None
+    ]
+    if problem.info.altered is not None or len(missing) == len(gradients):
+        return
+    for name in missing:
+        if name not in (problem.info.captured or ()) and _changes_outputs(
+            session, problem, name
+        ):
+            words = "there is none, and the outputs do change with it"
+            session.limit(Finding(NO_GRADIENT, words, argument=name, scenario=GIVEN))
 
 
 def _is_needed(problem: Problem, name: str | None) -> bool:
@@ -213,24 +227,31 @@ def _missing_sum(problem: Problem, returned: Returned, scenario: str) -> Finding
 
 
 def _changes_outputs(session: Session, problem: Problem, name: str) -> bool:
-    """Whether the outputs change with an argument, by differences, twice."""
+    """Whether small changes of an argument change the outputs, each time."""
     if problem.info.surrogate is not None:
         return False
-    point = Point(flatten(problem.in_dtype("float64")), session.random("none"))
-    part = next(p for p in point.flat.arguments.parts if p.name == name)
-    chosen = np.zeros(point.x.size, bool)
-    chosen[part.slice] = True
-    return all(
-        any(c.is_wrong and c.says_something for c in point.along(part, chosen, step))
-        for step in (0.125, 0.09375)
-    )
+    random, before = session.random("none"), problem.value(problem.xs)
+    for step in SMALL:
+        near = lambda x, h=step: x + h * random.uniform(0.5, 1, x.shape) * _size(x)
+        moved = problem.with_one(name, near)
+        try:
+            ys = moved.value(moved.xs)
+        except Exception:  # outside of its domain
+            return False
+        if all(map(np.array_equal, before, ys)):
+            return False
+    return True
+
+
+def _size(x: np.ndarray) -> np.ndarray:
+    return np.where(x == 0, 1.0, np.abs(x))
 
 
 def _wrong_none(name: str, scenario: str) -> Finding:
     return Finding(
         NO_GRADIENT,
         f"the rule returns None for {name}, which says that the outputs don't depend "
-        "on it; by differences they do",
+        "on it; they do",
         argument=name,
         scenario=scenario,
         repair=f"return the gradient of {name}",

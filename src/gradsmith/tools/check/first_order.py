@@ -79,7 +79,7 @@ def check_first_order(session: Session, scenario: Scenario) -> None:
             seen[name] = min(comparison.resolution, seen.get(name, np.inf))
     for finding, is_isolated in not_finite(point, scenario.name):
         if not session.is_wrong(finding.argument):
-            limited = is_isolated or scenario.is_far
+            limited = is_isolated or scenario.is_far or scenario.is_single
             (session.limit if limited else session.found)(finding)
     if seen:
         least = max(seen.values())

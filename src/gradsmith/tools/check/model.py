@@ -279,7 +279,7 @@ class CheckReport(Result):
         blocks += [self._rule()] if self.rule is not None else []
         scripts = [f.reproducer for f in self.findings if f.reproducer]
         blocks += [Code("to reproduce it:", script) for script in scripts[:1]]
-        blocks += [Item("limit:", f.limit) for f in self.limits]
+        blocks += [Item("limit:", f.limit) for f in _together(self.limits)]
         blocks += [Item("-", note) for note in self.notes]
         blocks.append(Fact("checks run", f"{self._checks_run()}; seed {self.seed}"))
         blocks.append(More(f"All checks: {len(self.checks)}", (self._table(),)))
@@ -362,6 +362,17 @@ class CheckReport(Result):
                 each |= {"title": finding.title, "lines": [*map(said, finding.lines)]}
                 each |= {"limit": finding.limit} if name == "limits" else {}
         return found
+
+
+def _together(limits: Sequence[Finding]) -> list[Finding]:
+    """What holds of several arguments alike, once; a model may have many."""
+    groups: dict[Any, list[Finding]] = {}
+    for f in limits:
+        groups.setdefault((f.what, f.elements, f.scenario, f.message), []).append(f)
+    return [
+        replace(same[0], argument=_listed([f.argument or "" for f in same]) or None)
+        for same in groups.values()
+    ]
 
 
 def _listed(names: list[str]) -> str:

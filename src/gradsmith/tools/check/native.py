@@ -72,9 +72,9 @@ def native_inputs(problem: Problem) -> list[Any]:
 def reason(error: BaseException) -> str:
     """The first sentence of what an exception says.
 
-    >>> reason(ValueError("no such axis: 7. Shapes are (3,)"))
+    >>> reason(ValueError("{{node a/b}} no such axis: 7. Shapes are (3,)"))
     'no such axis: 7'
     """
-    lines = str(error).strip().splitlines()
+    lines = re.sub(r"\{\{.*?\}\}", "", str(error)).strip().splitlines()
     words = re.split(r"\.\s+(?=[A-Z])", lines[0])[0] if lines else ""
     return words[:200].removesuffix(".") or type(error).__name__

@@ -15,7 +15,7 @@ import numpy as np
 
 from ...core.errors import GradientContractError, NotDifferentiableError, annotate
 from .._inputs import RANDOM
-from .contract import check_contract
+from .contract import check_connected, check_contract
 from .declared import declared_operations
 from .flat import EPS, half_read
 from .model import Finding
@@ -194,13 +194,15 @@ def _is_coarse(double: Problem, session: Session) -> bool:
 def _differentiable(session: Session, problem: Problem) -> Problem | None:
     """With those arguments frozen whose gradient is declared not to exist."""
     try:
-        misfits = [*_misfits(problem, _pull(problem))]
+        gradients = _pull(problem)
+        misfits = [*_misfits(problem, gradients)]
         if misfits:
             with suppress(Exception):
                 check_contract(session, problem, GIVEN)  # it says more
             for misfit in () if session.findings else misfits:
                 session.found(misfit)
             return None
+        check_connected(session, problem, gradients)
     except NotDifferentiableError:
         refused = dict(_refusals(problem))
         for argument, why in refused.items():

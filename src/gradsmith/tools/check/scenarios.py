@@ -25,7 +25,7 @@ import numpy as np
 from ...core.reach import captured
 from .kinds import Kind, kinds_of
 from .problem import Arrays, Problem
-from .sizes import resized
+from .sizes import SINGLE, resized
 from .structure import Structure, structure_of
 
 LARGE = (20.0, 100.0, 750.0, 1e4)
@@ -41,6 +41,7 @@ class Scenario:
     even: bool = False  # equal elements are perturbed alike too: ties stay ties
     is_given: bool = False
     is_far: bool = False  # some values are of another kind than the given ones
+    is_single: bool = False  # an axis has one element, where deviations are all zero
     reversed: str | None = None  # the argument that has not the sign that was given
 
     @property
@@ -93,7 +94,7 @@ def scenarios(
             scenario = Scenario(name, other, even=name in EVEN, is_far=far)
             yield scenario if i is None else scenario.reversing(i)
     for name, other in resized(problem, random):
-        yield Scenario(name, other)
+        yield Scenario(name, other, is_single=name.startswith(SINGLE))
 
 
 # --- values
@@ -192,6 +193,9 @@ def _ranges(
 ) -> Iterator[Scenario]:
     pairs = zip(kinds, pool, strict=True)
     near = np.logical_and.reduce([kind.holds(x) for kind, x in pairs])
+    zero = np.logical_or.reduce([x == 0 for x in pool])  # it may have a kink there
+    if not _is_degenerate(problem.xs):
+        near &= ~zero
     turned = {i: sign * pool[i] < 0 for i, sign in signs.items()}
     count = np.sum([*turned.values(), 0 * near], axis=0)
 
@@ -204,7 +208,8 @@ def _ranges(
     for i, some in turned.items():
         for scenario in chosen("the opposite signs", near & some & (count == 1)):
             yield scenario.reversing(i)
-    yield from chosen("a wider range", ~near | (count > 1), is_far=True)
+    yield from chosen("a wider range", (~near & ~zero) | (count > 1), is_far=True)
+    yield from chosen("zeros", ~near & zero, is_far=True)
 
 
 def _is_elementwise(problem: Problem, xs: Arrays) -> bool:

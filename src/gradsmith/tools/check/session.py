@@ -46,8 +46,7 @@ class Session:
 
     def found(self, finding: Finding) -> None:
         self.wrong_at = self.wrong_at or self.at
-        if self.at is not None and finding.scenario not in (None, GIVEN, PART):
-            finding = replace(finding, inputs=values_of(self.at))
+        finding = self._with_inputs(finding)
         if is_surrogate(finding):
             how = declaration(finding, self.problem.info)
             finding = replace(finding, repair=f"{finding.repair}: {how}")
@@ -57,15 +56,24 @@ class Session:
     def limit(self, finding: Finding) -> None:
         """It is right, but for this; once for each kind, argument and message.
 
-        Of those that differ in their digits alone it is the least accurate.
+        Of those that differ in their digits alone it is the least accurate, and where
+        it was seen first: on the given inputs, if it holds there.
         """
+        finding = self._with_inputs(finding)
         alike = [each for each in self.limits if _key(each) == _key(finding)]
         for other in alike:
             if (other.error or 0.0) < (finding.error or 0.0):
-                self.limits[self.limits.index(other)] = finding
+                first = {"scenario": other.scenario, "inputs": other.inputs}
+                self.limits[self.limits.index(other)] = replace(finding, **first)
         if not alike:
             self.limits.append(finding)
         self.record(finding.what, finding.scenario or "", Verdict.LIMITED)
+
+    def _with_inputs(self, finding: Finding) -> Finding:
+        """With the values of all arguments, if we made them up."""
+        if self.at is None or finding.scenario in (None, GIVEN, PART):
+            return finding
+        return replace(finding, inputs=values_of(self.at))
 
     def record(
         self,
@@ -141,4 +149,4 @@ def _shown(x: Any) -> str:
 
 
 def _key(finding: Finding) -> tuple[str, str | None, str]:
-    return finding.what, finding.argument, re.sub(r"\d+", "", finding.message)
+    return finding.what, finding.argument, re.sub(r"-?\d+", "", finding.message)

@@ -29,6 +29,7 @@ MANY, LONG = 4200, 1100  # elements: past blocks of 1024 and of 4096
 MORE, LONGER = 64, 24
 LARGEST = 2 * 10**5
 FEW = 1024
+SINGLE = "axes of length 1"
 MOST = 16  # arrays of integers that a function captures
 
 Shape = tuple[int, ...]
@@ -48,7 +49,7 @@ def resized(
         if n > 1 and _least(n, counts_of(problem)) == 1:
             one = {m: 1 if m == n else m for m in lengths}
             shorter = _with_lengths(problem, one, random)
-            yield f"axes of length 1 instead of {n}", shorter
+            yield f"{SINGLE} instead of {n}", shorter
 
 
 def counts_of(problem: Problem) -> list[int]:
