@@ -158,7 +158,7 @@ def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     def grad(dy: Any) -> Any:
         if not keepdims:
             dy = gnp.reshape(dy, gnp.shape(s.total))
-        return like(s.of_all * wide(dy), x)
+        return like(s.e * (wide(dy) / s.total), x)  # one product for each element
 
     return like(y if keepdims else without(y, axis), x), grad
 

@@ -8,6 +8,7 @@ a single number.
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,14 @@ class Code:
     def scaled(self, x: Lane, k: Lane) -> Lane:
         """x 2^k on a register of 512 bits."""
         return self._avx512("scalef", x, (k.type, k.name))
+
+    def chosen(self, table: Sequence[float], places: Lane) -> Lane:
+        """Those of 16 numbers of 32 bits that the last four bits of places say."""
+        t, fn = type_of("f32", 16), "@llvm.x86.avx512.permvar.sf.512"
+        self.declared.add(f"declare {t} {fn}({t}, {places.type})")
+        each = ", ".join(f"{TYPES['f32']} {_literal(x, 'f32')}" for x in table)
+        given = f"{t} <{each}>, {places.type} {places.name}"
+        return self.value(f"call {t} {fn}({given})", "f32", 16)
 
     def log2_parts(self, x: Lane) -> tuple[Lane, Lane]:
         """e and m with x = m 2^e on such a register, where m is from 3/4 to 3/2.
