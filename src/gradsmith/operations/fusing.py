@@ -239,6 +239,17 @@ class Fused:
         return None
 
 
+def made_again(operation: Any, *args: Any) -> Any:
+    """The latest call of an operation made again, if these arguments are like its own.
+
+    Else NotImplemented. What was found out about the arguments then need not be looked
+    at again, but for their values, which are others.
+    """
+    if operation.fused is None or hooks.CALL.wrappers:
+        return NotImplemented
+    return operation.fused.again(args)
+
+
 def never_again(args: tuple[Any, ...]) -> Any:
     return NotImplemented
 

@@ -41,10 +41,9 @@ def summed(op: Any, total: Any, args: Any, reduction: str, x: Any, target: Any) 
     z, t, option = args
     if reduction == "none" or not _is_in_rows(z, t):
         return reduced(op(*args), reduction, x)
-    n = prod(z.shape) if reduction == "mean" else 1
     if kind(x) in NARROW and kind(target) == kind(x):
         z, t = x, target
-    return like(total(z, t, option, n), x)
+    return like(total(z, t, option, reduction), x)
 
 
 def _is_in_rows(x: Any, t: Any) -> bool:
@@ -63,31 +62,38 @@ SHARED = 1 << 17  # elements that a kernel gives to several threads, row by row
 
 
 def total_of(op: Any) -> Any:
-    """An operation of x, a target and an option, added up and divided by n.
+    """An operation of x, a target and an option, added up; a mean is divided by n.
 
     Its rule is linear: with 1 / n in place of dy it is what dy is multiplied by. Half
     precision is computed in float32.
     """
 
-    def total(x: Any, t: Any, option: float, n: int) -> Any:
+    def total(x: Any, t: Any, option: float, reduction: str) -> Any:
         rows = gnp.sum(op.fn(wide(x), wide(t), option), axis=-1)
-        return like(gnp.sum(rows / n), x)
+        return like(gnp.sum(rows / _count(x, reduction)), x)
 
-    def scaled(dy: Any, x: Any, t: Any, option: float, n: int, **needs: Any) -> Any:
-        slopes = op.vjp_rule(1 / n, None, wide(x), wide(t), option, **needs)
+    def scaled(
+        dy: Any, x: Any, t: Any, option: float, reduction: str, **needs: Any
+    ) -> Any:
+        dr = 1 / _count(x, reduction)
+        slopes = op.vjp_rule(dr, None, wide(x), wide(t), option, **needs)
         dy = wide(dy)
         return tuple(None if s is None else like(s * dy, x) for s in slopes)
 
-    def rule(dy: Any, y: Any, x: Any, t: Any, option: float, n: int) -> Any:
-        return scaled(dy, x, t, option, n)
+    def rule(dy: Any, y: Any, x: Any, t: Any, option: float, reduction: str) -> Any:
+        return scaled(dy, x, t, option, reduction)
 
     def rule_of_needs(
-        dy: Any, y: Any, x: Any, t: Any, option: float, n: int, *, needs: Any
+        dy: Any, y: Any, x: Any, t: Any, option: float, reduction: str, *, needs: Any
     ) -> Any:
-        return scaled(dy, x, t, option, n, needs=needs)
+        return scaled(dy, x, t, option, reduction, needs=needs)
 
     total.__name__ = total.__qualname__ = op.name
     found = operation(total)
     takes_needs = "needs" in signature(op.vjp_rule).parameters
     found.vjp(rule_of_needs if takes_needs else rule)
     return found
+
+
+def _count(x: Any, reduction: str) -> int:
+    return prod(x.shape) if reduction == "mean" else 1

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient
 from ._inputs import classes_along, like, times, wide
 from .exponentials import Shares
+
+EVERY = "every label is a class, and none is ignored"
 
 
 @custom_gradient
@@ -25,14 +28,19 @@ def of_classes(
 
     With q, 1 at the label and else 0, then smoothed, and l = logsumexp(x), the loss is
     l - sum(q x) + z l^2, and its gradient softmax(x) (1 + 2 z l) - q. So that they are
-    added up to a mean, all is divided by n here: then dy is 1, as a rule. Half
+    added up to a mean, all is divided by n here: then dy is 1, as a rule. If n is
+    EVERY, it is their number, and a label that is no class is out of bounds. Half
     precision is converted here, not before: a kernel reads and writes it as it is.
     """
     given, x = x, wide(x)
     rows = Shares(x, axis)
     labels = gnp.expand_dims(labels, axis)
-    kept = gnp.not_equal(labels, ignored)
-    places = gnp.where(kept, labels, gnp.zeros_like(labels))
+    if isinstance(n, str):
+        n, kept = prod(gnp.shape(labels)), None
+        places = gnp.where(labels < 0, gnp.shape(x)[axis], labels)
+    else:
+        kept = gnp.not_equal(labels, ignored)
+        places = gnp.where(kept, labels, gnp.zeros_like(labels))
     picked = gnp.take_along_axis(rows.off, places, axis=axis)
     each, loss = _each(smoothing, x, axis), -picked
     if smoothing:
@@ -58,11 +66,11 @@ def of_classes(
             greatest = rows.close & (picked == 0)
             others = gnp.where(greatest, rows.rest, rows.total - gnp.exp(picked))
             dx = gnp.where(hot, -others / rows.total, p)
-        dx = gnp.where(kept, dx if n is None else dx * scale, 0.0)
+        dx = _where(kept, dx if n is None else dx * scale)
         dy = wide(dy if total else gnp.expand_dims(dy, axis))
-        return {"x": like(dx * gnp.where(kept, dy, 0.0), given)}
+        return {"x": like(dx * _where(kept, dy), given)}
 
-    y = gnp.squeeze(gnp.where(kept, y, 0.0), axis)
+    y = gnp.squeeze(_where(kept, y), axis)
     return like(gnp.sum(y) if total else y, given), grad
 
 
@@ -89,6 +97,10 @@ def of_shares(x: Any, q: Any, axis: int, smoothing: float, z_loss: float) -> Any
         return (rows.of_all * mass - smooth + extra) * dy, dq * dy
 
     return gnp.squeeze(y, axis), grad
+
+
+def _where(kept: Any, y: Any) -> Any:
+    return y if kept is None else gnp.where(kept, y, 0.0)
 
 
 def _each(smoothing: float, x: Any, axis: int) -> Any:

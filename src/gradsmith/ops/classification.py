@@ -7,6 +7,7 @@ from typing import Any
 from .. import numpy as gnp
 from ..core.arrays import framework_of
 from ..operations.define import custom_gradient
+from ..operations.fusing import made_again
 from . import _rows
 from ._inputs import (
     NARROW,
@@ -56,6 +57,12 @@ def cross_entropy(
         shape, another kind of dtype, or a class that is not there; or an option is
         out of its range.
     """
+    if reduction == "mean":
+        # With a label that is ignored or no class, the kernel says that it is not this
+        given = axis, label_smoothing, ignore_index, z_loss, _rows.EVERY, True
+        y = made_again(_rows.of_classes, logits, labels, *given)
+        if y is not NotImplemented:  # 8 us less
+            return y
     op = "cross_entropy"
     require_reduction(op, reduction)
     require_share(op, label_smoothing=label_smoothing)
@@ -65,20 +72,21 @@ def cross_entropy(
         got, do = repr(ignore_index), "give a label that no row has, -1 say, for none"
         raise wrong(op, "ignore_index", "a whole number", got, do)
     x = prediction(logits)
-    axis = require_axis(op, x, axis)
+    from_front = require_axis(op, x, axis)
+    axis = int(axis)
     if _is_whole(op, labels):
-        labels, n = _classes(op, x, labels, axis, ignore_index)
+        labels, are_kept = _classes(op, x, labels, from_front, ignore_index)
         x = logits if kind(logits) in NARROW else x
         given = x, labels, axis, label_smoothing, ignore_index, z_loss
-        total = reduction != "none"
-        if reduction != "mean":
-            n = None
-        elif n is None:
+        total, n = reduction != "none", None
+        if reduction == "mean" and are_kept:
+            n = _rows.EVERY
+        elif reduction == "mean":
             kept = gnp.not_equal(labels, ignore_index)
             n = gnp.maximum(gnp.count_nonzero(kept, keepdims=True), 1)
         return _rows.of_classes(*given, n, total)
     q = _same_shape(op, labels, x)
-    rows = _rows.of_shares(x, q, axis, label_smoothing, z_loss)
+    rows = _rows.of_shares(x, q, from_front, label_smoothing, z_loss)
     return reduced(rows, reduction, logits)
 
 
@@ -91,12 +99,10 @@ def _is_whole(op: str, labels: Any) -> bool:
     return "int" in name
 
 
-def _classes(
-    op: str, x: Any, labels: Any, axis: int, ignored: int
-) -> tuple[Any, int | None]:
+def _classes(op: str, x: Any, labels: Any, axis: int, ignored: int) -> tuple[Any, bool]:
     """Labels whose shape and, where it can be seen, whose range is right.
 
-    And how many they are, if it is seen that none is ignored.
+    And whether it is seen that none is ignored.
     """
     n, shape = x.shape[axis], tuple(x.shape)
     expected = (*shape[:axis], *shape[axis + 1 :])
@@ -109,27 +115,27 @@ def _classes(
             f"shape {given}",
             "give one label for each row of logits (or probabilities, as floats)",
         )
-    count = None if n is None else _require_range(op, labels, n, ignored)
+    are_kept = n is not None and _require_range(op, labels, n, ignored)
     whole = gnp.astype(labels, "int32") if "uint" in str(kind(labels)) else labels
-    return whole, count
+    return whole, are_kept
 
 
-def _require_range(op: str, labels: Any, n: int, ignored: int) -> int | None:
-    """How many labels there are, if it is seen that none is ignored.
+def _require_range(op: str, labels: Any, n: int, ignored: int) -> bool:
+    """Whether it is seen that no label is ignored.
 
     Raises if it is seen that one is out of range.
     """
     values = known_values(labels)
     if values is None or not values.size:
-        return None
+        return False
     if values.min() >= 0 and values.max() < n:
-        return None if 0 <= ignored < n else values.size
+        return not 0 <= ignored < n
     bad = values[(values != ignored) & ((values < 0) | (values >= n))]
     if bad.size:
         expected = f"classes from 0 to {n - 1}, or {ignored} to ignore"
         do = "correct the labels, or give ignore_index="
         raise wrong(op, "labels", expected, f"the class {bad[0]}", do)
-    return None
+    return False
 
 
 def _fits(shape: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:

@@ -2,17 +2,24 @@
 
 It is code by LLVM with the signature of METH_FASTCALL, and uses of Python what is in
 its stable ABI. It takes addresses, of inputs and then of outputs, and returns whether a
-place to read from was out of bounds.
+place to read from was out of bounds. Some of the arrays may lie in one bytearray, which
+is given at the end: that takes 0.6 us less to make than a framework's array.
 """
 
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Mapping
 from typing import Any
 
 _FASTCALL = 0x80
-_USED = ("PyLong_AsVoidPtr", "PyBool_FromLong", "PyEval_SaveThread",
-         "PyEval_RestoreThread")  # fmt: skip
+_USED = (
+    "PyBool_FromLong",
+    "PyByteArray_AsString",
+    "PyEval_RestoreThread",
+    "PyEval_SaveThread",
+    "PyLong_AsVoidPtr",
+)
 
 
 class _MethodDef(ctypes.Structure):
@@ -53,26 +60,39 @@ def caller(
     count: int,
     columns: int,
     others_run: bool,
+    block: Mapping[int, int],
 ) -> str:
     """The function `call`, for a module that has `kernel` (emit.py).
 
     `arrays` are the numbers of inputs and outputs, `constants` addresses, `kept` the
-    bytes of memory for a row, `count` the rows. Other threads may run meanwhile, or
-    not: to let them takes 0.04 us, and more where one of them is waiting.
+    bytes of memory for a row, `count` the rows. `block` is where in the bytearray an
+    array starts, by its number. Other threads may run meanwhile, or not: to let them
+    takes 0.04 us, and more where one of them is waiting.
     """
     inputs, outputs = arrays
-    given = "\n".join(
-        f"  %at{k} = getelementptr ptr, ptr %args, i64 {k}\n"
+    addresses = [k for k in range(inputs + outputs) if k not in block]
+    given = [
+        f"  %at{k} = getelementptr ptr, ptr %args, i64 {place}\n"
         f"  %object{k} = load ptr, ptr %at{k}\n"
         f"  %p{k} = call ptr @PyLong_AsVoidPtr(ptr %object{k})"
-        for k in range(inputs + outputs)
-    )
+        for place, k in enumerate(addresses)
+    ]
+    if block:
+        given.append(
+            f"  %last = getelementptr ptr, ptr %args, i64 {len(addresses)}\n"
+            f"  %bytes = load ptr, ptr %last\n"
+            f"  %block = call ptr @PyByteArray_AsString(ptr %bytes)"
+        )
+    given += [
+        f"  %p{k} = getelementptr i8, ptr %block, i64 {start}"
+        for k, start in block.items()
+    ]
     pointers = [f"ptr %p{k}" for k in range(inputs)]
     pointers += [f"ptr inttoptr (i64 {c} to ptr)" for c in constants]
     pointers += [f"ptr %p{k}" for k in range(inputs, inputs + outputs)]
     is_short = kept <= _ON_STACK
     return _TEXT.format(
-        given=given,
+        given="\n".join(given),
         pointers=", ".join(pointers),
         kept=f"alloca i8, i64 {max(kept, 1)}, align 64"
         if is_short
@@ -91,6 +111,7 @@ _TEXT = """
 declare ptr @malloc(i64)
 declare void @free(ptr)
 declare ptr @PyLong_AsVoidPtr(ptr)
+declare ptr @PyByteArray_AsString(ptr)
 declare ptr @PyBool_FromLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from hashlib import sha256
@@ -90,6 +90,10 @@ class Kernel:
 
         It returns whether a place to read from was out of bounds.
         """
+        return self.launcher({})
+
+    def launcher(self, block: Mapping[int, int]) -> Any:
+        """The same, with some of the arrays in a bytearray: where each starts."""
         inputs = len(self.nest.inputs) - len(self.constants)
         code = self.source + builtin.caller(
             (inputs, len(self.nest.outputs)),
@@ -98,6 +102,7 @@ class Kernel:
             count=self.count,
             columns=self.nest.columns,
             others_run=self.size >= SHORT,
+            block=block,
         )
         found = _functions.get(code)
         if found is None:

@@ -27,15 +27,15 @@ _KNOWN = {
     "is_on": is_on,
     "keeps_graph": keeps_graph,
     "saved_tensors_hooks": saved_tensors_hooks,
-    "uint8": torch.uint8,
 }
 
 
 class Again:
     """A call that was made, to be made again: `call(args)` and `backward`.
 
-    `call` returns NotImplemented if something is different. `backward(ctx, run, dy)`
-    leaves that to `otherwise`, which is also what it is at first.
+    `call` returns NotImplemented if something is different, and if the kernel would
+    read out of bounds. `backward(ctx, run, dy)` leaves what is different to
+    `otherwise`, which is also what it is at first.
     """
 
     __slots__ = ("_backward", "backward", "call", "is_plain", "otherwise", "plan")
@@ -66,8 +66,7 @@ class Again:
             self.call = _function(
                 _forward(plan, len(args), n, with_grad),
                 guard=guard_of(leaves),
-                launch=plan.forward.launch,
-                out_of_bounds=plan.forward.out_of_bounds,
+                launch=plan.forward.launcher(_block_of_outputs(plan, n)),
                 dtype=DTYPES[plan.written_dtype],
                 total=DTYPES[plan.y_dtype],
                 static=[*args[n:]],
@@ -89,7 +88,7 @@ class Again:
             found = self._backward[is_scalar] = _function(
                 _backward(self.plan),
                 guard=guard_of([dy]),
-                launch=kernel.launch,
+                launch=kernel.launcher(_block_of_inputs(self.plan)),
                 out_of_bounds=kernel.out_of_bounds,
                 otherwise=self.otherwise,
             )
@@ -135,19 +134,13 @@ def _forward(plan: Any, count: int, n: int, with_grad: bool) -> list[str]:
         lines.append("y = empty_like(x0)")
     else:
         lines.append(f"y = empty({tuple(y.shape)}, {_strides(y.shape)}, dtype=dtype)")
-    written, saved = ["y.data_ptr()"], []
+    made = [f"g{i}" for i in plan.wanted] if plan.ahead else []
+    lines += [f"{g} = empty_like({g.replace('g', 'x')})" for g in made]
+    given = [f"{x}.data_ptr()" for x in [*xs, "y", *made]]
     if plan.small:
-        starts, size = plan.places
-        lines += [f"s = empty(({size},), (1,), dtype=uint8)", "at = s.data_ptr()"]
-        written += [f"at + {start}" for start in starts]
-        saved.append("s")
-    if plan.ahead:
-        for i in plan.wanted:
-            lines.append(f"g{i} = empty_like(x{i})")
-            written.append(f"g{i}.data_ptr()")
-            saved.append(f"g{i}")
-    given = [f"{x}.data_ptr()" for x in xs]
-    lines.append(f"if launch({', '.join([*given, *written])}): raise out_of_bounds()")
+        lines.append(f"s = bytearray({plan.places[1]})")
+        given.append("s")
+    lines.append(f"if launch({', '.join(given)}): return NotImplemented")
     if plan.parts is not None:
         is_same = plan.written_dtype == plan.y_dtype
         lines.append("y = y.sum()" if is_same else "y = y.sum().to(total)")
@@ -159,7 +152,7 @@ def _forward(plan: Any, count: int, n: int, with_grad: bool) -> list[str]:
         "args",
         leaves,
         "y" if plan.needs_y else "None",
-        _tuple(saved if plan.small else ["None", *saved]),
+        _tuple(["s" if plan.small else "None", *made]),
         " + ".join(f"{x}._version" for x in xs),  # that of y is 0
         "y.detach()" if plan.needs_y else "y",
     ]
@@ -182,18 +175,10 @@ def _backward(plan: Any) -> list[str]:
     for i in plan.wanted:
         fresh = f"empty_like(x{i})"
         lines.append(f"d{i} = {f'{fresh} if keeps else g{i}' if made else fresh}")
-    if any(name == "saved" and i < plan.small for name, i in plan.sources):
-        lines.append("at = s.data_ptr()")
-    of = {"dy": ["dy"], "x": xs, "y": ["y"]}
-    given = []
-    for name, i in plan.sources:
-        if name != "saved":
-            given.append(f"{of[name][i]}.data_ptr()")
-        elif i < plan.small:
-            given.append(f"at + {plan.places[0][i]}")
-        else:
-            given.append(f"{made[i - plan.small]}.data_ptr()")
-    given += [f"d{i}.data_ptr()" for i in plan.wanted]
+    of = {"dy": ["dy"], "x": xs, "y": ["y"], "saved": ["s"] * plan.small + made}
+    arrays = [of[name][i] for name, i in plan.sources] + [f"d{i}" for i in plan.wanted]
+    given = [f"{x}.data_ptr()" for x in arrays if x != "s"]
+    given += ["s"] if "s" in arrays else []
     found = [f"d{i}" if i in plan.wanted else "None" for i in range(n)]
     return [
         *lines,
@@ -201,6 +186,19 @@ def _backward(plan: Any) -> list[str]:
         "if not keeps: ctx.run = None",
         f"return None, {', '.join(found)}",
     ]
+
+
+def _block_of_outputs(plan: Any, n: int) -> dict[int, int]:
+    """Where in one block each of what is saved starts, by its number for the kernel."""
+    return {n + 1 + k: start for k, start in enumerate(plan.places[0])}
+
+
+def _block_of_inputs(plan: Any) -> dict[int, int]:
+    return {
+        k: plan.places[0][i]
+        for k, (name, i) in enumerate(plan.sources)
+        if name == "saved" and i < plan.small
+    }
 
 
 def _tuple(names: list[str]) -> str:

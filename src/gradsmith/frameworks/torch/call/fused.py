@@ -172,7 +172,7 @@ def run_backward(
     for name, i in plan.sources:
         if name == "saved":
             if i < plan.small:
-                start = saved[0].data_ptr() + plan.places[0][i]
+                start = _address(saved[0]) + plan.places[0][i]
             else:
                 start = made[i - plan.small].data_ptr()
             addresses.append(start)
@@ -188,6 +188,12 @@ def run_backward(
     else:
         kernel.run(addresses, written, _threads())
     return found
+
+
+def _address(block: Any) -> int:
+    """Where memory starts that is a tensor's, or that a builtin kernel was given."""
+    is_tensor = block.__class__ is _Tensor
+    return (block if is_tensor else torch.frombuffer(block, dtype=_uint8)).data_ptr()
 
 
 def is_repeated(x: Any) -> bool:

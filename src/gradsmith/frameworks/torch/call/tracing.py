@@ -14,7 +14,7 @@ import torch
 
 from ....core import arity, arrays, errors, trees
 from ....core.import_hooks import once_imported
-from ....operations import application, parameters
+from ....operations import application, fusing, parameters
 from ..private import never_compile, traced_versions, watch_saved
 from . import (
     captured,
@@ -59,6 +59,10 @@ def _not_quick(operation: Any, args: tuple[Any, ...]) -> Any:
     return NotImplemented
 
 
+def _not_again(operation: Any, *args: Any) -> Any:
+    return NotImplemented
+
+
 def _method_of(operation: Any, instance: Any) -> Any:
     return partial(operation, instance)
 
@@ -79,6 +83,7 @@ _SUBSTITUTES = {
     trees.kind_of: _kind,
     arrays.framework_of: _framework_of,
     quick: _not_quick,
+    fusing.made_again: _not_again,
     QuickNode.backward: backward_in_graph,
     FusedNode.backward: fused_backward_in_graph,
 }
