@@ -168,6 +168,19 @@ def test_a_result_is_computed_where_it_is_needed():
     assert "add" not in [name[i] for i in first]
 
 
+def test_long_programs_are_cut():
+    w = rows(3, seed=1)
+
+    def f(x):
+        for _ in range(300):
+            x = x + 0.01 * np.cross(x, w)
+        return x
+
+    found, steps = loops_of(f, rows(3))
+    assert len(found) == steps == 2
+    np.testing.assert_allclose(gs.compile(f)(rows(3)), f(rows(3)), rtol=1e-11)
+
+
 def test_rows_that_are_long_or_few_are_left():
     assert lengths_of(gs.trace(lambda x: x[:, :20] * 2 + 1, np.ones((10, 30)))) == []
     assert lengths_of(gs.trace(lambda x: x * 2 + 1, np.ones((300, 40)))) == []

@@ -69,10 +69,11 @@ def _takes_rows_apart(steps: Sequence[Step], n: int) -> bool:
     10; a kernel takes 2 us to call.
     """
     working = [step for step in steps if _works(step)]
-    sizes = {x.size for step in working for x in (*step.inputs, *step.outputs)}
-    rows = {size for size in sizes if size >= n}
+    sizes = {x.size for step in steps for x in (*step.inputs, *step.outputs)}
+    mixed = len([size for size in sizes if size >= n]) > 1
+    mixed = mixed or any(step.fn is np.cross for step in steps)
     elements = sum(step.outputs[0].size + step.inputs[0].size for step in working)
-    return len(rows) > 1 and len(working) >= MANY and elements >= LARGE
+    return mixed and len(working) >= MANY and elements >= LARGE
 
 
 def _with_kernels(

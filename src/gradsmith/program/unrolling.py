@@ -39,7 +39,7 @@ from .kernels.emit import KINDS
 
 SHORTEST = 256  # rows
 WIDEST = 32  # numbers in a row
-MOST = 3000  # nodes of a nest: compiled in about a second
+MOST = 1500  # numbers of a row that one loop computes: compiled in about a second
 
 _FOLDED = {
     "sum": "add", "mean": "add", "count": "add", "max": "maximum", "min": "minimum",
@@ -100,8 +100,6 @@ class _Unrolled(Builder):
             nodes = [*self.parts[value].flat]
             outputs += map(self._full, nodes)
             places += [(k, j, len(nodes)) for j in range(len(nodes))]
-        if len(self._same) > MOST:
-            raise _unfit(self.program.results[0])
         return Nest(
             self.program.name, 1, self.columns, self.inputs, self.constants, outputs,
             [v.shape for v in self.program.results], passes_of(outputs), places,
@@ -300,6 +298,7 @@ def groups_of(program: Program, fits: Sequence[bool]) -> list[list[int]]:
     """Steps that fit, in groups that can run at once, one group after the other.
 
     A group has what does not need, by way of a step that does not fit, what is in it.
+    Long ones are cut.
     """
     group: dict[int, int] = {}
     since: dict[Value, int] = {}  # the first group that can read a value,
@@ -313,9 +312,11 @@ def groups_of(program: Program, fits: Sequence[bool]) -> list[list[int]]:
             at += 1
         since.update(dict.fromkeys(step.outputs, at))
     _defer(program, group)
-    found: dict[int, list[int]] = {}
+    found: dict[tuple[int, int], list[int]] = {}
+    numbers: Counter[int] = Counter()
     for i, at in group.items():
-        found.setdefault(at, []).append(i)
+        numbers[at] += prod(program.steps[i].outputs[0].shape[1:])
+        found.setdefault((at, numbers[at] // MOST), []).append(i)
     return [*found.values()]
 
 

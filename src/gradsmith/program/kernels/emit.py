@@ -598,6 +598,9 @@ class _Emitter:
             address, kind = self._kept(node, column)
             self._store(self._loop_value(node, scope).converted(kind), address, mask)
         assert self.base is not None
+        if self.nest.places is not None:  # one after the other, not by deep recursion
+            for node in self.nodes:
+                self._loop_value(node, scope)
         for node in each.takes:  # before something is written in its place
             self._loop_value(node, scope)
         for i, y in each.stores:
