@@ -27,8 +27,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group.addoption(
         "--gradsmith-strict",
         action="store_true",
-        help="like --gradsmith, and limits, and surrogates that are not declared, fail "
-        "the session too",
+        help="like --gradsmith, but limits and undeclared surrogates fail the session "
+        "too",
     )
     group.addoption(
         "--gradsmith-json",
@@ -39,20 +39,20 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--gradsmith-max-seconds",
         type=float,
         metavar="N",
-        help="how long checking may take in all (default: 0.3 of the time that the "
-        "tests took, and at least 3 s)",
+        help="time for all checks together (default: 0.3 of the time that the tests "
+        "took, and at least 3 s)",
     )
     group.addoption(
         "--gradsmith-seed",
         type=int,
         metavar="N",
-        help="for the random choices of the checks (default: 0)",
+        help="seed of the checks' random choices (default: 0)",
     )
     group.addoption(
         "--gradsmith-wrt",
         action="append",
         metavar="OPERATION:ARGUMENT",
-        help="differentiate an operation by this argument alone; may be repeated",
+        help="differentiate only this argument of an operation; may be repeated",
     )
     group.addoption(
         "--gradsmith-data",
@@ -62,8 +62,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addini(
         "gradsmith_ignore",
-        "operations whose gradient is not the derivative on purpose, and is not to be "
-        "checked: patterns of names, such as RoundThrough or mypackage.quantize.*",
+        "operations that are not checked, since their gradient deliberately isn't the "
+        "derivative: patterns of names, such as RoundThrough or mypackage.quantize.*",
         type="linelist",
     )
 

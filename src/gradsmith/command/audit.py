@@ -35,7 +35,9 @@ from .writing import Output, format_option, json_option, outputs_of, write_all
 TIME_LIMIT = 60.0  # seconds
 
 
-@click.command(cls=Configured, short_help="How many digits do they lose, and where?")
+@click.command(
+    cls=Configured, short_help="Measure how many digits they lose, and where."
+)
 @target_options
 @click.option(
     "--domain",
@@ -53,9 +55,9 @@ TIME_LIMIT = 60.0  # seconds
 @click.option(
     "--exhaustive/--sampled",
     default=None,
-    help="All numbers, with a proven maximum.  [default: of 16 bits]",
+    help="All numbers, with a proven maximum.  [default: 16-bit dtypes only]",
 )
-@click.option("--points", type=click.IntRange(1), help="How many, if sampled.")
+@click.option("--points", type=click.IntRange(1), help="Number of inputs, if sampled.")
 @seed_option
 @click.option(
     "--max-ulp",
@@ -71,9 +73,10 @@ TIME_LIMIT = 60.0  # seconds
     "--time-limit",
     type=click.FloatRange(0, min_open=True),
     metavar="SECONDS",
-    help=f"Without progress.  [default: {TIME_LIMIT:g}, none with --exhaustive]",
+    help="Longest time without progress.  "
+    f"[default: {TIME_LIMIT:g}, none with --exhaustive]",
 )
-@click.option("--dask", metavar="ADDRESS", help="Of a cluster: tcp://host:8786.")
+@click.option("--dask", metavar="ADDRESS", help="A Dask cluster: tcp://host:8786.")
 @click.option(
     "--resume",
     type=click.Path(path_type=Path),

@@ -11,7 +11,7 @@ from .formats.badge import of_summary
 from .outputs import require_writable, write
 
 
-@click.command(short_help="A badge from the JSON of a check or an audit.")
+@click.command(short_help="Draw a badge from the JSON of a check or an audit.")
 @click.argument("results", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option(
     "-o",
@@ -19,7 +19,7 @@ from .outputs import require_writable, write
     default="badge.svg",
     show_default=True,
     metavar="FILE",
-    help="Where the badge goes.",
+    help="The file to write.",
 )
 def badge(results: Path, output: str) -> None:
     """Draw a badge from RESULTS, the JSON of `gradsmith check` or `gradsmith audit`.

@@ -30,7 +30,7 @@ from .status import Exit, Outputs, with_statuses
 from .writing import Output, format_option, json_option, outputs_of, write_all
 
 
-@click.command(cls=Configured, short_help="Are the gradients of operations right?")
+@click.command(cls=Configured, short_help="Check the gradients in files and folders.")
 @run_options
 @format_option
 @json_option
@@ -46,8 +46,8 @@ def check(
     """Check the gradients of all operations in files, folders and modules.
 
     A TARGET is a path (ops.py, src/), a module (package.ops), or one operation
-    (ops.py:name, package.ops:name). Without any, the paths of [tool.gradsmith] in
-    pyproject.toml are checked, which sets other options too.
+    (ops.py:name, package.ops:name). The default are the paths of [tool.gradsmith] in
+    pyproject.toml, which can also set other options.
     """
     asked = outputs_of(formats, json_file)
     ready_for("--html", html_file)

@@ -30,7 +30,7 @@ _STYLES = {WORKS: "green", MISSING: "dim", OLD: "yellow", SILENT: "yellow"}
 _STYLES[INSTALLED] = ""
 
 
-@click.command(short_help="What is installed, what works, what to install.")
+@click.command(short_help="Show what is installed, what works, what to install.")
 @click.option("--deep", is_flag=True, help="Try every framework and package.")
 @click.option("--json", "as_json", is_flag=True, help="All of it as JSON.")
 @click.option(
@@ -39,15 +39,15 @@ _STYLES[INSTALLED] = ""
     default=SECONDS,
     show_default=True,
     metavar="SECONDS",
-    help="For each that is tried.",
+    help="Time for each of them.",
 )
 @with_statuses("the embedded engine works", "it does not", (Exit.FINE, Exit.WRONG))
 def doctor(deep: bool, as_json: bool, time_limit: float) -> None:
     """Print versions, what is too old or broken, and what to install.
 
-    The embedded engine and kernels are run. With --deep each framework computes a
-    gradient and each package is imported, in a process of its own, so that one that
-    crashes or hangs is told.
+    It runs the embedded engine and a kernel. With --deep it also computes a gradient in
+    each framework and imports each package, in processes of their own, and reports
+    those that crash or hang.
     """
     rows = examined(time_limit, deep=deep)
     if as_json:

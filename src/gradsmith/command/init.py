@@ -44,7 +44,7 @@ def test_all_custom_gradients():
 {example}'''
 _EXAMPLE = """
 
-# One operation on inputs of your own, by the fixture that Gradsmith brings along:
+# One operation on inputs of your own, with the fixture of Gradsmith's pytest plugin:
 #
 # def test_{name}(gradient_check):
 #     gradient_check({name}, np.linspace(-3.0, 3.0, 7))
@@ -52,12 +52,12 @@ _EXAMPLE = """
 
 
 @click.command(short_help="Write the configuration and a first test.")
-@click.option("--dry-run", is_flag=True, help="Say what would be written, and stop.")
+@click.option("--dry-run", is_flag=True, help="Only show what would be written.")
 def init(dry_run: bool) -> None:
     """Write [tool.gradsmith] into pyproject.toml, and tests/test_gradients.py.
 
-    Custom gradients of the project are looked for, without importing anything. What
-    is there already stays as it is.
+    It looks for the custom gradients of the project, without importing anything, and
+    leaves what is already there unchanged.
     """
     paths = _paths()
     operations = [*_operations(paths)]

@@ -68,7 +68,7 @@ _TARGETS = (
         is_flag=False,
         flag_value=LATEST,
         metavar="[BASE]",
-        help="Only files of the TARGETs that differ from this commit or branch."
+        help="Only those files that changed since this commit or branch."
         f"  [default: {LATEST}]",
     ),
     click.option(
@@ -80,7 +80,7 @@ _TARGETS = (
     click.option(
         "--allow-empty",
         is_flag=True,
-        help="Exit with 0 also if there is no operation; don't import files without.",
+        help="Exit with 0 if there is no operation; don't import files without one.",
     ),
 )
 
@@ -100,7 +100,7 @@ def framework_option(*more: str) -> Any:
         multiple=True,
         type=click.Choice([*arrays.FRAMEWORKS, *more]),
         callback=_installed,
-        help="Where to run Gradsmith operations; those of others are skipped.",
+        help="Where to run Gradsmith's operations; other frameworks' own are skipped.",
     )
 
 
@@ -113,12 +113,12 @@ seed_option = click.option(
     default=0,
     metavar="N",
     show_default=True,
-    help="For the random choices.",
+    help="Seed of the random choices.",
 )
 inconclusive_option = click.option(
     "--allow-inconclusive/--no-allow-inconclusive",
     default=False,
-    help="Exit with 0 also if it could not be told of some.",
+    help="Inconclusive results don't change the exit status.",
 )
 _ARGUMENT = "[OPERATION:]ARGUMENT"
 _RUN = (
@@ -128,13 +128,13 @@ _RUN = (
         "--surrogate",
         multiple=True,
         metavar="NAME",
-        help="An operation whose rule is not the derivative, on purpose.",
+        help="An operation whose rule deliberately isn't the derivative.",
     ),
     click.option(
         "--wrt",
         multiple=True,
         metavar=_ARGUMENT,
-        help="Differentiate by these arguments alone.",
+        help="Differentiate only these arguments.",
     ),
     click.option(
         "--data",
@@ -158,18 +158,18 @@ _RUN = (
         default=60.0,
         show_default=True,
         metavar="SECONDS",
-        help="For each operation.",
+        help="Time for each operation.",
     ),
     click.option(
         "--memory-limit",
         type=Size(),
-        help="For each worker, such as 4GB.  [default: its share of 3/4 of the memory]",
+        help="Memory of each worker, such as 4GB.  [default: its share of 3/4 of all]",
     ),
     click.option(
         "--resume",
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help="Append results to this file; skip what is done and unchanged.",
+        help="Append results to this file, and skip those that it has already.",
     ),
     inconclusive_option,
     click.option(
@@ -227,8 +227,8 @@ def targets_of(
         return Targets(tuple(files), exclude, allow_empty=True)
     if not targets:
         raise click.UsageError(
-            "Missing argument 'TARGET...', and there are no paths in [tool.gradsmith] "
-            "of a pyproject.toml"
+            "Missing argument 'TARGET...', such as src/; without it, set paths in "
+            "[tool.gradsmith] of pyproject.toml (gradsmith init does)"
         )
     given = {os.path.abspath(each) for each in targets}
     is_project = bool(config.paths) and given >= {*map(os.path.abspath, config.paths)}

@@ -16,7 +16,7 @@ from .page import ready_for, write_page
 from .status import Outputs, with_statuses
 
 
-@click.command(cls=Configured, short_help="A page that shows all of it.")
+@click.command(cls=Configured, short_help="Run all tools, and write one HTML page.")
 @run_options
 @click.option(
     "-o",
@@ -24,15 +24,16 @@ from .status import Outputs, with_statuses
     default="report.html",
     show_default=True,
     metavar="FILE",
-    help="Where the page goes.",
+    help="The file to write.",
 )
 @with_statuses("all gradients are right", "at least one is wrong")
 def report(output: str, **given: Any) -> None:
-    """Make a page about all operations in files, folders and modules.
+    """Run all tools on the operations in files, folders and modules.
 
-    It shows of each whether its gradient is right, where its rule survives, how
-    accurate value and gradient are, the gradient against differences, and time beside
-    autodiff. One file, readable offline. TARGETs are those of `gradsmith check`.
+    The page is one file, readable offline. For each operation it shows whether the
+    gradient is right, where the rule survives, how accurate value and gradient are, the
+    gradient beside differences, and its time beside autodiff. TARGETs are those of
+    `gradsmith check`.
     """
     ready_for("-o", output)
     checked, outputs = checked_as(closely=True, **given), Outputs()

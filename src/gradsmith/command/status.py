@@ -36,7 +36,7 @@ _MEANINGS = {
     Exit.USAGE: "wrong usage or configuration: no results",
     Exit.UNJUDGED: "something could not be judged",
     Exit.UNWRITTEN: "an output could not be written",
-    Exit.INTERNAL: "a mistake in Gradsmith itself",
+    Exit.INTERNAL: "an internal error of Gradsmith",
     Exit.INTERRUPTED: "stopped by Ctrl-C",
 }
 
