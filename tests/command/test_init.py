@@ -46,7 +46,7 @@ def test_a_project_gets_a_configuration_and_a_test():
     before = [path.read_text("utf-8") for path in (TEST, Path("pyproject.toml"))]
     again = init()
     assert again.exit_code == 0
-    assert again.stdout.count("it stays as it is") == 2
+    assert again.stdout.count("already: left unchanged") == 2
     assert before == [
         path.read_text("utf-8") for path in (TEST, Path("pyproject.toml"))
     ]
@@ -64,6 +64,7 @@ def test_the_test_that_it_writes_tells_right_from_wrong():
     found = run()
     assert found.returncode == 1
     assert "times the derivative" in found.stdout
+    assert "CompletedProcess" not in found.stdout  # the report alone
 
 
 def test_nothing_is_written_in_a_dry_run():
@@ -81,8 +82,8 @@ def test_a_test_that_is_there_is_not_overwritten():
     TEST.parent.mkdir()
     TEST.write_text("mine")
     found = init()
-    assert "No custom gradient was found here yet." in found.stdout
-    assert f"{TEST} is there already" in found.stdout
+    assert "There are no custom gradients here yet." in found.stdout
+    assert f"{TEST} exists already" in found.stdout
     assert TEST.read_text() == "mine"
 
 
@@ -153,10 +154,10 @@ def test_a_folder_that_may_not_be_written_to(monkeypatch):
 
 def test_what_comes_next():
     assert init().stdout.endswith(
-        "Next: an operation with its gradient, then gradsmith check\n"
+        "Next: write an operation with its gradient, then run gradsmith check\n"
     )
     write("ops.py", RIGHT)
-    assert init().stdout.endswith("Next: gradsmith check\n")
+    assert init().stdout.endswith("Next: run gradsmith check\n")
 
 
 def test_operations_are_found_by_the_text_alone():

@@ -33,6 +33,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 
 
@@ -40,7 +42,8 @@ def test_all_custom_gradients():
     """`gradsmith check` on the paths in [tool.gradsmith] of pyproject.toml."""
     command = [sys.executable, "-m", "gradsmith", "check", "--quick", "--allow-empty"]
     found = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
-    assert found.returncode == 0, found.stdout + found.stderr
+    if found.returncode:
+        pytest.fail(found.stdout + found.stderr, pytrace=False)
 {example}'''
 _EXAMPLE = """
 
@@ -67,8 +70,8 @@ def init(dry_run: bool) -> None:
     if dry_run:
         click.echo("Nothing was written.")
     else:
-        first = "" if operations else "an operation with its gradient, then "
-        click.echo(f"Next: {first}gradsmith check")
+        first = "" if operations else "write an operation with its gradient, then "
+        click.echo(f"Next: {first}run gradsmith check")
 
 
 def _paths() -> list[str]:
@@ -95,7 +98,7 @@ def _operations(paths: list[str]) -> Iterator[tuple[str, str, int]]:
 def _say_found(operations: list[tuple[str, str, int]]) -> None:
     n = len(operations)
     if not n:
-        click.echo("No custom gradient was found here yet.")
+        click.echo("There are no custom gradients here yet.")
         return
     click.echo(f"{n} custom gradient{'s' * (n > 1)} found:")
     for file, name, line in operations[:NAMED]:
@@ -112,7 +115,7 @@ def _write_config(paths: list[str], *, dry_run: bool) -> None:
     except ConfigError as error:
         raise click.UsageError(str(error)) from None
     if known.file is not None:
-        click.echo(f"{FILE} has [{TABLE}] already: it stays as it is")
+        click.echo(f"{FILE} has [{TABLE}] already: left unchanged")
         return
     before = file.read_bytes().decode() if file.exists() else ""  # its ends of lines
     named = ", ".join(json.dumps(path, ensure_ascii=False) for path in paths)
@@ -133,7 +136,7 @@ def _write_config(paths: list[str], *, dry_run: bool) -> None:
 
 def _write_test(operations: list[tuple[str, str, int]], *, dry_run: bool) -> None:
     if TEST.exists():
-        click.echo(f"{TEST} is there already: it stays as it is")
+        click.echo(f"{TEST} exists already: left unchanged")
         return
     plain = [name for _, name, _ in operations if name.isidentifier()]
     example = _EXAMPLE.format(name=plain[0]) if plain else ""
