@@ -48,6 +48,7 @@ def act(name: str, folder: Path, **inputs: str):  # noqa: F811
          step(name)["run"]],
         env={
             **PLAIN, **own,
+            "GITHUB_ACTION_PATH": "/the/action",
             "GITHUB_OUTPUT": str(folder / "output"),
             "GITHUB_STEP_SUMMARY": str(folder / "summary.md"),
             "GITHUB_WORKSPACE": str(Path.cwd()),
@@ -139,6 +140,8 @@ def test_the_installation(runner, tmp_path, monkeypatch):
     assert act("Install Gradsmith", runner, **given).returncode == 0
     assert Path("said").read_text().endswith("gradsmith[audit,cli]==0.1.0 -e . torch\n")
     assert (runner / "output").read_text() == f"results={runner}/gradsmith\n"
+    assert act("Install Gradsmith", runner).returncode == 0
+    assert Path("said").read_text().endswith(" /the/action[audit,cli]\n")
 
 
 # --- the hooks
