@@ -148,7 +148,7 @@ def test_only_the_engine_and_kernels_are_tried_unless_asked(answers, monkeypatch
         assert re.match(r"\d+\.\d+", rows[name].version)
     words = text([*rows.values()])
     assert "·  PyTorch" in words
-    assert "not tried: gradsmith doctor --deep" in words
+    assert "not tried yet (gradsmith doctor --deep tries all)" in words
     assert "not tried" not in text(examined(deep=True))
 
 

@@ -74,6 +74,17 @@ def test_argnums_that_do_not_fit_are_refused(argnums, words):
         gs.grad(lambda x, y: x * y, argnums)(2.0, 3.0)
 
 
+@pytest.mark.parametrize("transform", [gs.grad, gs.value_and_grad, gs.jacobian])
+def test_mistakes_of_beginners_are_told_at_once(transform):
+    """Not when what they made is called, perhaps far from here."""
+    x = np.ones(3)
+    with pytest.raises(gs.GradsmithError, match=r"not an ndarray\n.*\(f\)\(x\) is the"):
+        transform(np.sum, x)
+    with pytest.raises(gs.GradsmithError, match="takes a function, not a float64"):
+        transform(np.sum(x))
+    assert transform(np.sum, np.int64(0))
+
+
 def test_an_argument_by_keyword_is_static():
     assert gs.grad(lambda x, *, power: x**power)(2.0, power=3) == 12.0
     with pytest.raises(gs.GradsmithError, match="0 positional arguments"):

@@ -209,7 +209,7 @@ def advice(rows: Sequence[Row]) -> list[str]:
         lines += [words, *(f"  {each}" for each in commands)] if commands else []
     states = {row.state for row in rows}
     if INSTALLED in states:
-        lines.append("· is installed, and was not tried: gradsmith doctor --deep")
+        lines.append("·: installed, not tried yet (gradsmith doctor --deep tries all)")
     if SILENT in states:
         lines.append("? may be slow or hang: --time-limit gives it more time")
     if os.environ.get("GRADSMITH_KERNELS", "").lower() in ("off", "0", "false"):

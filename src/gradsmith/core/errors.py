@@ -20,9 +20,9 @@ class GradsmithError(Exception):
     >>> try:
     ...     gs.grad(lambda x: x)(np.ones(2))
     ... except gs.GradsmithError as error:
-    ...     print(str(error).split(".")[0])
-    the gradient is that of one real number, and <lambda> returned an array of
-    shape (2,) and dtype float64
+    ...     print(str(error).split(". ")[0])
+    gs.grad takes a function that returns one real number, and <lambda> returned an
+    array of shape (2,) and dtype float64
     """
 
 

@@ -11,6 +11,15 @@ from .tape import INSIDE, Traced, state
 
 LEFT = "it returns a plain array, which no tape follows"
 
+# What to write instead, by how a value becomes a constant
+FOR_NUMBERS = "np.sin instead of math.sin, and NumPy's functions on tensors in general"
+FOR_ARRAYS = (
+    "np.stack([a, b]) or gnp.array([a, b]) instead of np.array([a, b]), gnp.full "
+    "instead of np.full, np.where instead of an assignment to elements, "
+    "np.asarray(table) for a table of another library"
+)
+FOR_OTHERS = "NumPy's functions on tensors"
+
 
 def tell_lost(xs: Sequence[Traced], where: str, why: str) -> None:
     for recorder in state().recorders:
@@ -40,7 +49,7 @@ def is_followed(x: Traced) -> bool:
     )
 
 
-def refuse_conversion(x: Traced, how: str) -> None:
+def refuse_conversion(x: Traced, how: str, instead: str = FOR_OTHERS) -> None:
     """A value that is being differentiated becomes no constant without a word."""
     if not (state().recorders and is_followed(x)):
         return
@@ -54,11 +63,7 @@ def refuse_conversion(x: Traced, how: str) -> None:
     raise UnsupportedOperationError(
         f"{by or how} would make a constant of a value that is being differentiated: "
         f"its part of the gradient would be lost{line}\n"
-        "  to keep it: compute with NumPy's functions on tensors, np.stack([a, b]) or "
-        "gnp.array([a, b]) instead of np.array([a, b]), gnp.full instead of np.full, "
-        "np.sin instead of math.sin, np.where instead of an assignment to elements, "
-        "np.asarray(table) for a table of another library; "
-        "gs.with_gradient gives a function its gradient rule\n"
+        f"  to keep it: {instead}; gs.with_gradient gives a function a rule\n"
         "  if a constant is meant: gs.stop_gradient(x), or x.numpy() for a plain array"
     )
 

@@ -8,7 +8,14 @@ from typing import Any
 import numpy as np
 
 from .errors import GradsmithError
-from .escapes import LEFT, refuse_conversion, tell_lost, traced_in
+from .escapes import (
+    FOR_ARRAYS,
+    FOR_NUMBERS,
+    LEFT,
+    refuse_conversion,
+    tell_lost,
+    traced_in,
+)
 from .foreign import PRIORITY, refuse_as_tensor
 from .infinite import plain
 from .rule import convert, index
@@ -109,7 +116,9 @@ class Tensor(Traced):
         return wrap, (self.value,)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        refuse_conversion(self, "np.array, np.asarray or an assignment to an array")
+        refuse_conversion(
+            self, "np.array, np.asarray or an assignment to an array", FOR_ARRAYS
+        )
         array = np.array(self.value, dtype=dtype, copy=copy)
         return array if copy else readonly(array)
 
@@ -127,11 +136,15 @@ class Tensor(Traced):
         return self.value.tolist()
 
     def __float__(self) -> float:
-        refuse_conversion(self, "float(x), or a function of Python numbers,")
+        refuse_conversion(
+            self, "float(x), or a function of Python numbers,", FOR_NUMBERS
+        )
         return float(self.value)
 
     def __complex__(self) -> complex:
-        refuse_conversion(self, "complex(x), or a function of Python numbers,")
+        refuse_conversion(
+            self, "complex(x), or a function of Python numbers,", FOR_NUMBERS
+        )
         return complex(self.value)
 
     def __int__(self) -> int:

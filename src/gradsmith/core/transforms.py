@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from operator import index
 from sys import getrefcount
 from typing import Any, ParamSpec
 
@@ -83,6 +84,7 @@ def value_and_grad(
     UnsupportedOperationError
         If the function calls what the engine has no rule for.
     """
+    _require_differentiable("grad", fun, argnums)
 
     @wraps(fun)
     def both(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
@@ -218,6 +220,7 @@ def jacobian(
     """
     if mode not in ("auto", "forward", "reverse"):
         raise GradsmithError(f"mode must be auto, forward or reverse, not {mode!r}")
+    _require_differentiable("jacobian", fun, argnums)
 
     @wraps(fun)
     def matrix(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -466,6 +469,26 @@ def _root(x: Any) -> Any:
     return x
 
 
+def _require_differentiable(name: str, fun: Any, argnums: Any) -> None:
+    """A function, and numbers of its arguments: told where they are given."""
+    if not callable(fun):
+        raise GradsmithError(
+            f"gs.{name} takes a function, not {type_of(fun)}: gs.{name}(f)(x), not "
+            f"gs.{name}(f(x))"
+        )
+    given = argnums if isinstance(argnums, Sequence) else (argnums,)
+    try:
+        for i in given:
+            index(i)
+    except TypeError:
+        shown = repr(argnums) if isinstance(argnums, (str, float)) else type_of(argnums)
+        raise GradsmithError(
+            f"argnums must be numbers of arguments, not {shown}\n  what to do: "
+            f"gs.{name}(f)(x) is the derivative at x; gs.{name}(f, argnums=1) is with "
+            "respect to the second argument"
+        ) from None
+
+
 def _pick(
     fun: Callable[..., Any], args: Sequence[Any], kwargs: Any, argnums: Argnums
 ) -> tuple[tuple[Any, ...], Callable[[Any], Any]]:
@@ -474,8 +497,6 @@ def _pick(
         before, after = args[:argnums], args[argnums + 1 :]
         return (args[argnums],), lambda xs: fun(*before, *xs, *after)
     given = argnums if isinstance(argnums, Sequence) else (argnums,)
-    if isinstance(argnums, str) or not all(hasattr(i, "__index__") for i in given):
-        raise GradsmithError(f"argnums must be numbers of arguments, not {argnums!r}")
     for i in given:
         if not -len(args) <= i < len(args):
             raise GradsmithError(
@@ -520,9 +541,9 @@ def _require_real_number(fun: Any, value: Any) -> None:
     elif isinstance(value, (float, int)) and not isinstance(value, bool):  # a constant
         return
     raise GradsmithError(
-        f"the gradient is that of one real number, and {_name(fun)} returned {got}. "
-        "Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with a cotangent); if "
-        "it returns (value, aux), pass has_aux=True."
+        f"gs.grad takes a function that returns one real number, and {_name(fun)} "
+        f"returned {got}. Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with "
+        "a cotangent); if it returns (value, aux), pass has_aux=True."
     )
 
 

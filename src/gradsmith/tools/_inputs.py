@@ -8,7 +8,7 @@ from typing import Any
 
 from ..core import trees
 from ..core.arrays import FRAMEWORKS, NUMPY, common_framework, is_array, title_of
-from ..core.errors import GradsmithError
+from ..core.errors import GradsmithError, type_of
 from ..core.tensor import Tensor
 from ..operations.info import OperationInfo, is_floating, of_function, of_operation
 
@@ -48,9 +48,10 @@ def require_operation(op: Any, caller: str) -> None:
         return
     theirs = [each for row in FRAMEWORKS.values() for each in row.custom_gradients]
     raise GradsmithError(
-        f"{caller} needs an operation, not {op!r}\n  what to do: give it one made by "
-        "gs.custom_gradient, gs.operation or gs.with_gradient, or a framework's own: "
-        f"{', '.join(theirs)}; any function of arrays will do, and an instance of a "
+        f"{caller} needs an operation, not {type_of(op)}\n  what to do: pass the "
+        "function itself and then its arguments, (op, x) and not op(x). It can be made "
+        "by gs.custom_gradient, gs.operation or gs.with_gradient, or be a framework's "
+        f"own ({', '.join(theirs)}), any function of arrays, or an instance of a "
         "module or layer"
     )
 
