@@ -43,7 +43,7 @@ class GradientContractError(GradsmithError):
 
 
 class NotDifferentiableError(GradsmithError):
-    """A gradient was asked for where a rule declares that there is none.
+    """A gradient was requested that the rule declares not to exist.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -73,7 +73,7 @@ class UnsupportedOperationError(GradsmithError, NotImplementedError):
 
 
 class TapeError(GradsmithError, RuntimeError):
-    """A tape or an accumulator was used in a way that it cannot serve.
+    """A tape or an accumulator was used in a way that can't work.
 
     >>> import numpy as np
     >>> import gradsmith as gs

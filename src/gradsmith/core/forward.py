@@ -37,7 +37,7 @@ from .unconnected import wants_zero
 
 
 class ForwardAccumulator(Scope):
-    """Carry tangents along with the operations: Jacobian times vector.
+    """Compute tangents along with the values: Jacobian times vector.
 
     >>> import gradsmith as gs
     >>> x = gs.Tensor([1.0, 2.0])
@@ -51,8 +51,8 @@ class ForwardAccumulator(Scope):
     TapeError
         If a primal is not a tensor.
     GradsmithError
-        If a primal has no tangents (whole numbers), is given twice, or its tangent
-        has another shape or dtype.
+        If a primal has no tangents (integers), is given twice, or its tangent has
+        another shape or dtype.
     """
 
     lifts = False

@@ -37,23 +37,23 @@ class GradientTape(Scope, Tape):
 
     Parameters
     ----------
-    persistent : keep what was saved, so that several gradients can be taken
+    persistent : keep what was saved, so that several gradients can be computed
     watch_accessed_variables : follow every trainable `Variable` from its first use on
 
     Notes
     -----
     A plain array that an operation reads is saved without a copy: change it only after
-    the gradient is taken, or pass `gs.Tensor(array)`, which has its own.
+    the gradient is computed, or pass `gs.Tensor(array)`, which copies it.
 
-    A tape is that of its thread or asyncio task, and of the tasks started within the
-    block. A generator has no context of its own: a block in which it is suspended stays
-    open, as one of `np.errstate` does, and whoever runs meanwhile is recorded too.
+    A tape records its own thread or asyncio task, and the tasks started within the
+    block. A generator has no context of its own: if it is suspended inside the block,
+    the tape stays open, as `np.errstate` does, and records what its caller does.
 
     Raises
     ------
     TapeError
-        If something that is not a tensor is watched or differentiated by, or a tape
-        that is not persistent is asked for gradients twice.
+        If something other than a tensor is watched or differentiated, or a tape that is
+        not persistent is asked for gradients twice.
     """
 
     noun = "tape"

@@ -14,7 +14,7 @@ from .tensor import Variable
 class Module:
     """A part of a model: assign variables and modules as attributes, define `call`.
 
-    Those in lists, tuples and dicts count too, at any depth.
+    It also finds those in lists, tuples and dicts, at any depth.
 
     >>> import numpy as np
     >>> import gradsmith as gs

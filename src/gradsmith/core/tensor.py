@@ -40,8 +40,9 @@ class Tensor(Traced):
     GradsmithError
         On assignment to its elements.
     UnsupportedOperationError
-        Where a followed tensor would become a constant (`np.asarray(x)`; `x.numpy()`
-        says it on purpose), and from functions that the engine has no rule for.
+        If a tensor that is being differentiated would become a constant
+        (`np.asarray(x)`; `x.numpy()` does so on purpose), and for functions that the
+        engine has no rule for.
     """
 
     __slots__ = ("__weakref__",)
@@ -168,7 +169,7 @@ class Tensor(Traced):
 
 
 class Variable(Tensor):
-    """A named tensor that can be assigned anew; tapes watch it when it is first read.
+    """A named tensor that can be reassigned; tapes watch it when it is first read.
 
     >>> import gradsmith as gs
     >>> w = gs.Variable([1.0, 2.0], name="w")
@@ -178,7 +179,7 @@ class Variable(Tensor):
     Raises
     ------
     GradsmithError
-        If a value is assigned whose shape or kind of dtype is another.
+        If the assigned value has another shape or kind of dtype.
     """
 
     __slots__ = ("name", "trainable")

@@ -46,14 +46,15 @@ def grad(
     >>> gs.grad(lambda x: np.sum(np.sin(x)))(np.zeros(2))
     array([1., 1.])
 
-    `argnums` says with respect to which argument, or arguments. With `has_aux` the
-    function returns `(value, aux)`, and so does the result: `(gradient, aux)`.
+    `argnums` is the position of the argument to differentiate, or a tuple of them. With
+    `has_aux` the function returns `(value, aux)`, and the result `(gradient, aux)`.
 
     Raises
     ------
     GradsmithError
-        When it is called, if the value is not one real number, or an argument to
-        differentiate by is not a floating or complex array.
+        If it is given no function, or argnums are not numbers; when it is called, if
+        the value is not one real number, or an argument to differentiate is not a
+        floating or complex array.
     UnsupportedOperationError
         If the function calls what the engine has no rule for.
     """
@@ -79,8 +80,9 @@ def value_and_grad(
     Raises
     ------
     GradsmithError
-        When it is called, if the value is not one real number, or an argument to
-        differentiate by is not a floating or complex array.
+        If it is given no function, or argnums are not numbers; when it is called, if
+        the value is not one real number, or an argument to differentiate is not a
+        floating or complex array.
     UnsupportedOperationError
         If the function calls what the engine has no rule for.
     """
@@ -120,7 +122,7 @@ def value_and_grad(
 def vjp(
     fun: Callable[..., Any], *primals: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:
-    """Return the value and a function from its cotangent to those of the primals.
+    """Return the value, and a function that maps its cotangent to those of the primals.
 
     >>> import gradsmith as gs
     >>> y, pull = gs.vjp(lambda a, b: a * b, 2.0, 5.0)
@@ -130,8 +132,8 @@ def vjp(
     Raises
     ------
     GradsmithError
-        If an argument to differentiate by is not a floating or complex array; from
-        the function returned, if the cotangent does not fit the value.
+        If an argument to differentiate is not a floating or complex array; from the
+        returned function, if the cotangent does not fit the value.
     UnsupportedOperationError
         If the function calls what the engine has no rule for.
     """
@@ -207,10 +209,10 @@ def jacobian(
     array([[2., 0.],
            [0., 4.]])
 
-    The mode is "reverse" (a walk back per output element), "forward" (a run for many
-    input elements at once), or "auto": whichever costs less, which is forward from
-    three outputs per input on. `holomorphic` promises that a complex function of
-    complex values has a complex derivative, which the result then is.
+    The mode is "reverse" (a backward pass per output element), "forward" (one run for
+    many input elements at once), or "auto": forward from three outputs per input on,
+    else reverse. With `holomorphic` the function must be a holomorphic function of
+    complex values, and the result is its complex derivative.
 
     Raises
     ------
@@ -254,7 +256,7 @@ def jacrev(
     Raises
     ------
     GradsmithError
-        When it is called, if an argument to differentiate by is not a floating or
+        When it is called, if an argument to differentiate is not a floating or
         complex array.
     """
     return jacobian(fun, argnums, "reverse", holomorphic)
@@ -273,7 +275,7 @@ def jacfwd(
     Raises
     ------
     GradsmithError
-        When it is called, if an argument to differentiate by is not a floating or
+        When it is called, if an argument to differentiate is not a floating or
         complex array.
     """
     return jacobian(fun, argnums, "forward", holomorphic)
@@ -291,8 +293,9 @@ def hessian(fun: Callable[P, Any], argnums: Argnums = 0) -> Callable[P, Any]:
     Raises
     ------
     GradsmithError
-        When it is called, if the value is not one real number, or an argument to
-        differentiate by is not a floating or complex array.
+        If it is given no function, or argnums are not numbers; when it is called, if
+        the value is not one real number, or an argument to differentiate is not a
+        floating or complex array.
     """
     return jacobian(grad(fun, argnums), argnums, mode="forward")
 

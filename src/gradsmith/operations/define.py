@@ -93,21 +93,21 @@ def custom_gradient(
     >>> float(gs.grad(log1pexp)(1000.0))
     1.0
 
-    `surrogate` says, in words, that the rule is not the derivative on purpose. With
-    `linear=False` it is not linear in dy either (it clips it, say); forward mode, the
-    transpose of the gradient, is then refused. With `fused=True` body and gradient run
-    as one kernel each, as by `gs.fuse`.
+    `surrogate` declares, in words, that the rule deliberately isn't the derivative.
+    `linear=False` declares that it isn't linear in dy (because it clips, for example);
+    forward mode, the transpose of the gradient, then raises. With `fused=True` body and
+    gradient run as one kernel each, as with `gs.fuse`.
 
     Raises
     ------
     GradsmithError
-        If fn is not a function, or surrogate is not words; when it is called, if
-        its arrays are of several frameworks.
+        If fn is not a function, or surrogate is not a string; when it is called, if
+        its arrays belong to several frameworks.
     GradientContractError
         When it is differentiated, if the rule returns gradients of another number,
         structure, shape or dtype than the arguments.
     NotDifferentiableError
-        If a gradient is asked for that the rule declares not to exist.
+        If a gradient is requested that the rule declares not to exist.
     """
     if fn is None:
         return lambda fn: custom_gradient(
@@ -163,7 +163,7 @@ def operation(
         When it is differentiated, if the rule returns gradients of another number,
         structure, shape or dtype than the arguments.
     NotDifferentiableError
-        If a gradient is asked for that the rule declares not to exist.
+        If a gradient is requested that the rule declares not to exist.
     """
     if fn is None:
         return lambda fn: operation(fn, surrogate=surrogate, linear=linear, fused=fused)

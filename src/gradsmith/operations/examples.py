@@ -19,9 +19,9 @@ _registry: dict[int, tuple[Any, list[Example]]] = {}
 def example(op: Any) -> Callable[[Example], Example]:
     """Give an operation of a framework, or any function, arguments to check it with.
 
-    The decorated function returns them: a tuple holds them in order, a dict by name;
-    anything else is the only one. Arrays may be specs (`gs.spec`). There can be
-    several examples. Operations of ours have it as a method: `@op.example`.
+    The decorated function returns them: a tuple in order, a dict by name, or a single
+    argument. Arrays may be specs (`gs.spec`). There can be several examples.
+    Gradsmith's operations have it as a method: `@op.example`.
 
     >>> import numpy as np
     >>> import gradsmith as gs

@@ -67,7 +67,7 @@ def runs_on_gpu() -> bool:
 
 
 def fuse(operation: Any) -> Any:
-    """Return the operation, which from now on runs as fused kernels.
+    """Return the operation, which now runs as fused kernels.
 
     Body and gradient become one loop each, on arrays of NumPy, eager tensors of PyTorch
     and TensorFlow, and in JAX on a CPU; in PyTorch on a GPU, one Triton kernel each.
@@ -83,9 +83,9 @@ def fuse(operation: Any) -> Any:
     array([2., 2., 2.])
 
     A call that can't be one kernel raises `gs.UnsupportedOperationError`, which names
-    the function and the line. What compilers trace, what is mapped over an axis, and
-    derivatives beyond the first are composed of the framework's own functions as
-    before. Values of globals that the body reads are those of the first call.
+    the function and the line. Under compilers and `vmap`, and for derivatives beyond
+    the first, the operation runs as you wrote it. Globals that the body reads have the
+    values of the first call.
 
     Raises
     ------

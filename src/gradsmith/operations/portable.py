@@ -17,7 +17,7 @@ def unbroadcast(dy: Any, shape: Any) -> Any:
     >>> gs.unbroadcast(np.ones((4, 3)), (3,))
     array([4., 4., 4.])
 
-    In a TensorFlow graph that leaves lengths open, give `gradsmith.numpy.shape(x)`.
+    In a TensorFlow graph with unknown lengths, pass `gradsmith.numpy.shape(x)`.
 
     Raises
     ------
@@ -60,7 +60,7 @@ def shape_of(shape: Any) -> tuple[Any, ...]:
 
 
 def stop_gradient(x: Any) -> Any:
-    """Return the same values as constants, which nothing differentiates.
+    """Return the same values as constants, which have no gradient.
 
     x is an array of any framework, or a tree of them.
 

@@ -77,30 +77,30 @@ def python_op(
     >>> float(gs.grad(lambda x: interpolate(x, table))(1.5))
     3.0
 
-    Rules come as `@op.vjp` and `@op.jvp`, as `grad` and `jvp`, or with the body: it may
-    return its gradient function (`return y, grad`), or be an operation already
-    (`gs.custom_gradient` or `gs.operation`). They too are given NumPy arrays, whatever
-    framework the operation is called in: TensorFlow in `tf.function`, JAX under `jit`
-    and `vmap`, PyTorch under `torch.compile`.
+    Give the rules as `@op.vjp` and `@op.jvp`, as `grad=` and `jvp=`, or with the body:
+    it may return its gradient function (`return y, grad`), or be an operation already
+    (`gs.custom_gradient` or `gs.operation`). Rules receive NumPy arrays, too, whatever
+    framework calls the operation: TensorFlow in `tf.function`, JAX under `jit` and
+    `vmap`, PyTorch under `torch.compile`.
 
-    A compiler must know the shapes and dtypes of the outputs. They are found by one
-    trial run on made-up values (some more, if the size of an axis is left open), or
-    told by `spec`: specs (`gs.spec(shape, dtype)`) structured like the outputs, or a
-    function that makes them from the arguments, in which the arrays are specs too.
+    A compiler must know the shapes and dtypes of the outputs. A trial run on made-up
+    values finds them (a few, if the size of an axis is open). Or give `spec`: specs
+    (`gs.spec(shape, dtype)`) structured like the outputs, or a function that makes them
+    from the arguments, in which the arrays are specs too.
 
-    Code that knows doubles alone says `dtype="float64"`: floating arrays reach the body
-    and the rules in this dtype (complex ones in the complex dtype of its precision),
-    upstream gradients and tangents too; whole numbers and bools as they are. Floating
-    outputs come back in the dtype that NumPy promotes those of the floating arrays in
-    the arguments to (`np.result_type`), real or complex as the body made them, also if
-    `spec` says another precision; without floating arguments they stay as they are.
-    NumPy's scalars count among NumPy's arrays; in frameworks they are static, like
-    Python numbers. Gradients come back in the dtype of their argument.
+    For code that only handles doubles, pass `dtype="float64"`. Body and rules then
+    receive floating arrays, upstream gradients and tangents in this dtype (complex ones
+    in the complex dtype of the same precision), and integers and bools unchanged.
+    Floating outputs have the dtype that NumPy promotes the floating arguments to
+    (`np.result_type`), real or complex as the body made them, even if `spec` says
+    another precision; without floating arguments they are unchanged. NumPy scalars
+    count as NumPy arrays; in frameworks they are static, like Python numbers. Gradients
+    have the dtype of their argument.
 
     Raises
     ------
     GradsmithError
-        If dtype is not a floating one, or spec gives something else than specs.
+        If dtype is not a floating one, or spec gives something other than specs.
     GradientContractError
         If the body returns something that is not an array of numbers, or other
         outputs than spec says, or a rule breaks the contract.

@@ -57,15 +57,15 @@ def spec(
     >>> gs.spec((2, 3), "float32")
     Spec(shape=(2, 3), dtype=float32)
 
-    or which inputs `check` is to make up. There a shape can be words: digits are
-    lengths, names are lengths to be chosen, the same for the same name in all specs of
-    a call, and `_` is any length, like None in a tuple. Values are normally distributed
-    or, if bounds are given, between these.
+    or which inputs `check` should make up. There a shape can be a string: digits are
+    lengths; names are lengths that are chosen, the same for the same name in all specs
+    of a call; `_` is any length, like None in a tuple. Values are normally distributed,
+    or between the bounds if these are given.
 
     >>> gs.spec("batch 3", "float32", low=0)
     spec('batch 3', float32, low=0)
 
-    All axes are open, and their number too, if the shape is None.
+    If the shape is None, all axes are open, and so is their number.
 
     Raises
     ------

@@ -35,10 +35,9 @@ MANY = 8  # signatures of a function after which a word is said
 def compile(fn: Callable[P, R]) -> Compiled[P, R]:
     """Return a function that runs the program of `fn`, without a tape.
 
-    It is traced once for each signature: shapes and dtypes of the arrays, the structure
-    of trees, and the values of whatever is no array. Arrays that the function captures
-    are built in as they are then; a `gs.Variable` is read in each call. Results are new
-    arrays.
+    It is traced once for each signature: the shapes and dtypes of the arrays, the
+    structure of trees, and the values of other arguments. Captured arrays become
+    constants; a `gs.Variable` is read in each call. Results are new arrays.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -48,9 +47,8 @@ def compile(fn: Callable[P, R]) -> Compiled[P, R]:
 
     Derivatives are compiled like everything else:
     `gs.compile(gs.value_and_grad(loss))`. `f.program(x)` is the program that a call
-    runs; what can't be traced is refused as in `gs.trace`. Floating point warnings are
-    not given. With the extra `kernels` installed, runs of elementwise steps and
-    reductions along rows become one loop nest each.
+    runs. There are no floating-point warnings. With the extra `kernels` installed,
+    sequences of elementwise steps and reductions along rows are fused into loops.
 
     Raises
     ------

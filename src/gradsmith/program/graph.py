@@ -55,9 +55,9 @@ class Step:
 class Program:
     """A traced definition: a function of arrays as straight-line NumPy code.
 
-    `constants` are the arrays that it captured, by the value that stands for each.
-    `outputs` is the tree that it returned, with values for its arrays. `print` shows
-    the code, and `len` is the number of steps. Two programs are equal that have the
+    `constants` are the captured arrays, by the value that stands for each. `outputs` is
+    the tree that the function returned, with values in place of arrays. `print` shows
+    the code, and `len` is the number of steps. Two programs are equal if they have the
     same steps on the same shapes, dtypes and constants.
 
     >>> import numpy as np
@@ -71,7 +71,7 @@ class Program:
     Raises
     ------
     TypeError
-        When it is called, if the number of arrays is another.
+        When it is called with another number of arrays.
     """
 
     name: str

@@ -27,8 +27,8 @@ def trace(fn: Callable[..., Any], *examples: Any, **options: Any) -> Program:
     """Return the program of a function: its steps as straight-line NumPy code.
 
     The function runs once, on arrays that have only a shape and a dtype. `examples` are
-    its arguments: arrays, of which only these count, or specs (`gs.spec`), alone or in
-    trees. Whatever else is given, numbers too, is built into the program.
+    its arguments: arrays or specs (`gs.spec`), alone or in trees. Everything else,
+    including numbers, is built into the program.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -49,7 +49,7 @@ def trace(fn: Callable[..., Any], *examples: Any, **options: Any) -> Program:
     Raises
     ------
     UnsupportedOperationError
-        If the function needs the elements of an array, in a Python `if` say.
+        If the function needs the elements of an array, as in a Python `if`.
     GradsmithError
         If it draws random numbers or assigns a variable, or a spec leaves axes
         open.

@@ -18,7 +18,7 @@ class NotDifferentiable:
 
 
 def not_differentiable(why: str) -> NotDifferentiable:
-    """Return this from a rule for an argument whose gradient nobody may ask for.
+    """Return this from a rule for an argument whose gradient must not be requested.
 
     >>> import gradsmith as gs
     >>> gs.not_differentiable("the labels are data")

@@ -34,8 +34,8 @@ def audit(
     >>> report.value.max_ulp < 4, report.undecided
     (True, 0)
 
-    The operation is one of ours, or a function written with NumPy or scipy.special; or
-    a framework's own, whose true function is found by its name or passed as
+    The operation is one of Gradsmith's, a function written with NumPy or scipy.special,
+    or a framework's own, whose true function is found by its name or passed as
     `reference`. Value and gradient are computed in `dtype` and compared with certified
     ones.
 
@@ -51,27 +51,28 @@ def audit(
     reference
         The true function, written with NumPy or scipy.special.
     framework
-        The framework that runs an operation of ours, such as "torch". NumPy by default.
+        The framework to run a Gradsmith operation in, such as "torch"; by default
+        NumPy.
     inputs
         Examples of the arguments, for functions of vectors: `gs.spec((10,))`, an array
         or a constant; a tuple for several arguments.
     points
-        How many inputs are sampled.
+        The number of inputs to sample.
     exhaustive
         Whether to take all inputs, which proves the largest errors. The default for
         dtypes of 16 bits; float32 takes a minute or two.
     seed
         Seed of the sampling.
     executor
-        An executor as of `concurrent.futures`. Where it pickles, the operation must be
+        An executor of `concurrent.futures`. If it pickles, the operation must be
         picklable.
     jobs
-        How many processes take all numbers of float32, if there is no executor. One
-        for each core by default.
+        The number of processes for all numbers of float32, without an executor; by
+        default one per core.
     resume
-        A file that keeps what is done of all numbers of float32, to continue from.
+        A file that saves the progress of an audit of all float32 numbers.
     progress
-        A function, called with the number of points done and of all.
+        A function that is called with the number of points done and the total.
 
     Raises
     ------

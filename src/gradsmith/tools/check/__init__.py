@@ -76,7 +76,7 @@ class Check:
         >>> gs.check(cube, gs.spec("batch 3", low=0)).ok
         True
 
-        Keywords are the operation's own. Options of the check are given before:
+        Keywords are passed to the operation. Options of the check are set beforehand:
 
         >>> gs.check.options(seed=3)(cube, np.array([1.0, -2.0])).ok
         True
@@ -88,7 +88,7 @@ class Check:
         Raises
         ------
         GradsmithError
-            If there are no inputs, none of them can be differentiated by, the
+            If there are no inputs, none of them can be differentiated, the
             operation takes no such keyword, or the framework is not known or not
             installed.
         """
@@ -118,7 +118,7 @@ class AssertGradients(Check):
     """`check`, which raises `GradientError` unless the check succeeds."""
 
     def __call__(self, op: Any, *inputs: Any, **keywords: Any) -> CheckReport:
-        """`check`, which raises `GradientError` unless the check succeeds.
+        """Check a gradient like `check`, and raise `GradientError` unless it is right.
 
         >>> import numpy as np
         >>> import gradsmith as gs
@@ -135,8 +135,8 @@ class AssertGradients(Check):
         Raises
         ------
         GradientError
-            If the gradient is wrong, or nobody can tell; its `report` is that of
-            `check`.
+            If the gradient is wrong, or the check could not tell; its `report` is
+            that of `check`.
         """
         report = super().__call__(op, *inputs, **keywords)
         if not report.ok:

@@ -81,12 +81,13 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True)
 class Finding:
-    """Something that is wrong with a gradient, or a limit within which it is right.
+    """Something that is wrong with a gradient, or a limit of a right one.
 
-    `what` is the promise that is broken ("first order", "linearity", "shape", ...),
-    `message` says in words how. `error` is relative, and `noise` is the largest that
-    rounding could explain. `diagnosis` names the mistake if the gradient without it
-    was verified ("sign", "factor", "transposed", ...), and `repair` what to do.
+    `what` is the check that failed ("first order", "linearity", "shape", ...), and
+    `message` says how. `error` is relative, and `noise` is the largest error that
+    rounding could explain. `diagnosis` names the mistake ("sign", "factor",
+    "transposed", ...) if correcting it was verified to help, and `repair` says what to
+    do.
 
     >>> import numpy as np
     >>> import gradsmith as gs

@@ -26,10 +26,10 @@ def checkpoint(
 @overload
 def checkpoint(fn: Callable[P, R], /, *, verify: bool = False) -> Callable[P, R]: ...
 def checkpoint(fn: Callable[..., Any] | None = None, /, *, verify: bool = False) -> Any:
-    """Return a function that keeps its arguments alive for the gradient, and no more.
+    """Return a function that keeps only its arguments alive for the gradient.
 
-    What it computes on the way is recomputed when the gradient is asked for. Works
-    on the arrays of every framework, in both modes and any order.
+    Intermediate values are recomputed in the backward pass. It works on the arrays of
+    every framework, in both modes and to any order.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -37,17 +37,17 @@ def checkpoint(fn: Callable[..., Any] | None = None, /, *, verify: bool = False)
     >>> gs.grad(f)(np.zeros(2), scale=3.0)
     array([3., 3.])
 
-    Any callable will do: a method, a torch module, a Keras layer. Randomness is
-    replayed. Anything else that makes a second run differ from the first (a counter, a
-    file) makes the gradient wrong: with `verify`, each call is also run plainly, and
-    raises if values or gradients differ; on the embedded engine it names the operation
-    that differs first.
+    Any callable works: a method, a torch module, a Keras layer. Randomness is replayed.
+    Anything else that makes a second run differ from the first (a counter, a file)
+    makes the gradient wrong. With `verify` each call also runs without checkpointing,
+    and raises if values or gradients differ; on the embedded engine it names the
+    operation that differs first.
 
     Raises
     ------
     GradsmithError
-        If it is given the value of a function in its place; with `verify`, when it
-        is called, if a second run differs from the first.
+        If it is given the value of a function instead of the function; with `verify`,
+        when it is called, if a second run differs from the first.
     """
     if fn is None:
         return lambda fn: checkpoint(fn, verify=verify)
@@ -84,7 +84,7 @@ def checkpoint_scan(
 ) -> Any:
     """Return the state after `steps` steps; its gradient stores a few of the states.
 
-    The others are recomputed, by the schedule with the least number of steps.
+    It recomputes the others, by the schedule with the fewest steps.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -99,16 +99,16 @@ def checkpoint_scan(
     may be `step(state, i)` with the number of the step, or, with `inputs` (arrays that
     have one row for each step), `step(state, x)`.
 
-    `snapshots` says how many states are stored, the first one included; or `budget`
-    how much memory there is for them: "512 MB", or bytes. `disk` is how many more are
-    stored in files, in `folder`; that is for the embedded engine.
+    `snapshots` is the number of states to store, including the first one; or give
+    `budget`, the memory for them ("512 MB", or bytes). On the embedded engine, `disk`
+    more states are stored in files, in `folder`.
 
     Raises
     ------
     GradsmithError
         If step is not a function, not exactly one of snapshots and budget is given,
-        inputs have not one row for each step, the next state has another structure,
-        or disk is asked for outside of the embedded engine.
+        inputs don't have one row for each step, the next state has another structure,
+        or disk is given outside the embedded engine.
     """
     if not callable(step):
         raise GradsmithError(

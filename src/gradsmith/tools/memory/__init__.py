@@ -13,7 +13,7 @@ from .model import MemoryReport, gathered
 
 
 def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryReport:
-    """Tell what the gradient of `fn(*inputs, **keywords)` keeps alive, line by line.
+    """Show what the gradient of `fn(*inputs, **keywords)` keeps alive, line by line.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -23,15 +23,15 @@ def memory(fn: Callable[..., Any], *inputs: Any, **keywords: Any) -> MemoryRepor
     >>> report.checkpointed
     0
 
-    The function is run once, and once more checkpointed as a whole, for comparison;
-    generators and what it assigns (BatchNorm's statistics) are then what they were.
-    Arguments and variables are alive anyway, and don't count. Print the report, or
-    `report.show()` it; `report.svg()` is a plot.
+    The function runs once, and once more checkpointed as a whole, for comparison.
+    Generators and what it assigns (BatchNorm's statistics) are restored. Arguments and
+    variables are alive anyway, and don't count. Print the report, or `report.show()`
+    it; `report.svg()` and `report.plot()` are plots.
 
     Raises
     ------
     GradsmithError
-        If it is given the value of a function in its place.
+        If it is given the value of a function instead of the function.
     """
     if not callable(fn):
         raise GradsmithError(

@@ -30,7 +30,7 @@ class Row:
 
 @dataclass(frozen=True)
 class MemoryReport(Result):
-    """What a gradient keeps alive; `checkpointed` is what gs.checkpoint(fn) would.
+    """What a gradient keeps alive; `checkpointed` is what gs.checkpoint(fn) would keep.
 
     >>> import numpy as np
     >>> import gradsmith as gs

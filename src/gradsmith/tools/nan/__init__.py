@@ -25,7 +25,7 @@ _NO_GRADIENT = "the value does not depend on the inputs, so there is no gradient
 def find_nan(
     fn: Any, *inputs: Any, framework: str | None = None, **keywords: Any
 ) -> NanReport:
-    """Find the first operation that made a NaN or inf of the value or the gradients.
+    """Find the first operation that made the value or a gradient NaN or inf.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -37,8 +37,8 @@ def find_nan(
     >>> gs.find_nan(entropy, np.array([0.5, 0.5])).ok
     True
 
-    The function is an operation of ours, a framework's own, or any function of arrays;
-    it is called with these inputs, of any of the frameworks, and differentiated. Its
+    The function is an operation of Gradsmith or of a framework, or any function of
+    arrays. It is called with these inputs, of any framework, and differentiated. Its
     exceptions pass through. NumPy arrays are converted if `framework` names another.
 
     Raises

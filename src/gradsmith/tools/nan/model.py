@@ -23,11 +23,11 @@ class TrailStep:
 class NanReport(Result):
     """The result of `find_nan`.
 
-    `phase` says in which pass the NaN or inf first appears: "forward" or "backward"; it
-    is "argument" if it was among the inputs, "constant" if the function had it from
-    elsewhere. `where` is the line of the user's code, `inputs` and `outputs` are a few
-    elements of what the operation was given and returned. `masked` says that a `where`
-    (at `mask`) had taken the other branch. `trail` is the way to the result.
+    `phase` says where the NaN or inf first appears: in the "forward" or "backward"
+    pass, in an "argument", or in a "constant" that the function got from elsewhere.
+    `where` is the line of the user's code, `inputs` and `outputs` are a few elements of
+    what the operation was given and returned. `masked` says that a `where` (at `mask`)
+    had taken the other branch. `trail` is the way to the result.
 
     >>> import numpy as np
     >>> import gradsmith as gs

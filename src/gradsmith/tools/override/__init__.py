@@ -24,7 +24,7 @@ __all__ = ["Change", "Override", "OverrideRecord", "override"]
 
 
 class Override:
-    """Other gradients for some targets: in a `with`, or in calls of a function.
+    """Replaced gradients: in a `with` block, or in calls of a function.
 
     Made by `gs.override`. `record` says what was changed so far.
 
@@ -135,13 +135,13 @@ def override(
     >>> gs.grad(model)(np.zeros(2))
     array([1., 1.])
 
-    In a `with` it holds for all that is called inside; with a model first, for what is
-    called inside of that model. `gs.override(fn, {...})` can be called like the
-    function. A rule, `rule(dy, y, *arguments)`, replaces the gradient alone, and an
-    operation value and gradient. A target that was never called is an error.
+    In a `with` block it applies to all calls inside; if a model comes first, to the
+    calls inside that model. `gs.override(fn, {...})` can be called like the function. A
+    rule, `rule(dy, y, *arguments)`, replaces only the gradient; an operation replaces
+    value and gradient. A target that was never called is an error.
 
     With `linear=True` the rules are linear in dy, and forward mode is their transpose;
-    without it forward mode is refused.
+    otherwise forward mode raises.
 
     Raises
     ------

@@ -32,8 +32,8 @@ class Change:
 class OverrideRecord(Result):
     """The calls that an override has changed; it grows while the override is active.
 
-    `changes` lists them, `count` is how many there were (of one target, if it is
-    named), `notes` what was left alone. Under a compiler a call is counted when it is
+    `changes` lists them, `count` gives their number (for one target, if it is named),
+    and `notes` says what was left alone. Under a compiler, a call counts when it is
     traced.
 
     >>> import numpy as np

@@ -47,10 +47,10 @@ def survives(
       jvp           ✓ honoured
       2 honoured
 
-    The operation is one of ours, or a framework's own: `tf.custom_gradient`,
+    The operation is one of Gradsmith's, or a framework's own: `tf.custom_gradient`,
     `jax.custom_vjp`, `jax.custom_jvp`, `jax.custom_gradient`,
     `torch.autograd.Function`, `torch.library.custom_op`, `mx.custom_function`. `inputs`
-    and `keywords` are what it is called with; numbers in place of arrays will do.
+    and `keywords` are its arguments; numbers work in place of arrays.
 
     `framework` is `"numpy"` (the embedded engine), `"tensorflow"`, `"jax"`, `"torch"`
     or `"mlx"`, by default that of the operation or of the inputs; NumPy's arrays are
@@ -101,7 +101,7 @@ def _names(names: str | Iterable[str], known: Sequence[str]) -> list[str]:
 def survival_table(
     survivals: Mapping[str, Survival] | Iterable[Survival],
 ) -> SurvivalTable:
-    """Several results side by side; a dict gives the columns their titles.
+    """Put several results side by side; the keys of a dict are the column titles.
 
     >>> import numpy as np
     >>> import gradsmith as gs
