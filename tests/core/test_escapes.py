@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import pickle
+from operator import index as operator_index
 
 import numpy as np
 import pytest
@@ -51,6 +52,7 @@ REFUSED = [
     lambda x: np.arange(0.0, x[2], 0.5),
     lambda x: np.select([X > 1], [X], default=x[0]),
     lambda x: np.pad(x, 1, constant_values=x[0]),
+    lambda x: np.cov(np.outer(X, X) + np.eye(3), aweights=x),
     lambda x: np.pad(X, 1, constant_values=x[0]),
     lambda x: np.sum(X, initial=x[0]),
     lambda x: np.sum(x, initial=x[0]),
@@ -301,3 +303,17 @@ def test_a_list_beside_a_tensor_is_an_array(operator):
         return np.sum(operator(x, [x[0], x[1] * 2, 3.0]))
 
     np.testing.assert_allclose(gs.grad(f)(X), differences(f), rtol=1e-7)
+
+
+def test_a_number_that_is_no_whole_one_is_no_index():
+    """As for NumPy's own: bytes(x) and range(x) ask for an index."""
+    with pytest.raises(TypeError, match="integer"):
+        operator_index(gs.Tensor(0.5))
+    assert operator_index(gs.Tensor(3)) == 3
+
+
+def test_a_ufunc_that_somebody_made_is_named_as_theirs():
+    made = np.frompyfunc(abs, 1, 1)
+    with pytest.raises(gs.UnsupportedOperationError, match=r"^abs") as error:
+        gs.grad(lambda x: np.sum(made(x)))(X)
+    assert "scipy" not in str(error.value)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import operator
+from array import array
+from collections import deque
 
 import numpy as np
 import pytest
@@ -248,3 +250,85 @@ def test_a_view_can_not_be_written():
     with pytest.raises(ValueError, match="read-only"):
         view[0] = 1
     assert gs.Tensor(X).view("i8").dtype == "i8"
+
+
+class Readable:
+    """What NumPy reads as an array by its protocol."""
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(X, dtype)
+
+
+READ = {
+    "a deque": deque(X),
+    "an array of Python's": array("d", X),
+    "a view of memory": memoryview(X),
+    "a range": range(1, 4),
+    "a protocol": Readable(),
+}
+PRODUCTS = [
+    np.dot,
+    np.multiply,
+    np.power,
+    np.matmul,
+    np.hypot,
+    lambda x1, x2: np.einsum("i,i->", x1, x2),
+    lambda x1, x2: np.where(X > 1, x1, x2),
+    lambda x1, x2: np.concatenate([x1, x2]),
+    lambda x1, x2: np.linalg.solve(np.eye(3) + np.outer(x1, x1), x2),
+    np.cov,
+    np.vdot,
+]
+
+
+@pytest.mark.parametrize("other", READ.values(), ids=READ)
+@pytest.mark.parametrize("fn", PRODUCTS)
+def test_what_numpy_reads_as_an_array_is_one(fn, other):
+    """For the rule as for the function, whose value is right in any case."""
+    for call in (fn, lambda x, y: fn(y, x)):
+        found = gs.grad(lambda x, f=call: np.sum(f(x, other)))(X)
+        expected = gs.grad(lambda x, f=call: np.sum(f(x, X)))(X)
+        np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("fn", PRODUCTS)
+def test_an_array_on_disk_is_one_in_every_function(fn, tmp_path):
+    other = np.memmap(tmp_path / "x", float, "w+", shape=3)
+    other[:] = X
+    for call in (fn, lambda x, y: fn(y, x)):
+        found = gs.grad(lambda x, f=call: np.sum(f(x, other)))(X)
+        expected = gs.grad(lambda x, f=call: np.sum(f(x, X)))(X)
+        np.testing.assert_allclose(found, expected)
+
+
+@pytest.mark.parametrize("make", ["csr_matrix", "csr_array", "coo_array"])
+@pytest.mark.parametrize(
+    "call", [operator.mul, operator.matmul, operator.add, np.multiply, np.dot, np.where]
+)
+def test_a_sparse_array_is_refused(make, call):
+    """NumPy makes an array of sparse arrays of it, without a word."""
+    other = getattr(pytest.importorskip("scipy.sparse"), make)(np.eye(3))
+    if call is np.where:
+        call = lambda x, y: np.where(X > 1, x, y)
+    with pytest.raises(gs.UnsupportedOperationError, match=r"toarray\(\)"):
+        gs.grad(lambda x: np.sum(call(x, other)))(X)
+
+
+def test_an_index_that_knows_no_tensors_is_not_taken_for_the_result():
+    with pytest.raises(IndexError):
+        gs.Tensor(X)[Foreign()]
+
+
+class Tripled(np.ndarray):
+    """A subclass that changes what ufuncs give."""
+
+    def __array_wrap__(self, array, context=None, return_scalar=False):
+        return 3 * np.asarray(array)
+
+
+def test_a_subclass_that_changes_results_is_refused():
+    other = X.view(Tripled)
+    np.testing.assert_array_equal(X * other, 3 * X * X)
+    for call in (lambda x: x * other, lambda x: np.dot(x, other)):
+        with pytest.raises(gs.UnsupportedOperationError, match="Tripled"):
+            gs.grad(lambda x, call=call: np.sum(call(x)))(X)

@@ -17,7 +17,7 @@ from .cotangent import Scattered, Spec
 from .elementwise import call_elementwise, call_unary, tell
 from .errors import UnsupportedOperationError
 from .escapes import all_private, is_followed, tell_lost, traced_in
-from .foreign import answer_of, computes_differently, foreign_in
+from .foreign import answer_of, computes_differently, foreign_in, read
 from .hooks import FUNCTION
 from .rule import (
     NOT_YET,
@@ -137,8 +137,8 @@ def _call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
 def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
     """Run a definition; what is lost in it is lost in the function that it defines."""
     if not rule.lists:
-        args = [_one_array(x) for x in args]
-        kwargs = {name: _one_array(x) for name, x in kwargs.items()}
+        args = [_one_array(x, rule) for x in args]
+        kwargs = {name: _one_array(x, rule) for name, x in kwargs.items()}
     outer = INSIDE.get()
     INSIDE.set(outer or rule.name)
     try:
@@ -157,8 +157,8 @@ def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) 
             return y
     if kwargs and next(traced_in(kwargs), None) is not None:
         args, kwargs = rule.bind(args, kwargs)
-    if any(isinstance(x, (list, tuple)) for x in args):
-        args = _without_lists(rule, args)
+    if not all(isinstance(x, _TAKEN) for x in args):
+        args = _as_arrays(rule, args)
     if len(args) > rule.out_at and args[rule.out_at] is not None:
         raise UnsupportedOperationError(_WRITES.format(rule.name))
     plain = unwrap(tuple(args)), unwrap(kwargs)
@@ -251,22 +251,27 @@ _ARRAYS = (np.ndarray, np.float64)
 _WHOLE = "its result has an integer or boolean dtype here"
 
 
-def _without_lists(rule: Function, args: Sequence[Any]) -> list[Any]:
+def _as_arrays(rule: Function, args: Sequence[Any]) -> list[Any]:
     """Make one array of each list, but where the rule takes a list of arrays."""
     args = list(args)
+    array = lambda x: joined(x) if isinstance(x, (list, tuple)) else read(x, rule.fn)
     for i in range(len(args))[rule.arrays]:
         if i != rule.list_at:
-            args[i] = joined(args[i])
+            args[i] = array(args[i])
         elif isinstance(args[i], (list, tuple)):
-            args[i] = type(args[i])(map(joined, args[i]))
+            args[i] = type(args[i])(map(array, args[i]))
     return args
 
 
-def _one_array(x: Any) -> Any:
+_TAKEN = (Traced, np.ndarray, np.generic, int, float, complex, str, type(None))
+
+
+def _one_array(x: Any, rule: Rule) -> Any:
     """A list as one array, if there are tensors in it; else it may be a shape."""
-    if not isinstance(x, (list, tuple)) or next(traced_in(x), None) is None:
-        return x
-    return joined(x)
+    if not isinstance(x, (list, tuple)):
+        is_array = hasattr(type(x), "__array__") and hasattr(type(x), "shape")
+        return read(x, rule.fn) if is_array else x
+    return x if next(traced_in(x), None) is None else joined(x)
 
 
 def _wrap_all(y: Any) -> Any:

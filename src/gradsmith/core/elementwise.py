@@ -9,7 +9,7 @@ from weakref import ref
 
 import numpy as np
 
-from .foreign import answer_of, computes_differently
+from .foreign import answer_of, computes_differently, read
 from .pool import SMALLEST, LargePull, computed
 from .rule import Elementwise, Rule
 from .tape import (
@@ -155,7 +155,7 @@ def _operand(x: Any, fn: Any) -> Any:
         return float(x)
     if computes_differently(type(x)):
         return answer_of(x, "", fn)  # raises
-    return np.asarray(x) if isinstance(x, np.ndarray) else x
+    return read(x, fn)
 
 
 def tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> None:

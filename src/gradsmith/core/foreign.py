@@ -41,6 +41,8 @@ def computes_differently(cls: type) -> bool:
         return False
     if not issubclass(cls, np.ndarray):
         return any(hasattr(cls, name) for name in _PROTOCOLS)
+    if _is_own(cls, "__array_wrap__") and not issubclass(cls, np.memmap):
+        return True
     return any(_is_own(cls, name) for name in _PROTOCOLS + _ARITHMETIC)
 
 
@@ -73,6 +75,27 @@ def answer_of(x: Any, protocol: str, fn: Any, *call: Any, **kwargs: Any) -> Any:
         "neither knows the other: a rule would compute something else than "
         f"{cls.__name__} does. Convert it first: np.asarray(...)."
     )
+
+
+_READABLE = ("__array__", "__array_interface__", "__array_struct__", "__len__")
+
+
+def read(x: Any, fn: Any) -> Any:
+    """An array of what NumPy reads as one, a frame or a deque, say; others as they are.
+
+    A sparse matrix has a shape as well, but NumPy reads a single object.
+    """
+    cls = type(x)
+    if issubclass(cls, _NEVER_FIRST) or not any(hasattr(cls, p) for p in _READABLE):
+        return x
+    array = np.asarray(x)
+    if array.dtype.kind == "O" and not array.ndim and getattr(x, "shape", ()) != ():
+        raise UnsupportedOperationError(
+            f"{name_of(fn)} was given a gs.Tensor together with a {cls.__name__}, "
+            "which NumPy can't read as an array. Convert it first (x.toarray() of a "
+            "sparse one), or define an operation with its own gradient by gs.python_op."
+        )
+    return array
 
 
 def refuse_as_tensor(x: Any, what: str) -> None:

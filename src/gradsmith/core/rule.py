@@ -81,9 +81,11 @@ class Rule:
 def name_of(fn: Any) -> str:
     """How a function is written: `np.linalg.solve`, `scipy.special.erf`."""
     module = getattr(fn, "__module__", None) or ""
-    if isinstance(fn, np.ufunc):  # of NumPy's, one has no public name: np.clip's
-        module = "numpy" if hasattr(np, fn.__name__) else "scipy.special"
     name = getattr(fn, "__name__", repr(fn))
+    if isinstance(fn, np.ufunc):  # of NumPy's, one has no public name: np.clip's
+        module = "numpy" if hasattr(np, name) else "scipy.special"
+        if all(set(types) <= set("O->") for types in fn.types):
+            module = ""  # somebody made it by np.frompyfunc
     return f"{module}.{name}".replace("numpy.", "np.", 1).lstrip(".")
 
 
@@ -570,6 +572,9 @@ def not_yet(why: str, *fns: Any) -> None:
 # --- functions of ours ---------------------------------------------------------------
 
 
+_PLAINLY = np.ndarray.__array_function__  # also that of a memmap and its like
+
+
 def primitive(fn: Callable[..., Any]) -> Callable[..., Any]:
     """Make a function of ours dispatch on its arguments as NumPy's own functions do."""
 
@@ -578,8 +583,10 @@ def primitive(fn: Callable[..., Any]) -> Callable[..., Any]:
         for arg in args:
             for part in arg.values() if type(arg) is dict else (arg,):
                 overload = getattr(type(part), "__array_function__", None)
-                if overload is not None and type(part) is not np.ndarray:
-                    return overload(part, dispatched, (type(part),), args, kwargs)
+                if overload is not None and overload is not _PLAINLY:
+                    y = overload(part, dispatched, (type(part),), args, kwargs)
+                    if y is not NotImplemented:
+                        return y
         return fn(*args, **kwargs)
 
     return dispatched

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from typing import Any
 
@@ -92,7 +93,7 @@ class Tensor(Traced):
         return bool(self.value)
 
     def __index__(self) -> int:
-        return self.value.__index__()
+        return operator.index(self.value)
 
     __hash__ = object.__hash__
 

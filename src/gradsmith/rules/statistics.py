@@ -279,21 +279,19 @@ def covariances(
     fweights: Any = None, aweights: Any = None, *, dtype: Any = None,
 ) -> tuple[Any, Any]:  # fmt: skip
     """`np.cov`, and the same without the rounding of means, which changes alike."""
+    m, y = as_array(m), y if y is None else as_array(y)
     if dtype is None:
         dtype = np.result_type(m, *([] if y is None else [y]), np.float64)
     x = rows_of_variables(m, rowvar, dtype)
     if y is not None:
         # NumPy takes a column for one variable's observations, and a row too
-        y = as_array(y)
         x = np.concatenate([x, rows_of_variables(y, rowvar or len(y) == 1, dtype)])
     ddof = (0 if bias else 1) if ddof is None else ddof
-    options = {
-        "ddof": ddof, "fweights": fweights, "aweights": aweights, "dtype": dtype,
-    }  # fmt: skip
+    options = (ddof, fweights, aweights, dtype)
     near = without_offset(x, 1)
-    c = exact = covariance(near, **options)
+    c = exact = covariance(near, *options)
     if near is not x and not is_symbolic(x):
-        c = valued(exact, [x], covariance, options)
+        c = valued(exact, [x], lambda x: covariance(x, *options), {})
     return (np.reshape(c, ()), np.reshape(exact, ())) if c.size == 1 else (c, exact)
 
 
