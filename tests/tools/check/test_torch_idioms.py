@@ -172,3 +172,42 @@ def test_probabilities_that_have_to_sum_to_one(seed):
     p = torch.tensor([0.003, 0.497, 0.2, 0.3], dtype=torch.float64)
     report = gs.check.options(seed=seed)(Transport, p)
     assert report.verdict in (Verdict.LIMITED, Verdict.UNKNOWN), str(report)
+
+
+def test_gradients_that_are_stopped():
+    def loss(x, target):
+        return torch.mean((x - target.detach()) ** 2 + x * torch.sin(x).detach())
+
+    report = gs.check(loss, normal(5), 2 * normal(5))
+    assert report.verdict is Verdict.SURROGATE, str(report)
+    assert "its code stops gradients: .detach()" in str(report)
+
+
+def test_terms_that_cancel_are_no_gradient():
+    """Attention to equal values does not depend on the scores."""
+
+    def attention(q, k, v):
+        return torch.softmax(q @ k.T, -1) @ v
+
+    q, k = normal(3, 4), 2 * normal(5, 4)
+    v = torch.tensor([0.3, 1.7]).expand(5, 2).contiguous()
+    for seed in range(3):
+        report = gs.check.options(seed=seed)(attention, q, k, v)
+        assert report.verdict in (Verdict.RIGHT, Verdict.LIMITED), str(report)
+
+
+def test_one_of_several_that_is_drawn():
+    """Only differences of its arguments count, so that all of them may be moved."""
+
+    class Choice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            noise = torch.tensor([0.0, 3.0, 1.0, 0.5], dtype=x.dtype)
+            return torch.nn.functional.one_hot(torch.argmax(x + noise), 4).to(x.dtype)
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy - dy.mean()
+
+    report = gs.check(Choice, 0.5 * normal(4))
+    assert report.verdict is Verdict.SURROGATE, str(report)

@@ -23,6 +23,7 @@ from .purpose import (
     is_right_on_average,
     stated,
     steps_along,
+    stopped,
 )
 from .reproducer import reproducer
 from .scenarios import Scenario
@@ -156,6 +157,7 @@ def _report_wrong(
 
     Of a small error it is the size that is returned.
     """
+    problem = scenario.problem
     finding = Finding(
         FIRST_ORDER,
         "",
@@ -168,8 +170,8 @@ def _report_wrong(
     if words := _right_within(point, comparison.part):
         session.limit(replace(finding, message=words))
         return comparison.resolution
-    # Far from the given inputs a value that saturates looks like one with steps.
-    if not scenario.is_far and (stepped := steps_along(point, comparison.part)):
+    # Elsewhere a value that saturates, or has no full rank, looks like one with steps.
+    if scenario.is_given and (stepped := steps_along(point, comparison.part)):
         session.found(_step(finding, *stepped))
         return None
     if scenario.is_given and not _may_be_less(session, scenario, comparison):
@@ -200,10 +202,13 @@ def _report_wrong(
             session.limit(replace(finding, message=SMOOTH))
             return None
         finding = _on_purpose(session, point, finding)
+    if not is_surrogate(finding) and (how := stopped(problem.info)):
+        words = f"{finding.message}\nits code stops gradients: {how}"
+        finding = replace(finding, message=words, diagnosis="stated", repair=DECLARE)
     script = None
     if not is_surrogate(finding):
         with suppress(OutOfTimeError):
-            script = reproducer(scenario.problem, finding.argument)
+            script = reproducer(problem, finding.argument)
     session.found(replace(finding, reproducer=script))
     return None
 

@@ -177,7 +177,9 @@ class Point:
         """The same with fresh directions, and with an error for the rule's rounding."""
         chosen = comparison.v != 0
         for each in self.along(comparison.part, chosen, step, comparison.even, among):
-            few = each.gap < FEW_DIGITS * each.scale
+            # Beside the value it may be nothing: terms of the rule that cancel
+            size = max(each.scale, norm(np.where(each.u != 0, self.y, 0.0) * each.u))
+            few = each.gap < FEW_DIGITS * size
             lost = self._lost_digits(each) if few and each.is_wrong else 0.0
             yield replace(each, error=each.error + lost)
 

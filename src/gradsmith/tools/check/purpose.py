@@ -51,6 +51,9 @@ _WORDS = re.compile(
 )
 
 
+_STOPS = re.compile(r"\bstop_gradient\b|\.detach\(\)|\bno_grad\b")
+
+
 def stated(info: OperationInfo) -> str | None:
     """What the code of an operation calls its gradient, if that is no derivative."""
     for part in (info.rule, _owner(info.call), info.body):
@@ -61,6 +64,18 @@ def stated(info: OperationInfo) -> str | None:
         if words := _WORDS.search(text):
             return words.group()
     return None
+
+
+def stopped(info: OperationInfo) -> str | None:
+    """How the code of a function without a rule of its own stops gradients, if so."""
+    if info.rule is not None:
+        return None
+    try:
+        text = inspect.getsource(inspect.unwrap(info.call))
+    except (TypeError, OSError, ValueError):
+        return None
+    found = _STOPS.search(text)
+    return found.group() if found else None
 
 
 def given_for_rule(

@@ -15,6 +15,8 @@ from .evidence import Evidence
 from .locate import describe_elements
 from .model import DECLARE, Diagnosis, format_factor, parse_factor, right_once, verified
 
+FAR = 16.0  # times the scale of an argument
+
 
 def not_finite(case: Case) -> Diagnosis | None:
     """The derivative is a number and the gradient is not."""
@@ -89,8 +91,11 @@ def not_zero(case: Case) -> Diagnosis | None:
 def _jumps(case: Case) -> bool:
     """Whether the outputs change if the argument changes much."""
     here = case.part.slice
-    far = case.near if case.stays_near else lambda x: x + 3 * case.point.scale
-    for change in (case.mixed, case.scaled, far):
+    point = case.point
+    far = case.near if case.stays_near else lambda x: x + 3 * point.scale
+    # Where what counts is the difference to another element
+    apart = case.near if case.stays_near else lambda x: x + FAR * point.direction()
+    for change in (case.mixed, case.scaled, far, apart, apart):
         x = case.point.x.copy()
         x[here] = change(x)[here]
         y = case.point.value(x)
