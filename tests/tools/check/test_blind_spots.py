@@ -29,6 +29,7 @@ Rule = Callable[..., Any]
 # All others are wrong.
 GRADES = {
     "clipped g": "surrogate",
+    "relu(g)": "surrogate",  # guided backpropagation
     "overflow in float32 alone": "right, with limits",
     "second order detached": "right, with limits",
     "broadcast not reduced": "right, with limits",

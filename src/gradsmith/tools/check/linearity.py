@@ -266,22 +266,39 @@ def _bound(rule: RuleAtPoint, u: np.ndarray) -> float | None:
 
 
 def _clipped_by_norm(rule: RuleAtPoint) -> Diagnosis | None:
+    """All of it is scaled, or clipped in a way that has no plainer words."""
     v = LARGE * rule.upstream()
     norm = float(np.sqrt(np.sum(v * v)))
     bound = _least(rule, rule.pull(v), lambda c: v * (c / norm), norm)
     if not bound:
         return None
 
-    def shorter(u: np.ndarray) -> list[tuple[float, np.ndarray]]:
-        scale = min(1.0, bound / (2 * float(np.sqrt(np.sum(u * u))) or 1.0))
-        return [(1 / scale, scale * u)]
+    def shortened(u: np.ndarray) -> np.ndarray:
+        most = bound * (1 + 1e-6)  # which the rule itself shortens to the bound
+        return u * min(1.0, most / float(np.sqrt(np.sum(u * u))))
 
-    return Diagnosis(
-        CLIPPED,
-        f"the upstream gradient is scaled to a norm of at most {_digits(bound)}",
-        _DECLARE,
-        unclipped=shorter,
-    )
+    words = f"scaled to a norm of at most {_digits(bound)}"
+    words = words if _holds(rule, shortened) else "clipped"
+    words = f"the upstream gradient is {words}"
+    size = _linear_below(rule)
+    unclipped = None if size is None else partial(_smaller, size)
+    return Diagnosis(CLIPPED, words, _DECLARE, unclipped=unclipped)
+
+
+def _smaller(size: float, u: np.ndarray) -> list[tuple[float, np.ndarray]]:
+    scale = min(1.0, size / (largest(u) or 1.0))
+    return [(1 / scale, scale * u)]
+
+
+def _linear_below(rule: RuleAtPoint) -> float | None:
+    """The size of upstream gradients that a rule treats alike, and all smaller ones."""
+    u = rule.upstream()
+    for scale in 16.0 ** -np.arange(1, 9):
+        if rule.same(
+            rule.pull(scale * u) / scale, rule.pull(scale * u / 16) * 16 / scale
+        ):
+            return float(scale)
+    return None
 
 
 def _masked(rule: RuleAtPoint) -> Diagnosis | None:

@@ -28,6 +28,7 @@ from .subset import Subset, is_elementwise, subset_along
 SIGMAS = 8.0  # how many of its errors a sum may be off
 SHARP = 1e4  # an output this much less certain than the median is omitted
 FEW_DIGITS = 2.0**-33  # what a rule may lose by rounding, at most
+CANCELLED = 2.0**-20  # beside the value, where a rule is computed in float32
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
 SEVERAL = 4  # arguments, which take long one by one
 GROUPS = 3  # of elements, each hidden by those before
@@ -178,8 +179,8 @@ class Point:
         chosen = comparison.v != 0
         for each in self.along(comparison.part, chosen, step, comparison.even, among):
             # Beside the value it may be nothing: terms of the rule that cancel
-            size = max(each.scale, norm(np.where(each.u != 0, self.y, 0.0) * each.u))
-            few = each.gap < FEW_DIGITS * size
+            value = norm(np.where(each.u != 0, self.y, 0.0) * each.u)
+            few = each.gap < max(FEW_DIGITS * each.scale, CANCELLED * value)
             lost = self._lost_digits(each) if few and each.is_wrong else 0.0
             yield replace(each, error=each.error + lost)
 
