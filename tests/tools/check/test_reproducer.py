@@ -220,3 +220,18 @@ def test_no_gradient_at_all_in_tensorflow():
     (finding,) = gs.check(op, tf.constant([0.3, -0.5])).findings
     rule, difference = numbers(finding.reproducer)
     assert rule == 0 != difference
+
+
+def test_a_rule_that_knows_float32_alone():
+    import tensorflow as tf
+
+    import gradsmith as gs
+
+    @tf.custom_gradient
+    def relu(x):
+        return tf.nn.relu(x), lambda dy: 2 * dy * tf.cast(x > 0, tf.float32)
+
+    for n in (4, 40):
+        finding = gs.check(relu, tf.sin(tf.range(1.0, n + 1.0))).findings[0]
+        rule, difference = numbers(finding.reproducer)
+        assert rule == pytest.approx(2 * difference)

@@ -120,9 +120,10 @@ def _shown(problem: Problem, argument: str | None, misfit: bool) -> list[str] | 
     if path is None:
         return None
     random = np.random.default_rng(0)
-    ys, found = problem.value(problem.xs), problem.linearize(problem.xs)
+    (ys, dtype), found = problem.computed(), problem.linearize(problem.xs)
     for _ in range(DRAWS):
-        us = [_upstream(random, y.shape) if i == 0 else 0 * y for i, y in enumerate(ys)]
+        us = [0 * y for y in ys]
+        us[0] = _upstream(random, ys[0].shape, dtype)
         index = () if misfit else _worst(problem, found, us, k, step)
         if index is not None:
             break
@@ -158,12 +159,17 @@ def _shown(problem: Problem, argument: str | None, misfit: bool) -> list[str] | 
     return [*header, *imports, "", *_assignments(problem, names), *shown]
 
 
-def _upstream(random: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+def _upstream(
+    random: np.random.Generator, shape: tuple[int, ...], dtype: str
+) -> np.ndarray:
     """Few are written down, many are drawn."""
     if np.prod(shape) <= FEW:
-        return random_signed(random, shape)
-    made: Any = np.random.default_rng(1).uniform(0.5, 1.5, shape).view(_Drawn)
-    made.source = f"np.random.default_rng(1).uniform(0.5, 1.5, {shape})"
+        return random_signed(random, shape).astype(dtype)
+    made: Any = np.random.default_rng(1).uniform(0.5, 1.5, shape).astype(dtype)
+    made = made.view(_Drawn)
+    made.source = (
+        f"np.random.default_rng(1).uniform(0.5, 1.5, {shape}).astype(np.{dtype})"
+    )
     return made
 
 
