@@ -29,7 +29,7 @@ from .point import MANY, Point
 from .problem import Arrays, Problem
 
 DRAWS, ELEMENTS = 2**14, 2 * 10**5
-FEW = 4  # show whether anything is drawn; a solver may take the square of their number
+FEW = 64  # show whether anything is drawn; a solver may take the square of their number
 STEP = 1 / 8
 SIGMAS = 4.0
 BIAS = 0.02  # of differences with so long a step

@@ -16,6 +16,7 @@ from .locate import describe_elements
 from .model import DECLARE, Diagnosis, format_factor, parse_factor, right_once, verified
 
 FAR = 16.0  # times the scale of an argument
+FURTHER = 1e3  # times that scale: a spike by chance may hardly depend on the argument
 
 
 def not_finite(case: Case) -> Diagnosis | None:
@@ -91,11 +92,14 @@ def not_zero(case: Case) -> Diagnosis | None:
 def _jumps(case: Case) -> bool:
     """Whether the outputs change if the argument changes much."""
     here = case.part.slice
-    point = case.point
-    far = case.near if case.stays_near else lambda x: x + 3 * point.scale
-    # Where what counts is the difference to another element
-    apart = case.near if case.stays_near else lambda x: x + FAR * point.direction()
-    for change in (case.mixed, case.scaled, far, apart, apart):
+    point, changes = case.point, [case.mixed, case.scaled]
+    if case.stays_near:
+        changes += [case.near] * 3
+    else:
+        changes += [lambda x, k=k: x + k * point.scale for k in (3, FURTHER, -FURTHER)]
+        # Where what counts is the difference to another element
+        changes += [lambda x: x + FAR * point.direction()] * 2
+    for change in changes:
         x = case.point.x.copy()
         x[here] = change(x)[here]
         y = case.point.value(x)
