@@ -66,6 +66,20 @@ def test_by_its_looks_on_purpose(body, rule, said):
         assert declared.verdict == "as declared"
 
 
+def test_a_clip_whose_bounds_have_no_gradient():
+    @tf.custom_gradient
+    def leaky(x, low, high):
+        def grad(dy):
+            leaves = ((x < low) & (dy > 0)) | ((x > high) & (dy < 0))
+            return tf.where(leaves, tf.zeros_like(dy), dy), None, None
+
+        return tf.clip_by_value(x, low, high), grad
+
+    report = gs.check(leaky, *map(tf.constant, ([-1.0, 0.2, 0.9, 0.3], -0.5, 0.5)))
+    assert report.verdict == "surrogate", report
+    assert [f.argument for f in report.limits] == ["low", "high"]
+
+
 def test_a_wrong_sign_is_no_surrogate():
     op = native("torch", torch.sin, lambda dy, y, x: (-dy * torch.cos(x),))
     assert gs.check(op, TORCH).verdict == "wrong"
@@ -168,6 +182,14 @@ def test_an_argument_of_a_function_that_has_no_gradient():
 def test_no_gradient_at_all_is_wrong():
     op = native("torch", torch.sin, lambda dy, y, x: (None,))
     assert gs.check(op, TORCH).verdict == "wrong"
+
+
+def test_float64_written_into_a_value():
+    @tf.custom_gradient
+    def mask(x):
+        return tf.cast(x > 0.1, tf.float64), lambda dy: tf.exp(-x * x) * dy
+
+    assert gs.check(mask, tf.constant(X)).verdict == "surrogate"
 
 
 def test_float32_written_into_a_rule():

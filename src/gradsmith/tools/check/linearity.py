@@ -303,10 +303,12 @@ def _linear_below(rule: RuleAtPoint) -> float | None:
 
 def _masked(rule: RuleAtPoint) -> Diagnosis | None:
     """Each element is the upstream gradient's or zero, which depends on its sign."""
-    if rule.y.size != rule.g.size:
-        return None
+    parts = rule.flat.arguments.parts
+    passed = [part for part in parts if np.any(rule.g[part.slice])]
+    if [part.size for part in passed] != [rule.y.size]:
+        return None  # beside others that have no gradient, such as bounds
     for u in (rule.u, -rule.u, rule.upstream(), LARGE * rule.upstream()):
-        g = rule.pull(u)
+        g = rule.pull(u)[passed[0].slice]
         if not np.all((g == 0) | rule.near(g, u)):
             return None
     return Diagnosis(

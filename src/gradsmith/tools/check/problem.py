@@ -227,7 +227,7 @@ class Problem:
 
         def leaf(x: Any) -> Any:
             is_it = _is_floating_array(x) and next(names) == name
-            return change(x).astype(x.dtype) if is_it else x
+            return np.asarray(change(x), x.dtype) if is_it else x
 
         return replace(self, inputs=trees.map(leaf, self.inputs))
 
