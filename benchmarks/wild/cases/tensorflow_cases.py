@@ -201,6 +201,38 @@ def hpsd_solve(random):
     return solve, definite(random, 3), normal(random, 3, 2, dtype="float64")
 
 
+@table(
+    TFP, f"{LINALG}:1449", WRONG, "twice dy where it is dy and its transpose by the rhs"
+)
+def hpsd_quadratic_form_solve(random):
+    import tensorflow_probability as tfp
+
+    def form(a, b):
+        return tfp.math.hpsd_quadratic_form_solve(a, b)
+
+    return form, definite(random, 3), normal(random, 3, 2, dtype="float64")
+
+
+@table(
+    TFP,
+    "tensorflow_probability/python/experimental/linalg/linear_operator_psd_kernel.py:131",
+    WRONG,
+    "doubled where the product is made in parts",
+)
+def psd_kernel_in_parts(random):
+    import tensorflow as tf
+    import tensorflow_probability as tfp
+
+    kernel = tfp.math.psd_kernels.ExponentiatedQuadratic(tf.constant(1.0, tf.float64))
+    operator = tfp.experimental.linalg.LinearOperatorPSDKernel
+
+    def product(x, y):
+        return operator(kernel, x, num_matmul_parts=2).matmul(y)
+
+    x, y = (normal(random, 4, 2, dtype="float64") for _ in range(2))
+    return product, x, y
+
+
 @table(TFP, f"{DISTRIBUTIONS}/student_t.py:440", RIGHT, "a density, and betainc's")
 def student_t_cdf(random):
     import tensorflow_probability as tfp
