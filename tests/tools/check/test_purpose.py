@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import tensorflow as tf
 import torch
 
 import gradsmith as gs
@@ -260,3 +261,18 @@ def test_a_spike_whose_chance_hardly_depends_on_its_argument(seed):
 
     torch.manual_seed(seed)
     assert gs.check(Spike.apply, torch.linspace(-1, 1, 10)).verdict == "surrogate"
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_steps_of_a_loop(seed):
+    """What iterates is not tried far from the given inputs; its steps are seen."""
+
+    @tf.custom_gradient
+    def spikes(x):
+        counted = lambda i, v: (i + 1, v + tf.floor(x * 4.0) / 40.0)
+        y = tf.while_loop(lambda i, v: i < 10, counted, (0, 0.0 * x))[1]
+        return y, lambda dy: dy
+
+    x = tf.constant([0.36, 1.62, 1.12, 3.87])
+    report = gs.check.options(seed=seed)(tf.function(lambda x: spikes(x)), x)
+    assert report.verdict == "surrogate", report

@@ -15,6 +15,7 @@ from .evidence import Evidence
 from .locate import describe_elements
 from .model import DECLARE, Diagnosis, format_factor, parse_factor, right_once, verified
 
+NEARER = 4  # tries
 FAR = 16.0  # times the scale of an argument
 FURTHER = 1e3  # times that scale: a spike by chance may hardly depend on the argument
 
@@ -92,14 +93,16 @@ def not_zero(case: Case) -> Diagnosis | None:
 def _jumps(case: Case) -> bool:
     """Whether the outputs change if the argument changes much."""
     here = case.part.slice
-    point, changes = case.point, [case.mixed, case.scaled]
-    if case.stays_near:
-        changes += [case.near] * 3
+    point = case.point
+    if case.stays_near:  # half of the argument, some up and some down
+        steps = case.random.uniform(-0.5, 0.5, (NEARER, point.x.size))
+        moves = [*(steps * point.scale)]
     else:
-        changes += [lambda x, k=k: x + k * point.scale for k in (3, FURTHER, -FURTHER)]
+        moves = [k * point.scale for k in (3, FURTHER, -FURTHER)]
         # Where what counts is the difference to another element
-        changes += [lambda x: x + FAR * point.direction()] * 2
-    for change in changes:
+        moves += [FAR * point.direction() for _ in range(2)]
+    far = [lambda x, move=move: x + move for move in moves]
+    for change in (case.mixed, case.scaled, *far):
         x = case.point.x.copy()
         x[here] = change(x)[here]
         y = case.point.value(x)
