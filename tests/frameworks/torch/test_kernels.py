@@ -22,6 +22,7 @@ from gradsmith.frameworks.torch.call import again as made_again  # noqa: E402
 from gradsmith.frameworks.torch.call import quick  # noqa: E402
 from gradsmith.operations import fusing  # noqa: E402
 from gradsmith.operations.operation import OPERATIONS  # noqa: E402
+from gradsmith.ops import _rows  # noqa: E402
 from tests.frameworks.fused_operations import normed, squash  # noqa: E402
 
 
@@ -236,8 +237,6 @@ def test_the_graph_is_freed_and_kept_as_autograd_does():
 
 
 def test_labels_out_of_bounds_raise():
-    from gradsmith.ops import _rows
-
     labels = torch.tensor([1, 7])
     with pytest.raises(IndexError, match="out of bounds"):
         _rows.of_classes(normal(2, 5), labels, 1, 0.0, -100, 0.0)
@@ -658,3 +657,55 @@ def test_a_call_that_was_given_another_rule_is_not_made_again():
         for _ in range(3):
             (dx,) = torch.autograd.grad(double(x), x, torch.ones(4, 150))
             assert (dx == factor).all()
+
+
+def test_losses_made_again_look_at_their_labels():
+    x = normal(6, 100).requires_grad_()
+    labels = torch.tensor([3, 0, 99, 18, 7, 1])
+    for _ in range(3):
+        ops.cross_entropy(x, labels)
+    given = x, labels, -1, 0.0, -100, 0.0, _rows.EVERY, True
+    assert fusing.made_again(_rows.of_classes, *given) is not NotImplemented
+    for value in (-100, 5, 0):
+        labels[2] = value
+        found = ops.cross_entropy(x, labels)
+        expected = torch.nn.functional.cross_entropy(x, labels)
+        torch.testing.assert_close(found, expected)
+        gradients = [torch.autograd.grad(y, x)[0] for y in (found, expected)]
+        torch.testing.assert_close(*gradients, rtol=1e-5, atol=1e-7)
+    for value in (100, -1, -101, 1 << 40):
+        labels[2] = value
+        with pytest.raises(gs.GradsmithError, match=f"the class {value}"):
+            ops.cross_entropy(x, labels)
+    labels[2] = 5
+    ignored = ops.cross_entropy(x, labels, ignore_index=5)
+    own = torch.nn.functional.cross_entropy(x, labels, ignore_index=5)
+    torch.testing.assert_close(ignored, own)
+
+
+@pytest.mark.parametrize("loss", [ops.huber, ops.binary_cross_entropy_with_logits])
+def test_losses_made_again_look_at_their_options(loss):
+    x, t = normal(6, 100).requires_grad_(), torch.rand(6, 100)
+    parts = loss(x, t, reduction="none")
+    for _ in range(3):
+        torch.testing.assert_close(loss(x, t), parts.mean())
+        torch.testing.assert_close(loss(x, t, reduction="sum"), parts.sum())
+        torch.testing.assert_close(loss(x, t, reduction="none"), parts)
+        with pytest.raises(gs.GradsmithError, match="reduction"):
+            loss(x, t, reduction="most")
+        with pytest.raises(gs.GradsmithError, match="shape"):
+            loss(x, t[:4])
+        assert loss(x.half(), t).dtype is torch.float16
+    other = {"delta": 0.5} if loss is ops.huber else {"pos_weight": 2.0}
+    torch.testing.assert_close(
+        loss(x, t, **other), loss(x, t, **other, reduction="none").mean()
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*Function.*should not be instantiated")
+def test_compiled_losses_do_not_go_by_calls_made_before():
+    x, labels = normal(6, 100).requires_grad_(), torch.tensor([3, 0, 99, 18, 7, 1])
+    for _ in range(3):
+        eager = ops.cross_entropy(x, labels)
+    compiled = torch.compile(ops.cross_entropy, fullgraph=True, backend="aot_eager")
+    torch.testing.assert_close(compiled(x, labels), eager)

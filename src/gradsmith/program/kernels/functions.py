@@ -57,12 +57,12 @@ def _polynomial(t: Lane, c: tuple[float, ...]) -> Lane:
     return y
 
 
-def _reduced(x: Lane) -> tuple[Lane, Lane, Lane]:
+def _reduced(x: Lane, shift: float) -> tuple[Lane, Lane, Lane]:
     """k and r with x = k log(2) + r, where k is whole, and the last bits of the third.
 
-    Added to a great number, the whole part of a number is in the last bits.
+    Added to a great number, `shift`, the whole part of a number is in the last bits; to
+    a smaller one, so many 16ths.
     """
-    shift = _SHIFT[x.kind]
     bits = fma(x, _LOG2E, shift)
     k = bits - shift
     high, low = _LN2[x.kind]
@@ -100,28 +100,7 @@ _EVERYWHERE = (-inf, inf)
 
 def exp(x: Lane, within: tuple[float, float] = _EVERYWHERE) -> Lane:
     """`within` is where x is known to lie."""
-    if x.kind == "f32" and _has_avx512(x):
-        return _exp_by_table(x, within)
     return _scaled(*_exp_parts(x, within))
-
-
-def _exp_by_table(x: Lane, within: tuple[float, float]) -> Lane:
-    """exp(x), with 2^(k / 16) from a register: 0.83 of the time of the polynomial.
-
-    x = k log(2) / 16 + r. Added to a great number, the last four bits of k choose from
-    the table, and `scaled` multiplies by 2 to the whole part of k / 16.
-    """
-    low, high = _HELD[x.kind]
-    if within[0] < -1e5:
-        x = maximum(x, low)
-    if within[1] > 1e5:
-        x = minimum(x, high)
-    bits = fma(x, _LOG2E, _SHIFT_16)
-    k = bits - _SHIFT_16
-    high, low = _LN2[x.kind]
-    r = fma(k, -low, fma(k, -high, x))
-    t = x.code.chosen([2 ** (i / 16) for i in range(16)], bits.as_bits())
-    return x.code.scaled(fma(t, fma(r * r, _polynomial(r, _EXP_NEAR), r), t), k)
 
 
 def exp_times(x: Lane, y: Lane, within: tuple[float, float] = _EVERYWHERE) -> Lane:
@@ -136,20 +115,35 @@ def _exp_parts(
     """exp(x) is the first times 2 to the second; x is held beyond what that can be."""
     low, high = _HELD[x.kind]
     low, high = low - further, high + further
+    by_table = x.kind == "f32" and _has_avx512(x)
     # AVX-512 multiplies by any power of 2, whose exponent is exact up to here
-    least, most = (-1e6, 1e6) if _has_avx512(x) else (low, high)
+    far = 1e5 if by_table else 1e6
+    least, most = (-far, far) if _has_avx512(x) else (low, high)
     if within[0] < least:
         x = maximum(x, low)
     if within[1] > most:
         x = minimum(x, high)
-    k, r, bits = _reduced(x)
+    if by_table:
+        return _exp_by_table(x)
+    k, r, bits = _reduced(x, _SHIFT[x.kind])
     return fma(r * r, _polynomial(r, _EXP[x.kind]), r) + 1, k, bits
+
+
+def _exp_by_table(x: Lane) -> tuple[Lane, Lane, Lane]:
+    """The same for k in 16ths, of which `scaled` takes the whole part.
+
+    The last four bits choose their power of 2 from a register: 0.83 of the time.
+    """
+    k, r, bits = _reduced(x, _SHIFT_16)
+    t = x.code.chosen([2 ** (i / 16) for i in range(16)], bits.as_bits())
+    return fma(t, fma(r * r, _polynomial(r, _EXP_NEAR), r), t), k, bits
 
 
 def expm1(x: Lane) -> Lane:
     """exp(x) - 1, within 1.5 ULP."""
     low, high = _HELD[x.kind]
-    _, r, bits = _reduced(minimum(maximum(x, low), high))
+    x_held = minimum(maximum(x, low), high)
+    _, r, bits = _reduced(x_held, _SHIFT[x.kind])
     y = fma(r * r, _polynomial(r, _EXP[x.kind]), r)
     n = _whole(bits)
     # Half of 2^k in between, which is in range where 2^k is not
