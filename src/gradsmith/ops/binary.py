@@ -113,9 +113,10 @@ def focal(
     alpha: float | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """Binary cross entropy times (1 - p)**gamma, where p is the share of the truth.
+    """Binary cross entropy times (1 - p)**gamma; p is the probability of the target.
 
-    The target is 0 or 1; `alpha` weighs those that are 1, and 1 - alpha the others.
+    Targets are 0 or 1; `alpha` is the weight of those that are 1, and 1 - alpha that of
+    the others.
 
     >>> import numpy as np
     >>> import gradsmith as gs

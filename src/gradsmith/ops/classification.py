@@ -36,10 +36,9 @@ def cross_entropy(
 ) -> Any:
     """-log(softmax(logits)) of the labels.
 
-    Labels are whole numbers, in the shape of the logits without `axis`, of which
-    `ignore_index` has no loss and doesn't count in the mean; or probabilities in the
-    shape of the logits. `z_loss` adds z_loss * logsumexp(logits)**2, which keeps logits
-    small.
+    Labels are integers in the shape of the logits without `axis`, or probabilities in
+    the shape of the logits. The label `ignore_index` has no loss and doesn't count in
+    the mean. `z_loss` adds z_loss * logsumexp(logits)**2, which keeps logits small.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -54,8 +53,8 @@ def cross_entropy(
     ------
     GradsmithError
         If the reduction is not "mean", "sum" or "none"; the labels have another
-        shape, another kind of dtype, or a class that is not there; or an option is
-        out of its range.
+        shape, another kind of dtype, or a class that doesn't exist; or an option is
+        out of range.
     """
     if reduction == "mean":
         # With a label that is ignored or no class, the kernel says that it is not this

@@ -154,10 +154,10 @@ _RANGES = {
 def safe_where(
     cond: Any, fn: Callable[[Any], Any], x: Any, fill: Any = 0.0, *, at: float = 0.5
 ) -> Any:
-    """fn(x) where cond holds and `fill` elsewhere, with no NaN from elsewhere.
+    """fn(x) where cond holds and `fill` elsewhere, without NaN from masked elements.
 
-    fn is elementwise. It is given `at` in the place of the masked elements, a number
-    that it takes; so neither its value nor its slope there goes anywhere.
+    fn is elementwise. It gets `at`, a number in its domain, in place of the masked
+    elements, so neither its value nor its slope there has an effect.
 
     >>> import numpy as np
     >>> import gradsmith as gs

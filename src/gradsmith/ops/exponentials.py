@@ -86,7 +86,7 @@ def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
 
 @operation
 def softmax(x: Any, axis: int = -1) -> Any:
-    """exp(x) as shares of its sum; all 0 where every x is minus infinity.
+    """exp(x) / sum(exp(x)) without overflow; all 0 if every x is minus infinity.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -142,7 +142,7 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))) along axes without overflow.
 
-    The gradient is softmax(x); 0 where every x is minus infinity.
+    The gradient is softmax(x), or 0 if every x is minus infinity.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -176,7 +176,7 @@ def without(y: Any, axis: Any) -> Any:
 
 @operation
 def log1mexp(x: Any) -> Any:
-    """log(1 - exp(-x)) of x > 0, precise at both ends; the slope at 0 counts as 0.
+    """log(1 - exp(-x)) for x > 0, accurate at both ends; the slope at 0 counts as 0.
 
     >>> import numpy as np
     >>> import gradsmith as gs

@@ -44,7 +44,7 @@ def _parts(x: Any) -> tuple[Any, Any, Any]:
 
 @operation
 def sigmoid(x: Any) -> Any:
-    """1 / (1 + exp(-x)), precise far below 0 too.
+    """1 / (1 + exp(-x)), also accurate far below 0.
 
     >>> import numpy as np
     >>> import gradsmith as gs

@@ -19,7 +19,7 @@ _FAR, _NOTHING = 20.0, 60.0
 
 @operation
 def gelu(x: Any, approximate: str = "none") -> Any:
-    """x times the share of the normal distribution below x.
+    """x times the normal distribution function of x.
 
     `approximate="tanh"` is the approximation that some models were trained with.
 

@@ -13,7 +13,7 @@ from ._reductions import reduced, require_reduction, summed, total_of
 
 
 def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -> Any:
-    """Half the square of x - target, which beyond `delta` goes on as a line.
+    """Half the square of x - target, continued as a line beyond `delta`.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -57,9 +57,9 @@ _huber_total = total_of(_huber)
 
 
 def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
-    """exp(log_rate) - target log_rate, a count's loss without its constant.
+    """exp(log_rate) - target log_rate, the loss of a count without its constant.
 
-    Where the rate overflows, the gradient is the greatest number, and not infinite.
+    If the rate overflows, the gradient is the largest finite number.
 
     >>> import numpy as np
     >>> import gradsmith as gs

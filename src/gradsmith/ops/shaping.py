@@ -13,7 +13,7 @@ from .corners import direction, divide, length
 
 @operation(surrogate="the gradient is reversed")
 def reverse(x: Any, strength: float = 1.0) -> Any:
-    """x itself, whose gradient comes back times -strength.
+    """x unchanged; its gradient is multiplied by -strength.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -33,7 +33,7 @@ def _(dy: Any, y: Any, x: Any, strength: float) -> Any:
 
 @operation(surrogate="the gradient is scaled")
 def scale(x: Any, factor: float) -> Any:
-    """x itself, whose gradient comes back times `factor`.
+    """x unchanged; its gradient is multiplied by `factor`.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -53,7 +53,7 @@ def _(dy: Any, y: Any, x: Any, factor: float) -> Any:
 
 @operation(surrogate="the gradient is clipped", linear=False)
 def clip_by_value(x: Any, low: float, high: float) -> Any:
-    """x itself, whose gradient comes back clipped to [low, high].
+    """x unchanged; its gradient is clipped to [low, high].
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -80,7 +80,7 @@ def _(dy: Any, y: Any, x: Any, low: float, high: float) -> Any:
 
 @operation(surrogate="the gradient is clipped by its norm", linear=False)
 def clip_by_norm(x: Any, max_norm: float, axis: Any = None) -> Any:
-    """x itself, whose gradient is shortened to a norm of at most `max_norm`.
+    """x unchanged; its gradient is scaled down to a norm of at most `max_norm`.
 
     The norm is over all elements, or along axes.
 
@@ -111,7 +111,7 @@ def _(dy: Any, y: Any, x: Any, max_norm: float, axis: Any) -> Any:
 
 @operation(surrogate="NaN in the gradient becomes 0", linear=False)
 def nan_to_zero(x: Any) -> Any:
-    """x itself; where its gradient is NaN, 0 comes back.
+    """x unchanged; its gradient is 0 where it would be NaN.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -130,10 +130,10 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 
 @operation(surrogate="noise is added to the gradient", linear=False)
 def noise(x: Any, seed: Any, std: float = 1.0) -> Any:
-    """x itself, to whose gradient normal noise is added.
+    """x unchanged; normal noise is added to its gradient.
 
-    The same seed gives the same noise in every framework. Compiled code that shall draw
-    anew takes the seed as an array of one whole number, the step for example.
+    The same seed gives the same noise in every framework. For new noise in each call of
+    compiled code, pass the seed as an array of one integer, such as the step.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -144,7 +144,7 @@ def noise(x: Any, seed: Any, std: float = 1.0) -> Any:
     Raises
     ------
     GradsmithError
-        If the seed is not a whole number.
+        If the seed is not an integer.
     """
     require_seed("noise", seed)
     return x

@@ -25,7 +25,7 @@ _MOST_BITS = 16
 
 @operation(surrogate="straight-through rounding")
 def round(x: Any) -> Any:
-    """The nearest whole number; the gradient passes through.
+    """The nearest integer; the gradient passes through.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -40,7 +40,7 @@ def round(x: Any) -> Any:
 
 @operation(surrogate="straight-through floor")
 def floor(x: Any) -> Any:
-    """The next whole number below; the gradient passes through.
+    """The largest integer that is not above x; the gradient passes through.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -55,7 +55,7 @@ def floor(x: Any) -> Any:
 
 @operation(surrogate="straight-through clamp")
 def clamp(x: Any, low: float, high: float) -> Any:
-    """x within [low, high]; the gradient passes through outside of it too.
+    """x clipped to [low, high]; the gradient passes through, outside the bounds too.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -106,7 +106,7 @@ def _(dy: Any, y: Any, x: Any) -> Any:
 def quantize(x: Any, bits: int, low: float = -1.0, high: float = 1.0) -> Any:
     """The nearest of 2**bits even levels from low to high.
 
-    The gradient passes through between the two, and is 0 outside.
+    The gradient passes through between low and high, and is 0 outside.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -119,8 +119,8 @@ def quantize(x: Any, bits: int, low: float = -1.0, high: float = 1.0) -> Any:
     Raises
     ------
     GradsmithError
-        If the bounds are not numbers with low < high, or bits is not a whole number
-        from 1 to 16.
+        If the bounds are not numbers with low < high, or bits is not an integer from
+        1 to 16.
     """
     _require_range("quantize", low, high)
     if not is_whole(bits) or not 1 <= bits <= _MOST_BITS:
@@ -145,7 +145,7 @@ def _require_range(op: str, low: Any, high: Any) -> None:
 
 @operation(surrogate="the gradient of softmax in place of the argmax's")
 def one_hot_argmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Any:
-    """1 at the greatest (the first of several), 0 elsewhere.
+    """1 at the maximum (the first of several), 0 elsewhere.
 
     The gradient is that of softmax(x / temperature).
 
@@ -198,8 +198,8 @@ def gumbel_softmax(
     Raises
     ------
     GradsmithError
-        If x has no such axis, the temperature is not above 0, or the seed is not a
-        whole number.
+        If x has no such axis, the temperature is not above 0, or the seed is not an
+        integer.
     """
     require_axis("gumbel_softmax", x, axis)
     require_positive("gumbel_softmax", temperature=temperature)

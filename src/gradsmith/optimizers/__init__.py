@@ -36,7 +36,7 @@ __all__ = ["SGD", "Adam", "AdamW", "Optimizer", "RMSprop"]
 
 @dataclass(eq=False)
 class SGD(Optimizer):
-    """Gradient descent, with momentum if asked for.
+    """Gradient descent, optionally with momentum.
 
     velocity = momentum * velocity + rate * g;  x -= velocity, or with Nesterov's
     look ahead x -= momentum * velocity + rate * g.
@@ -52,7 +52,7 @@ class SGD(Optimizer):
     Raises
     ------
     GradsmithError
-        If an option is out of its range, or a gradient does not fit its variable.
+        If an option is out of range, or a gradient does not fit its variable.
     """
 
     learning_rate: Rate = field(default=0.01, metadata=RATE)
@@ -85,7 +85,7 @@ class Adam(Optimizer):
 
     m and v are running means of g and g**2, corrected for their start at 0:
     x -= rate * sqrt(1 - beta_2**t) / (1 - beta_1**t) * m / (sqrt(v) + epsilon).
-    With `amsgrad` the largest v so far stands for v.
+    With `amsgrad` the largest v so far takes the place of v.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -98,7 +98,7 @@ class Adam(Optimizer):
     Raises
     ------
     GradsmithError
-        If an option is out of its range, or a gradient does not fit its variable.
+        If an option is out of range, or a gradient does not fit its variable.
     """
 
     learning_rate: Rate = field(default=0.001, metadata=RATE)
@@ -126,7 +126,7 @@ class Adam(Optimizer):
 
 @dataclass(eq=False)
 class AdamW(Adam):
-    """Adam with weight decay apart from the gradient: x also loses rate * decay * x.
+    """Adam with decoupled weight decay: x also loses rate * decay * x.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -139,7 +139,7 @@ class AdamW(Adam):
     Raises
     ------
     GradsmithError
-        If an option is out of its range, or a gradient does not fit its variable.
+        If an option is out of range, or a gradient does not fit its variable.
     """
 
     _: KW_ONLY
@@ -169,7 +169,7 @@ class RMSprop(Optimizer):
     Raises
     ------
     GradsmithError
-        If an option is out of its range, or a gradient does not fit its variable.
+        If an option is out of range, or a gradient does not fit its variable.
     """
 
     learning_rate: Rate = field(default=0.001, metadata=RATE)

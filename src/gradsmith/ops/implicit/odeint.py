@@ -35,11 +35,12 @@ def odeint(
 ) -> Any:
     """Solve dy/dt = f(t, y, *params) from y0 at t[0]; y at every time of t.
 
-    "dopri5" chooses its steps by rtol and atol; "rk4" makes `steps` equal ones between
-    two times. Gradients by y0, t and params are solutions of the adjoint equation,
-    backwards in time: no step is kept, and they are as close as the tolerance. With
-    `gradient="discrete"` they are those of the steps that were made, to rounding:
-    between two times at most `snapshots` states are stored, the others made again.
+    "dopri5" chooses its steps by rtol and atol; "rk4" takes `steps` equal ones between
+    two times. The gradients with respect to y0, t and params solve the adjoint equation
+    backward in time: no step is stored, and they are as accurate as the tolerances.
+    With `gradient="discrete"` they are those of the computed steps, to rounding:
+    between two times at most `snapshots` states are stored, and the others are
+    recomputed.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -52,9 +53,9 @@ def odeint(
     Raises
     ------
     GradsmithError
-        If method or gradient is not known, t is not an axis of times, snapshots
-        are given for the adjoint equation, or compiled code would have to choose
-        steps by values (dopri5 with discrete gradients).
+        If method or gradient is not known, t is not a vector of times, snapshots are
+        given for the adjoint equation, or compiled code would have to choose steps by
+        values (dopri5 with discrete gradients).
     """
     t = _times(t, y0)
     if gnp.ndim(t) != 1 or t.shape[0] < 1:

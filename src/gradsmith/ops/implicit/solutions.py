@@ -28,8 +28,8 @@ def root(
 ) -> Any:
     """The x with f(x, *params) = 0, by Newton's method from x0.
 
-    x and the parameters are arrays or trees of them. `solver(f, x0)` finds x in place
-    of Newton's method, for vectors; gradients don't depend on how it was found.
+    x and the parameters are arrays or trees of them. `solver(f, x0)` replaces Newton's
+    method, for vectors; gradients don't depend on how x was found.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -43,7 +43,7 @@ def root(
     ------
     GradsmithError
         If no root is found: the search does not converge, or ∂f/∂x is singular
-        where it ended; or f(x) has not the structure of x.
+        where it ended; or f(x) doesn't have the structure of x.
     """
     shape, start, f, arrays = on_vectors(f, x0, params, "x0", _like("f(x)"))
     search = Given(solver, tol) if solver else Newton(tol, max_steps)
@@ -61,7 +61,8 @@ def fixed_point(
 ) -> Any:
     """The x with x = g(x, *params), by iteration from x0.
 
-    `solver(f, x0)` finds the x with f(x) = x - g(x) = 0 in place of that, for vectors.
+    `solver(f, x0)` replaces the iteration, for vectors: it finds x with
+    f(x) = x - g(x) = 0.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -71,7 +72,7 @@ def fixed_point(
     Raises
     ------
     GradsmithError
-        If the iteration does not converge, or g(x) has not the structure of x.
+        If the iteration does not converge, or g(x) doesn't have the structure of x.
     """
     shape, start, g, arrays = on_vectors(g, x0, params, "x0", _like("g(x)"))
     search = Given(solver, tol) if solver else Iteration(tol, max_steps)
@@ -88,10 +89,10 @@ def argmin(
     max_steps: int = 200,
     solver: Callable[..., Any] | None = None,
 ) -> Any:
-    """The x that makes f(x, *params) least, by Newton's method from x0.
+    """The x that minimizes f(x, *params), by Newton's method from x0.
 
     Its gradient is that of a root of ∂f/∂x: one solve with the matrix of second
-    derivatives. `solver(f, x0)` finds x in place of ours, for vectors.
+    derivatives. `solver(f, x0)` replaces the search, for vectors.
 
     >>> import numpy as np
     >>> import gradsmith as gs

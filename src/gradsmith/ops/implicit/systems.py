@@ -26,13 +26,13 @@ def linear_solve(
 ) -> Any:
     """Solve a x = b; its gradient is a solve with the transposed matrix.
 
-    `a` is a square matrix (or a stack of them; b is a vector if it has one axis, and
-    one of matrices otherwise), a sparse matrix of SciPy (with an array of its
-    entries as parameter, if these are to be differentiated), or a function:
-    `a(x, *params)` is linear in x, a tree of arrays as b is, and differentiated by
-    `params` too. No matrix is made then, but for 512 unknowns or fewer; `symmetric`
-    says that it is, which is checked, and positive definite. `solver(matvec, b)` finds
-    the solution in place of ours, for vectors.
+    `a` is a square matrix or a stack of them; b is a vector if it has one axis, else
+    matrices. Or `a` is a sparse SciPy matrix; to differentiate its entries, pass them
+    as a parameter. Or it is a function: `a(x, *params)` is linear in x, a tree of
+    arrays like b, and `params` are differentiated too. A matrix is then built only for
+    up to 512 unknowns. `symmetric` says that the function is symmetric, which is
+    checked, and positive definite. `solver(matvec, b)` replaces the solver, for
+    vectors.
 
     >>> import numpy as np
     >>> import gradsmith as gs
