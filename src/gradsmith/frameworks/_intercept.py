@@ -300,7 +300,7 @@ def not_interceptable(given: Any, why: str) -> GradsmithError:
     known = "; ".join(part.TARGETS for part in parts())
     return GradsmithError(
         f"{given!r} can't be overridden: {why}\n"
-        f"  expected: a Python function; an operation of ours; {known}\n"
+        f"  expected: a Python function; a Gradsmith operation; {known}\n"
         "  what to do: override the function or layer that calls it; a framework must "
         "be imported first"
     )

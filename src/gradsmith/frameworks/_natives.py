@@ -22,7 +22,7 @@ def info_of_module(
         call,
         signature_of(forward),
         None,
-        "its rules are those of the operations inside of it, which can't be silenced",
+        "its rules are those of the operations inside it, which can't be silenced",
         module=type(module).__module__,
         captured=captured,
     )

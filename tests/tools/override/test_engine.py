@@ -177,7 +177,7 @@ def test_inside_of_a_rule_nothing_is_changed_and_the_record_says_so():
         gradient = gs.grad(lambda x: np.sum(ruled(x) + act(x)))(X)
     assert gradient.tolist() == [15, 15]
     assert record.count() == 1
-    assert "act inside of ruled was left alone" in str(record)
+    assert "act inside ruled was left alone" in str(record)
 
 
 class Scaled:

@@ -26,9 +26,9 @@ def vmap(fn: Any, *lists: Any) -> list[Any]:
 def loop(going: Callable[[Any], Any], step: Callable[[Any], Any], state: Any) -> Any:
     if not is_known(state):
         raise UnsupportedOperationError(
-            "MLX has no loop that ends by what it computes inside of mx.compile and "
+            "MLX has no loop that ends by what it computes inside mx.compile and "
             "mx.vmap\n"
-            "  what to do: call this outside of them; mx.grad, mx.vjp and mx.jvp are "
+            "  what to do: call this outside them; mx.grad, mx.vjp and mx.jvp are "
             "fine"
         )
     while bool(going(state)):

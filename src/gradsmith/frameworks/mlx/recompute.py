@@ -144,7 +144,7 @@ def _require_equal(flat: FlatCall, name: str) -> None:
     if not is_known(xs):
         raise UnsupportedOperationError(
             f"verify=True compares values, and MLX traces {name!r} without them "
-            "(mx.compile, mx.vmap)\n  what to do: verify it outside of them"
+            "(mx.compile, mx.vmap)\n  what to do: verify it outside them"
         )
 
     plain = _values(lambda xs: flat(*xs), xs, flat.names)

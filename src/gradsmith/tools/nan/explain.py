@@ -38,7 +38,7 @@ _CAUSES = {
         "keep the base away from 0 and less",
     ),
     r"a(rc)?(sin|cos|tanh|cosh)|erfinv|logit": (
-        "it is NaN outside of its domain, and its derivative is infinite at the edge",
+        "it is NaN outside its domain, and its derivative is infinite at the edge",
         "clip its argument to the inside of its domain",
     ),
 }
@@ -132,7 +132,7 @@ def _after(origin: Step, chain: Sequence[Step]) -> Step | None:
 def _of_inf(origin: Step) -> tuple[str, str]:
     given = [x for value in origin.inputs for x in value.elements]
     if origin.kind == "nan" and any(x - x != 0 for x in given):
-        return "inf - inf, inf / inf and 0 * inf are NaN, alone or inside of a sum", ""
+        return "inf - inf, inf / inf and 0 * inf are NaN, alone or inside a sum", ""
     return "", ""
 
 

@@ -86,7 +86,7 @@ class Override:
         end(scope)
         scope.interceptors.close()
         if not failed:
-            where = "in this scope" if self.model is None else "inside of this model"
+            where = "in this scope" if self.model is None else "inside this model"
             require_calls(scope, self._targets, where, self.record.notes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

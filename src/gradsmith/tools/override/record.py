@@ -59,7 +59,7 @@ class OverrideRecord(Result):
     def notes(self) -> tuple[str, ...]:
         """What was left alone, and why."""
         return tuple(
-            f"{target} inside of {inside} was left alone: {inside} has a rule of its "
+            f"{target} inside {inside} was left alone: {inside} has a rule of its "
             "own, which decides"
             for target, inside in self._left_alone
         )

@@ -87,7 +87,7 @@ def worse(inside: Outcome, itself: Outcome) -> Outcome:
     if inside.verdict is itself.verdict:
         return inside if inside.detail else itself
     if _WORST.index(inside.verdict) < _WORST.index(itself.verdict):
-        found, when = inside, "inside of a larger function"
+        found, when = inside, "inside a larger function"
     else:
         found, when = itself, "where its own argument is differentiated by"
     if found.verdict is Fate.HONOURED:  # the other one showed nothing

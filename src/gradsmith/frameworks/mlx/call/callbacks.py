@@ -25,7 +25,7 @@ def host(
         raise UnsupportedOperationError(
             f"operation {name!r} computes in NumPy, and MLX traces this call without "
             "values (mx.compile, mx.vmap): it has no callback into Python\n"
-            "  what to do: call it outside of mx.compile and mx.vmap; mx.grad, mx.vjp, "
+            "  what to do: call it outside mx.compile and mx.vmap; mx.grad, mx.vjp, "
             "mx.jvp and mx.checkpoint are fine"
         )
     return [own.array(y) for y in fn(*map(own.numpy, arrays))]
