@@ -18,7 +18,7 @@ from .problem import Arrays, Problem
 from .session import Session
 
 SECOND_BACKWARD = "a second backward"
-ELSEWHERE = "whoever else uses that array gets wrong numbers"
+ELSEWHERE = "other users of that array get wrong numbers"
 
 
 class RandomOperationError(Exception):
