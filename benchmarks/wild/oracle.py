@@ -284,7 +284,14 @@ class TorchProblem(Problem):
     def _grad(self, y: Any, ts: list[Any], **options: Any) -> list[Any]:
         import torch
 
-        grads = torch.autograd.grad(y, ts, allow_unused=True, **options)
+        options = {"retain_graph": True, **options}
+        try:
+            grads = torch.autograd.grad(y, ts, allow_unused=True, **options)
+        except RuntimeError as error:
+            if ".grad()" not in str(error):
+                raise
+            torch.autograd.backward(y, **options)  # what takes that alone
+            grads = [t.grad for t in ts]
         return [
             torch.zeros_like(t) if g is None else g
             for g, t in zip(grads, ts, strict=True)

@@ -910,3 +910,86 @@ def haiku_mlp(random):
     model = hk.without_apply_rng(hk.transform(lambda x: hk.nets.MLP([4, 2])(x)))
     x = normal(random, 3, 5)
     return model.apply, model.init(jax.random.PRNGKey(0), x), x
+
+
+@table("flax", "flax/nnx/nn/attention.py", RIGHT, "a stock module")
+def flax_nnx_attention(random):
+    from flax import nnx
+
+    rngs = nnx.Rngs(0)
+    module = nnx.MultiHeadAttention(2, 4, decode=False, rngs=rngs)
+    return module, normal(random, 2, 3, 4)
+
+
+@table(
+    "distrax",
+    "distrax/_src/distributions/straight_through.py",
+    SURROGATE,
+    "a draw, with the gradient of its probabilities",
+)
+def straight_through_wrapper(random):
+    import distrax
+    import jax
+
+    choice = distrax.straight_through_wrapper(distrax.OneHotCategorical)
+    key = jax.random.PRNGKey(0)
+    return (lambda logits: choice(logits=logits).sample(seed=key)), normal(random, 4)
+
+
+# Astronomy, optics
+
+
+@table(
+    "exojax",
+    "exojax/special/faddeeva.py:185",
+    WRONG,
+    "by y a constant is added that is not multiplied by the upstream gradient",
+    x64=True,
+)
+def rewofzx(random):
+    import jax.numpy as jnp
+    from exojax.special.faddeeva import rewofzx
+
+    return rewofzx, *map(jnp.asarray, random.uniform(0.5, 2.0, 2))
+
+
+@table("jaxoplanet", "jaxoplanet/core/kepler.py:28", RIGHT, "implicit")
+def kepler(random):
+    from jaxoplanet.core.kepler import kepler
+
+    return kepler, uniform(random, 0.1, 3.0, 4), uniform(random, 0.1, 0.7, 4)
+
+
+@table("jaxoplanet", "jaxoplanet/utils.py:11", EDGE, "sqrt, with the slope 0 at 0")
+def zero_safe_sqrt(random):
+    import jax.numpy as jnp
+    from jaxoplanet.utils import zero_safe_sqrt
+
+    return zero_safe_sqrt, jnp.array([0.0, 0.5, 2.0])
+
+
+@table("jnkepler", "jnkepler/jaxttv/symplectic.py:95", RIGHT, "implicit", x64=True)
+def kepler_step(random):
+    import jax.numpy as jnp
+    from jnkepler.jaxttv.symplectic import solve_dE
+
+    return lambda *xs: solve_dE(*xs), *map(jnp.asarray, random.uniform(0.05, 0.2, 3))
+
+
+@table("fmmax", "fmmax/eig.py:29", EDGE, "eigenvalues; no second order")
+def fmmax_eig(random):
+    import jax.numpy as jnp
+    from fmmax.eig import eig
+
+    def eigenvalues(a):
+        values, _ = eig(a.astype(complex))
+        return jnp.real(values), jnp.imag(values)
+
+    return eigenvalues, normal(random, 3, 3)
+
+
+@table("slax", "slax/models/surrogates.py:12", SURROGATE, "a step")
+def slax_fast_sigmoid(random):
+    from slax.models.surrogates import fast_sigmoid
+
+    return fast_sigmoid(), normal(random, 6)

@@ -925,3 +925,102 @@ def transformer_encoder_layer(random):
         8, 2, dim_feedforward=16, dropout=0.0, batch_first=True
     )
     return module(make), normal(random, 2, 4, 8)
+
+
+@table("torch", "derivatives.yaml: linalg_lstsq", RIGHT, "of full rank")
+def lstsq(random):
+    import torch
+
+    def solution(a, b):
+        return torch.linalg.lstsq(a, b).solution
+
+    return solution, normal(random, 5, 3), normal(random, 5, 2)
+
+
+@table("torch", "torch/nn/functional.py", RIGHT, "softmax(q k) v")
+def scaled_dot_product_attention(random):
+    import torch
+
+    keys = normal(random, 1, 2, 5, 4), normal(random, 1, 2, 5, 4)
+    of = torch.nn.functional.scaled_dot_product_attention
+    return of, normal(random, 1, 2, 3, 4), *keys
+
+
+# In place, reversible, scans
+
+
+@table(
+    "memcnn",
+    "memcnn/models/revop.py:74",
+    WRONG,
+    "sets the gradient of its input and returns it too, so that a leaf has it twice",
+)
+def invertible_module_wrapper(random):
+    import torch
+    from memcnn import AdditiveCoupling, InvertibleModuleWrapper
+
+    linear = torch.nn.Linear
+    coupling = module(lambda: AdditiveCoupling(linear(3, 3), linear(3, 3), split_dim=1))
+    block = InvertibleModuleWrapper(coupling, keep_input=True, num_bwd_passes=100)
+    return block, normal(random, 2, 6)
+
+
+@table(
+    "torch-struct",
+    "torch_struct/semirings/sparse_max.py:21",
+    WRONG,
+    "the value subtracts the norm of the projection, the rule is for half its square",
+)
+def simplex_project(random):
+    from torch_struct.semirings.sparse_max import _SimplexProject
+
+    return (lambda x: _SimplexProject.apply(x, -1)), normal(random, 3, 5)
+
+
+@table(
+    "pytorch-tabnet",
+    "pytorch_tabnet/sparsemax.py:24",
+    EDGE,
+    "the projection on the simplex; subtracts the maximum from its argument in place",
+)
+def tabnet_sparsemax(random):
+    from pytorch_tabnet.sparsemax import SparsemaxFunction
+
+    return (lambda x: SparsemaxFunction.apply(x, -1)), normal(random, 3, 6)
+
+
+@table("pytorch-tabnet", "pytorch_tabnet/sparsemax.py:163", EDGE, "no second order")
+def entmoid15(random):
+    from pytorch_tabnet.sparsemax import Entmoid15
+
+    return Entmoid15.apply, normal(random, 8)
+
+
+@table("mambapy", "mambapy/pscan.py:35", EDGE, "a parallel scan; no second order")
+def pscan(random):
+    from mambapy.pscan import pscan
+
+    return pscan, uniform(random, 0.1, 0.9, 1, 8, 2, 3), normal(random, 1, 8, 2, 3)
+
+
+@table("roma", "roma/mappings.py:14", RIGHT, "the nearest rotation")
+def special_procrustes(random):
+    import roma
+
+    return roma.special_procrustes, normal(random, 2, 3, 3, dtype="float64")
+
+
+@table(
+    "torch-interpol",
+    "interpol/autograd.py:163",
+    EDGE,
+    "cubic splines, in image and grid; no second order",
+)
+def grid_pull(random):
+    import interpol
+
+    def pull(image, grid):
+        return interpol.grid_pull(image, grid, 3, "dct2", extrapolate=True)
+
+    grid = uniform(random, 0.2, 3.8, 1, 3, 3, 2, dtype="float64")
+    return pull, normal(random, 1, 1, 5, 5, dtype="float64"), grid

@@ -63,7 +63,11 @@ class Session:
         alike = [each for each in self.limits if _key(each) == _key(finding)]
         for other in alike:
             if (other.error or 0.0) < (finding.error or 0.0):
-                first = {"scenario": other.scenario, "inputs": other.inputs}
+                first = {
+                    "scenario": other.scenario,
+                    "inputs": other.inputs,
+                    "elements": other.elements,
+                }
                 self.limits[self.limits.index(other)] = replace(finding, **first)
         if not alike:
             self.limits.append(finding)
