@@ -912,7 +912,13 @@ def haiku_mlp(random):
     return model.apply, model.init(jax.random.PRNGKey(0), x), x
 
 
-@table("flax", "flax/nnx/nn/attention.py", RIGHT, "a stock module")
+@table(
+    "flax",
+    "flax/nnx/nn/attention.py",
+    RIGHT,
+    "a stock module, in float32 whatever it is given",
+    accuracy=1e-4,
+)
 def flax_nnx_attention(random):
     from flax import nnx
 
