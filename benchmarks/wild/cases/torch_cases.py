@@ -961,8 +961,8 @@ def invertible_module_wrapper(random):
 
     linear = torch.nn.Linear
     coupling = module(lambda: AdditiveCoupling(linear(3, 3), linear(3, 3), split_dim=1))
-    block = InvertibleModuleWrapper(coupling, keep_input=True, num_bwd_passes=100)
-    return block, normal(random, 2, 6)
+    block = InvertibleModuleWrapper(coupling.double(), keep_input=True)
+    return (lambda x: block(x)), normal(random, 2, 6, dtype="float64")
 
 
 @table(
