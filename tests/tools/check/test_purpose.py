@@ -273,6 +273,6 @@ def test_steps_of_a_loop(seed):
         y = tf.while_loop(lambda i, v: i < 10, counted, (0, 0.0 * x))[1]
         return y, lambda dy: dy
 
-    x = tf.constant([0.36, 1.62, 1.12, 3.87])
+    x = tf.constant([0.36, 1.62, 1.12, 0.62])  # 10 % less or more change nothing
     report = gs.check.options(seed=seed)(tf.function(lambda x: spikes(x)), x)
     assert report.verdict == "surrogate", report
