@@ -121,7 +121,7 @@ def _shown(problem: Problem, argument: str | None, misfit: bool) -> list[str] | 
         return None
     random = np.random.default_rng(0)
     (ys, dtype), found = problem.computed(), problem.linearize(problem.xs)
-    for _ in range(DRAWS):
+    for _ in range(DRAWS if ys[0].size <= FEW else 1):  # many are drawn alike
         us = [0 * y for y in ys]
         us[0] = _upstream(random, ys[0].shape, dtype)
         index = () if misfit else _worst(problem, found, us, k, step)
