@@ -126,7 +126,8 @@ class Tensor(Traced):
 
     def view(self, *args: Any, **kwargs: Any) -> Any:
         """Return other views of the plain array, as `np.ndarray.view` does."""
-        refuse_conversion(self, "x.view(), or another library that reads it,")
+        how = "x.view(), or another library that reads it,"
+        refuse_conversion(self, how, FOR_ARRAYS)
         return np.asarray(readonly(self.value)).view(*args, **kwargs)
 
     def item(self, *index: int) -> Any:

@@ -175,8 +175,10 @@ def test_an_argument_of_a_function_that_has_no_gradient():
     report = gs.check(lambda x, w: x.sin() * w.detach(), TORCH, TORCH + 2)
     assert report.verdict == "right, with limits", report
     assert [(f.what, f.argument) for f in report.limits] == [("no gradient", "w")]
-    wrong = lambda x, w: x.sin() * x.detach() * w.detach()
+    wrong = lambda x, w: x.sin() * x.data * w.data
     assert gs.check(wrong, TORCH, TORCH + 2).verdict == "wrong"
+    meant = lambda x, w: x.sin() * x.detach() * w.detach()
+    assert gs.check(meant, TORCH, TORCH + 2).verdict == "surrogate"
 
 
 def test_no_gradient_at_all_is_wrong():

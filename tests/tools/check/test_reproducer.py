@@ -182,8 +182,8 @@ def test_a_lambda_that_is_written_where_it_is_used():
 
     x, scale, two = torch.tensor([0.3, -0.5, 0.7]), 3.0, lambda f, g: (g, f)
     ops = (
-        two(lambda x: x * x, lambda x: scale * x * x.detach()),
-        lambda x: x * x.detach(),
+        two(lambda x: x * x, lambda x: scale * x * x.data),
+        lambda x: x * x.data,
     )
     for op in (ops[0][0], ops[1]):
         (finding,) = gs.check(op, x).findings
@@ -216,7 +216,7 @@ def test_no_gradient_at_all_in_tensorflow():
 
     import gradsmith as gs
 
-    op = lambda x: tf.stop_gradient(x) ** 2
+    op = lambda x: tf.strings.to_number(tf.strings.as_string(x), x.dtype) ** 2
     (finding,) = gs.check(op, tf.constant([0.3, -0.5])).findings
     rule, difference = numbers(finding.reproducer)
     assert rule == 0 != difference

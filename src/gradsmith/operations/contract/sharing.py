@@ -105,7 +105,7 @@ def _by_order(
 def _count_cause(returned: Sequence[Any], arrays: Sequence[Argument]) -> str:
     if len(arrays) == 1 and not trees.is_leaf(arrays[0].specs):
         return "the gradient of a tree is one entry, a tree of the same structure"
-    if len(arrays) == 1 and all(isinstance(part, (int, float)) for part in returned):
+    if len(arrays) == 1 and all(type(part) in (int, float) for part in returned):
         return "the argument is one array, so is its gradient: np.array(gradient)"
     if len(returned) > len(arrays):
         return "an argument that is no array (a string, say) has no gradient"
