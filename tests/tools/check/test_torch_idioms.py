@@ -180,7 +180,7 @@ def test_gradients_that_are_stopped():
 
     report = gs.check(loss, normal(5), 2 * normal(5))
     assert report.verdict is Verdict.SURROGATE, str(report)
-    assert "its code stops gradients: .detach()" in str(report)
+    assert "its code stops gradients: detach" in str(report)
 
 
 def test_terms_that_cancel_are_no_gradient():

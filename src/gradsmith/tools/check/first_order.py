@@ -202,7 +202,7 @@ def _report_wrong(
             session.limit(replace(finding, message=SMOOTH))
             return None
         finding = _on_purpose(session, point, finding)
-    if not is_surrogate(finding) and (how := stopped(problem.info)):
+    if not is_surrogate(finding) and (how := stopped(problem)):
         words = f"{finding.message}\nits code stops gradients: {how}"
         finding = replace(finding, message=words, diagnosis="stated", repair=DECLARE)
     script = None

@@ -17,10 +17,15 @@ Five kinds have no mistake that could be named:
 from __future__ import annotations
 
 import inspect
+import io
 import re
+import tokenize
+from contextlib import AbstractContextManager, suppress
+from typing import Any
 
 import numpy as np
 
+from ...core import hooks
 from ...operations.info import OperationInfo
 from .comparison import Comparison
 from .flat import Part, flatten
@@ -51,7 +56,7 @@ _WORDS = re.compile(
 )
 
 
-_STOPS = re.compile(r"\bstop_gradient\b|\.detach\(\)|\bno_grad\b")
+_STOPS = ("stop_gradient", "detach", "no_grad")
 
 
 def stated(info: OperationInfo) -> str | None:
@@ -66,16 +71,79 @@ def stated(info: OperationInfo) -> str | None:
     return None
 
 
-def stopped(info: OperationInfo) -> str | None:
-    """How the code of a function without a rule of its own stops gradients, if so."""
-    if info.rule is not None:
-        return None
+def stopped(problem: Problem) -> str | None:
+    """How a function stops gradients, if that is what keeps its gradient from agreeing.
+
+    It has no rule of its own, and calls none that others wrote, which may be wrong.
+    """
+    info = problem.info
+    how = None if info.rule is not None else _stop_in(info.call)
+    return how if how and not _calls_rules(problem) else None
+
+
+def _stop_in(fn: object) -> str | None:
+    """What the code of a function calls to stop gradients."""
     try:
-        text = inspect.getsource(inspect.unwrap(info.call))
+        lines = inspect.getsource(inspect.unwrap(fn))  # type: ignore[arg-type]
     except (TypeError, OSError, ValueError):
         return None
-    found = _STOPS.search(text)
-    return found.group() if found else None
+    tokens = tokenize.generate_tokens(io.StringIO(lines).readline)
+    with suppress(tokenize.TokenError, IndentationError):  # a part of a statement
+        for token in tokens:
+            if token.type == tokenize.NAME and token.string in _STOPS:
+                return token.string
+    return None
+
+
+def _calls_rules(problem: Problem) -> bool:
+    """Whether custom gradients run that are not the framework's own."""
+    seen = _Rules(problem.framework.module or problem.framework.name)
+    try:
+        with (
+            problem.framework.recording.recorded(seen),
+            hooks.CALL.wrapped(seen.call),
+            problem.precision(),
+        ):
+            problem.native(problem.to_native(problem.xs))
+    except Exception:
+        return False
+    return seen.found
+
+
+class _Rules:
+    """A recorder that notes whether it is told of any rule."""
+
+    def __init__(self, package: str) -> None:
+        self.package, self.found = package.partition(".")[0], False
+
+    @staticmethod
+    def see(operation: Any, args: Any, kwargs: Any) -> None:
+        """What compilers leave out."""
+
+    def call(self, proceed: Any, operation: Any, args: Any, kwargs: Any) -> Any:
+        self.found = True
+        return proceed(operation, args, kwargs)
+
+    def record(
+        self,
+        framework: str,
+        op: Any,
+        name: str,
+        definitions: tuple[Any, ...],
+        inputs: Any,
+        read: Any,
+    ) -> None:
+        modules = [getattr(each, "__module__", "") or "" for each in definitions]
+        own = any(module.partition(".")[0] == self.package for module in modules)
+        self.found = self.found or not own
+
+    def record_operation(
+        self, operation: Any, inputs: Any, read: Any, framework: str
+    ) -> None:
+        self.found = True
+
+    def guarded(self, doing: str) -> AbstractContextManager[None]:
+        return suppress(Exception)
 
 
 def given_for_rule(
