@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from ...core import hooks
+from ...core.reach import reached
 from ...operations.info import OperationInfo
 from .comparison import Comparison
 from .flat import Part, flatten
@@ -96,9 +97,20 @@ def _stop_in(fn: object) -> str | None:
 
 
 def _calls_rules(problem: Problem) -> bool:
-    """Whether custom gradients run that are not the framework's own."""
+    """Whether custom gradients run that are not the framework's own.
+
+    One whose call was taken from its class before, as `f = F.apply`, is found by name.
+    """
+    natives = problem.framework.natives
+
+    def is_rule(x: Any) -> bool:
+        info = natives.info_of(x) if callable(x) else None
+        return info is not None and info.rule is not None
+
     seen = _Rules(problem.framework.module or problem.framework.name)
     try:
+        if any(True for _ in reached(problem.info.call, stop=is_rule)):
+            return True
         with (
             problem.framework.recording.recorded(seen),
             hooks.CALL.wrapped(seen.call),
