@@ -20,6 +20,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
+from gradsmith import kernels
 from gradsmith.report.styles import DARK, SCOPE
 from tests.report.browser import chromium, resized
 
@@ -47,12 +48,16 @@ class Picture:
 
 
 def pictures() -> Iterator[Picture]:
-    """Run the code of the page; each picture is of the last expression before it."""
+    """Run the code of the page; each picture is of the last expression before it.
+
+    Without kernels, whose last digits depend on the processor.
+    """
     text, names, value = PAGE.read_text(encoding="utf-8"), {"__name__": "gallery"}, None
     for part in _PARTS.finditer(text):
         if part[1]:
             line = text.count("\n", 0, part.start(1))
-            value = _run("\n" * line + part[1], names)
+            with kernels(False):
+                value = _run("\n" * line + part[1], names)
         else:
             yield Picture(
                 part[3], part[2], value.figure if isinstance(value, Axes) else value

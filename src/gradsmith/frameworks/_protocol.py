@@ -180,6 +180,14 @@ class Calculus(Protocol):
         return PLAIN
 
     @staticmethod
+    def unstopped() -> AbstractContextManager[None]:
+        """Within it, what users call to stop gradients lets them through.
+
+        Where the framework can't do that, it stops them.
+        """
+        return nullcontext()
+
+    @staticmethod
     def in_bounds(fn: Any, xs: Sequence[Any]) -> bool:
         """Whether no index in fn is out of bounds.
 

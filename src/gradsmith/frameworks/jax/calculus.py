@@ -7,6 +7,7 @@ one in 0.1 s; its single operations, which eager calls compile one by one, in 0.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import lru_cache, partial
 from typing import Any
 
@@ -17,6 +18,7 @@ from jax.core import Tracer
 from jax.experimental import checkify
 from jax.extend.core import jaxprs_in_params
 
+from ...core.patching import patched_function
 from .._calculus import Script, Traits
 from .arrays import array
 from .call.specs import conjugate
@@ -189,6 +191,14 @@ def _equations(code: Any, is_repeated: bool = False) -> Iterator[tuple[str, bool
         yield name, is_repeated
         for inner in jaxprs_in_params(eqn.params):
             yield from _equations(inner, is_repeated or name == "while")
+
+
+@contextmanager
+def unstopped() -> Iterator[None]:
+    stop: Any = jax.lax.stop_gradient
+    # What was compiled before has stopped them already.
+    with jax.disable_jit(), patched_function(stop, lambda _, args, kwargs: args[0]):
+        yield
 
 
 _INDEXING = ("gather", "scatter", "dynamic_slice", "dynamic_update_slice")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from ...core.patching import patched
 from .._calculus import Script, Traits
 
 REPRODUCER = Script(
@@ -261,3 +263,15 @@ def _is_close(a: Any, b: Any) -> bool:
         return a is b
     a, b = (tf.convert_to_tensor(each).numpy() for each in (a, b))
     return a.shape == b.shape and np.allclose(a, b, 1e-3, 1e-6, equal_nan=True)
+
+
+@contextmanager
+def unstopped() -> Iterator[None]:
+    """Functions that were traced before, which have stopped them already, run anew."""
+    before = tf.config.functions_run_eagerly()
+    tf.config.run_functions_eagerly(True)
+    try:
+        with patched(tf, stop_gradient=tf.identity):
+            yield
+    finally:
+        tf.config.run_functions_eagerly(before)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
 from torch.autograd import forward_ad
 
+from ...core.patching import patched
 from .._calculus import Script
 from .natives import parameters_of
 
@@ -129,3 +133,22 @@ def _accumulated(x: torch.Tensor, g: Any) -> Any:
     """A gradient, and what a rule that calls backward() itself has left in x.grad."""
     more, x.grad = x.grad, None
     return more if g is None else g if more is None else g + more
+
+
+@contextmanager
+def unstopped() -> Iterator[None]:
+    """Also `torch.no_grad()`; what PyTorch and we detach ourselves stays so."""
+    original = torch.Tensor.detach
+
+    def detach(x: Any) -> Any:
+        caller = str(sys._getframe(1).f_globals.get("__name__"))
+        is_users = caller.partition(".")[0] not in ("torch", "gradsmith")
+        return x.view_as(x) if is_users else original(x)
+
+    on = {"__enter__": lambda self: None, "__exit__": lambda self, *_: None}
+    with (
+        patched(torch.Tensor, detach=detach),
+        patched(torch, detach=detach),
+        patched(torch.no_grad, **on),
+    ):
+        yield

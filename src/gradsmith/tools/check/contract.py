@@ -243,7 +243,8 @@ def _changes_outputs(session: Session, problem: Problem, name: str) -> bool:
             ys = moved.value(moved.xs)
         except Exception:  # outside of its domain
             return False
-        if all(map(np.array_equal, before, ys)):
+        pairs = zip(before, ys, strict=True)
+        if all(np.array_equal(a, b, equal_nan=True) for a, b in pairs):
             return False
     return True
 

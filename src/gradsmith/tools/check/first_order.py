@@ -14,7 +14,7 @@ from .comparison import Comparison
 from .confirm import confirmed
 from .diagnosis import explain, facts
 from .flat import EPS, Part, flatten
-from .grade import digits, is_minor, is_surrogate
+from .grade import RECTIFIED, digits, is_minor, is_surrogate
 from .model import Finding, Verdict
 from .point import Point
 from .purpose import (
@@ -202,9 +202,12 @@ def _report_wrong(
             session.limit(replace(finding, message=SMOOTH))
             return None
         finding = _on_purpose(session, point, finding)
-    if not is_surrogate(finding) and (how := stopped(problem)):
+    if not is_surrogate(finding) and (how := stopped(problem, session.random("stops"))):
         words = f"{finding.message}\nits code stops gradients: {how}"
         finding = replace(finding, message=words, diagnosis="stated", repair=DECLARE)
+    rectified = any(f.diagnosis == RECTIFIED for f in session.findings)
+    if finding.diagnosis == "clamp" and rectified:
+        finding = replace(finding, diagnosis=None)  # dy was masked in place of x
     script = None
     if not is_surrogate(finding):
         with suppress(OutOfTimeError):

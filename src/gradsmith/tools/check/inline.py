@@ -128,7 +128,10 @@ def _lambda_in(tree: ast.Module, lines: list[str], fn: Any) -> str | None:
     if not isinstance(fn, FunctionType) or fn.__name__ != "<lambda>":
         return None
     places = fn.__code__.co_positions()  # what is of no source has no width
-    start = min((line, at) for line, _, at, end in places if line and at != end)
+    known = [(line, at) for line, _, at, end in places if line and at != end]
+    if not known:  # Python was told to keep no places
+        return None
+    start = min(known)
     around = [
         node
         for node in ast.walk(tree)

@@ -222,7 +222,9 @@ def _clipped(rule: RuleAtPoint) -> Diagnosis | None:
     if max(-bottom, top) < SMALL:
         words = "only the signs of the upstream gradient are used, not its magnitudes"
         return Diagnosis("upstream's sign only", words, "use dy as it is")
-    unclipped = partial(_between, bottom, top)
+    # Where it is what comes out that is clipped, less comes in for some elements
+    most = _linear_below(rule) if bottom < 0 < top else np.inf
+    unclipped = None if most is None else partial(_between, bottom, top, most)
     if bottom == 0 or top == 0:
         words = "negative" if bottom == 0 else "positive"
         return Diagnosis(
@@ -241,10 +243,10 @@ def _clipped(rule: RuleAtPoint) -> Diagnosis | None:
 
 
 def _between(
-    bottom: float, top: float, u: np.ndarray
+    bottom: float, top: float, most: float, u: np.ndarray
 ) -> list[tuple[float, np.ndarray]]:
     """u as a sum of what is between two bounds, on either side of zero or at it."""
-    size = min(bound for bound in (-bottom, top) if bound > 0)
+    size = min(bound for bound in (-bottom, top, most) if bound > 0)
     scale = min(1.0, size / (2 * largest(u) or 1.0))
     if bottom < 0 < top:
         return [(1 / scale, scale * u)]
@@ -307,6 +309,9 @@ def _masked(rule: RuleAtPoint) -> Diagnosis | None:
     passed = [part for part in parts if np.any(rule.g[part.slice])]
     if [part.size for part in passed] != [rule.y.size]:
         return None  # beside others that have no gradient, such as bounds
+    x, y = rule.flat.x[passed[0].slice], rule.y
+    if not np.array_equal(y, np.clip(x, np.min(y), np.max(y))):
+        return None  # of another value dy is not the derivative
     for u in (rule.u, -rule.u, rule.upstream(), LARGE * rule.upstream()):
         g = rule.pull(u)[passed[0].slice]
         if not np.all((g == 0) | rule.near(g, u)):

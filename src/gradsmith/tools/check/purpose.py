@@ -20,13 +20,12 @@ import inspect
 import io
 import re
 import tokenize
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ...core import hooks
-from ...core.reach import reached
 from ...operations.info import OperationInfo
 from .comparison import Comparison
 from .flat import Part, flatten
@@ -41,6 +40,8 @@ SIGMAS = 4.0
 BIAS = 0.02  # of differences with so long a step
 TRIALS = 3
 SAME = 1e-6  # factors differ by less
+LENGTH = 2.0**-10  # of a difference, of the argument
+CLOSE, COARSE = 1e-4, 1e-2  # to which two differences agree, in double precision or not
 
 SCALES = 2.0 ** (np.arange(8, -24, -1) / 8)
 CLEAR = 16.0  # times what would be seen
@@ -48,7 +49,7 @@ DECADES = 4  # in which there are errors
 JUMP = 4.5  # decades without any: the error of a region comes and goes at once
 
 _WORDS = re.compile(
-    r"straight.?through|\bSTE\b|surrogate|pseudo.?gradient|natural gradient"
+    r"straight.?through|(?-i:\bSTE\b)|surrogate|pseudo.?gradient|natural gradient"
     r"|biased gradient"
     r"|gradient (?:reversal|scaling|clipping|approximation)"
     r"|gradients? (?:to )?(?:flows?|pass(?:es)?) through (?:unchanged|without)"
@@ -72,14 +73,56 @@ def stated(info: OperationInfo) -> str | None:
     return None
 
 
-def stopped(problem: Problem) -> str | None:
-    """How a function stops gradients, if that is what keeps its gradient from agreeing.
+def stopped(problem: Problem, random: np.random.Generator) -> str | None:
+    """How a function stops gradients, if nothing else keeps its gradient from agreeing.
 
-    It has no rule of its own, and calls none that others wrote, which may be wrong.
+    That is tried: with its gradients let through, it has to be the derivative.
     """
-    info = problem.info
+    info, inner = problem.info, problem.call
     how = None if info.rule is not None else _stop_in(info.call)
-    return how if how and not _calls_rules(problem) else None
+    if how is None:
+        return None
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with problem.calculus.unstopped():
+            return inner(*args, **kwargs)
+
+    whole = replace(problem, call=call)
+    try:
+        agrees = all(_is_derivative(whole, random) for _ in range(TRIALS))
+    except Exception:  # it leaves the framework, say
+        agrees = False
+    return how if agrees else None
+
+
+def _is_derivative(problem: Problem, random: np.random.Generator) -> bool:
+    """Whether the gradient agrees with differences in a direction."""
+    wide = problem.in_dtype("float64")
+    try:
+        xs, found = wide.xs, wide.linearize(wide.xs)
+        problem, close = wide, CLOSE
+    except Exception:  # it takes the one dtype only
+        xs, found, close = problem.xs, problem.linearize(problem.xs), COARSE
+    us = [random_signed(random, y.shape) for y in found.ys]
+    vs = [np.where(x == 0, 1.0, x) * random_signed(random, x.shape) for x in xs]
+    gradients = [
+        np.zeros_like(x) if g is None else g
+        for x, g in zip(xs, found.pull(us), strict=True)
+    ]
+    terms = [np.conj(g) * v for g, v in zip(gradients, vs, strict=True)]
+
+    def slope(h: float) -> float:
+        up, down = (
+            problem.value([x + s * h * v for x, v in zip(xs, vs, strict=True)])
+            for s in (1, -1)
+        )
+        pairs = zip(us, up, down, strict=True)
+        return sum(float(np.sum(u * (a - b))) for u, a, b in pairs) / (2 * h)
+
+    by_differences = (4 * slope(LENGTH / 2) - slope(LENGTH)) / 3
+    rule = sum(float(np.sum(np.real(each))) for each in terms)
+    size = sum(float(np.sum(np.abs(each))) for each in terms)
+    return abs(rule - by_differences) <= close * size
 
 
 def _stop_in(fn: object) -> str | None:
@@ -94,68 +137,6 @@ def _stop_in(fn: object) -> str | None:
             if token.type == tokenize.NAME and token.string in _STOPS:
                 return token.string
     return None
-
-
-def _calls_rules(problem: Problem) -> bool:
-    """Whether custom gradients run that are not the framework's own.
-
-    One whose call was taken from its class before, as `f = F.apply`, is found by name.
-    """
-    natives = problem.framework.natives
-
-    def is_rule(x: Any) -> bool:
-        info = natives.info_of(x) if callable(x) else None
-        return info is not None and info.rule is not None
-
-    seen = _Rules(problem.framework.module or problem.framework.name)
-    try:
-        if any(True for _ in reached(problem.info.call, stop=is_rule)):
-            return True
-        with (
-            problem.framework.recording.recorded(seen),
-            hooks.CALL.wrapped(seen.call),
-            problem.precision(),
-        ):
-            problem.native(problem.to_native(problem.xs))
-    except Exception:
-        return False
-    return seen.found
-
-
-class _Rules:
-    """A recorder that notes whether it is told of any rule."""
-
-    def __init__(self, package: str) -> None:
-        self.package, self.found = package.partition(".")[0], False
-
-    @staticmethod
-    def see(operation: Any, args: Any, kwargs: Any) -> None:
-        """What compilers leave out."""
-
-    def call(self, proceed: Any, operation: Any, args: Any, kwargs: Any) -> Any:
-        self.found = True
-        return proceed(operation, args, kwargs)
-
-    def record(
-        self,
-        framework: str,
-        op: Any,
-        name: str,
-        definitions: tuple[Any, ...],
-        inputs: Any,
-        read: Any,
-    ) -> None:
-        modules = [getattr(each, "__module__", "") or "" for each in definitions]
-        own = any(module.partition(".")[0] == self.package for module in modules)
-        self.found = self.found or not own
-
-    def record_operation(
-        self, operation: Any, inputs: Any, read: Any, framework: str
-    ) -> None:
-        self.found = True
-
-    def guarded(self, doing: str) -> AbstractContextManager[None]:
-        return suppress(Exception)
 
 
 def given_for_rule(

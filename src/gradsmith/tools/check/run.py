@@ -15,7 +15,8 @@ from .budget import OutOfTimeError
 from .contract import NO_GRADIENT, check_contract
 from .first_order import FIRST_ORDER, check_first_order
 from .forward_mode import check_forward_mode
-from .linearity import check_linearity
+from .grade import RECTIFIED
+from .linearity import LINEARITY, check_linearity
 from .memory_layout import check_memory_layout
 from .model import Verdict
 from .native import reason
@@ -122,7 +123,10 @@ def _run_checks(
             replace(each.freezing(missing), spoils_residuals=spoils)
             for each in (given, problem)
         )
-        hurries = session.solves or session.is_hurried or problem.budget.is_short
+        # Quickly found, and it tells what a disagreement is: a clipped dy, say
+        is_linear = LINEARITY not in session.pending
+        hurries = session.solves or session.is_hurried
+        hurries = hurries or (problem.budget.is_short and is_linear)
         if hurries and compares and not session.findings:
             _check_given(session, given, progress)
     if problem.info.surrogate is not None:
@@ -136,11 +140,13 @@ def _run_checks(
     elif session.unclipped is not None:
         # Between its bounds a rule that clips has to be the derivative all the same.
         _check_given(session, replace(given, unclipped=session.unclipped), progress)
-    compared = compares and not session.findings
+    others = replace(problem, unclipped=session.unclipped)
+    rectified = [f.diagnosis for f in session.findings] == [RECTIFIED]
+    compared = compares and (rectified or not session.findings)
 
     def check_elsewhere() -> None:
         if compared:
-            _check_others(session, problem, progress)
+            _check_others(session, others, progress)
         for name, check in late.items():
             if session.findings:
                 break

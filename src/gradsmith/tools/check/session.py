@@ -56,19 +56,15 @@ class Session:
     def limit(self, finding: Finding) -> None:
         """It is right, but for this; once for each kind, argument and message.
 
-        Of those that differ in their digits alone it is the least accurate, and where
-        it was seen first: on the given inputs, if it holds there.
+        Of those that differ in their digits alone it is the one on the given inputs, or
+        else the least accurate.
         """
         finding = self._with_inputs(finding)
         alike = [each for each in self.limits if _key(each) == _key(finding)]
         for other in alike:
-            if (other.error or 0.0) < (finding.error or 0.0):
-                first = {
-                    "scenario": other.scenario,
-                    "inputs": other.inputs,
-                    "elements": other.elements,
-                }
-                self.limits[self.limits.index(other)] = replace(finding, **first)
+            was_given = other.scenario in (None, GIVEN, PART)
+            if not was_given and (other.error or 0.0) < (finding.error or 0.0):
+                self.limits[self.limits.index(other)] = finding
         if not alike:
             self.limits.append(finding)
         self.record(finding.what, finding.scenario or "", Verdict.LIMITED)

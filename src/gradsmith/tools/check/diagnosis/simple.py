@@ -91,24 +91,43 @@ def not_zero(case: Case) -> Diagnosis | None:
 
 
 def _jumps(case: Case) -> bool:
-    """Whether the outputs change if the argument changes much."""
+    """Whether the outputs change if the argument changes much.
+
+    If it takes a long way, they have to jump there: relu(x - 100) does not.
+    """
     here = case.part.slice
     point = case.point
+    near, far = [case.mixed(point.x) - point.x, case.scaled(point.x) - point.x], []
     if case.stays_near:  # half of the argument, some up and some down
         steps = case.random.uniform(-0.5, 0.5, (NEARER, point.x.size))
-        moves = [*(steps * point.scale)]
+        near += [*(steps * point.scale)]
     else:
-        moves = [k * point.scale for k in (3, FURTHER, -FURTHER)]
+        near.append(3 * point.scale)
+        far = [k * point.scale for k in (FURTHER, -FURTHER)]
         # Where what counts is the difference to another element
-        moves += [FAR * point.direction() for _ in range(2)]
-    far = [lambda x, move=move: x + move for move in moves]
-    for change in (case.mixed, case.scaled, *far):
-        x = case.point.x.copy()
-        x[here] = change(x)[here]
-        y = case.point.value(x)
-        if np.any(np.isfinite(y) & (y != case.point.y)):
-            return True
+        far += [FAR * point.direction() for _ in range(2)]
+    for move in (*near, *far):
+        step = np.zeros_like(point.x)
+        step[here] = move[here]
+        y = point.value(point.x + step)
+        if np.any(np.isfinite(y) & (y != point.y)):
+            at = lambda t, step=step: point.value(point.x + t * step)
+            if any(move is each for each in near) or _breaks(at, point.y, y):
+                return True
     return False
+
+
+def _breaks(at: Callable[[float], np.ndarray], a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether the outputs on the way from a to b jump, by however small a part."""
+    whole, low, high = largest(b - a), 0.0, 1.0
+    for _ in range(2 * HALVES):
+        middle = (low + high) / 2
+        y = at(middle)
+        if largest(y - a) > largest(b - y):
+            high, b = middle, y
+        else:
+            low, a = middle, y
+    return largest(b - a) > whole * 2.0**-HALVES
 
 
 def _passes_on(case: Case) -> str | None:
