@@ -406,3 +406,12 @@ def test_powers(length, n, increasing):
     f = gs.compile(lambda x: np.vander(x, n, increasing) @ np.ones(n))
     expected = np.vander(x, n, increasing) @ np.ones(n)
     np.testing.assert_allclose(f(x), expected, rtol=1e-12, atol=1e-12)
+
+
+def test_whole_numbers_beyond_a_dtype_and_foreign_bytes():
+    x = np.arange(-100, 100, dtype="int8").repeat(100)
+    fn = lambda x: np.where((x < 1000) & (x != -1000), x * 1.0, 0.0) + (x > 300)
+    np.testing.assert_array_equal(gs.compile(fn)(x), fn(x))
+    y = np.linspace(0, 1, 2000).astype(">f8")
+    square = lambda y: np.sum(y * y + 1)
+    assert gs.compile(square)(y) == pytest.approx(square(y), rel=1e-14)

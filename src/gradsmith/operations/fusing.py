@@ -185,7 +185,8 @@ class Fused:
             x = leaves[k]
             key[i] = (x.dtype, x.shape, k in wanted)
             size = max(size, x.size)
-        types = tuple(map(type, key))  # 1 is True, and 1.0
+        types = tuple(map(type, key))  # 1 is True, and 1.0; and 0.0 is -0.0
+        types += tuple(repr(x) for x in bound.values if type(x) is float and x == 0)
         try:
             return self.plan(
                 (types, *key, gpu, ahead),

@@ -54,6 +54,8 @@ def _is_in_rows(x: Any, t: Any) -> bool:
     if not is_eager(x) or tuple(t.shape) != tuple(x.shape):
         return False
     *rows, columns = x.shape or (0,)
+    if not prod(rows):
+        return False  # the mean of nothing is NaN
     return columns >= ROW and (bool(rows) or columns < SHARED)
 
 

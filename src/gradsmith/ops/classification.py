@@ -115,7 +115,9 @@ def _classes(op: str, x: Any, labels: Any, axis: int, ignored: int) -> tuple[Any
             "give one label for each row of logits (or probabilities, as floats)",
         )
     are_kept = n is not None and _require_range(op, labels, n, ignored)
-    whole = gnp.astype(labels, "int32") if "uint" in str(kind(labels)) else labels
+    # A class, or the label to ignore, may be beyond 8 bits.
+    is_wide = kind(labels) in ("int32", "int64")
+    whole = labels if is_wide else gnp.astype(labels, "int32")
     return whole, are_kept
 
 

@@ -129,6 +129,8 @@ def _read(x: Any, key: list[Any], leaves: list[Any]) -> None:
     """Add what a program depends on to the key, and the arrays to the leaves."""
     cls = x.__class__
     if cls is np.ndarray:
+        if not x.dtype.isnative:
+            x = x.astype(x.dtype.newbyteorder("="))
         key.append(x.shape)
         key.append(x.dtype)
         leaves.append(x)

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
+from hashlib import sha256
 from typing import Any
 
 import numpy as np
@@ -35,7 +35,6 @@ from .passes import without_dead
 from .trace import trace
 
 NARROW = ("float16", "bfloat16")
-_numbers = count()
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +72,14 @@ class Plan:
 
     @cached_property
     def number(self) -> int:
-        """By which a graph of this process names it."""
-        return next(_numbers)
+        """By which a graph names it: of its content, since graphs are kept on disk."""
+        made = [(s.shape, s.dtype.name) for s in (self.y, *self.saved)]
+        content = f"{self}{made}{self.y_dtype}{self.wanted}{self.sources}{self.ahead}"
+        digest = sha256(content.encode())
+        for kernel in (self.forward, *([self.backward()] if self.wanted else [])):
+            for x in kernel.nest.constants:
+                digest.update(x.tobytes())
+        return int(digest.hexdigest()[:15], 16)
 
     @cached_property
     def written_dtype(self) -> str:
@@ -104,7 +109,8 @@ class Plan:
     def is_like_first(self) -> bool:
         """Whether the value has the shape and dtype of the first argument."""
         x = self.forward.program.inputs[0]
-        return x.shape == self.y.shape and self.forward.storage[0] == self.y_dtype
+        is_alike = x.shape == self.y.shape and self.forward.storage[0] == self.y_dtype
+        return is_alike and self.parts is None
 
     @cached_property
     def small(self) -> int:

@@ -360,6 +360,8 @@ class Builder:
         if fn is np.cosh:
             return self._cosh(step, y)
         if fn in _COMPARISONS:
+            if not all(_fits(x, _common(args)) for x in args):
+                raise self._refused(step)
             return self._elementwise(_COMPARISONS[fn], step, y, _common(args))
         if fn in _TESTS:
             return self._elementwise(_TESTS[fn], step, y, args[0].dtype)
@@ -566,6 +568,13 @@ def _identity(node: Node) -> Any:
 def _common(args: Sequence[Any]) -> np.dtype[Any]:
     """The dtype in which arguments are compared."""
     return np.result_type(*[a.dtype if isinstance(a, Value) else a for a in args])
+
+
+def _fits(x: Any, dtype: np.dtype[Any]) -> bool:
+    """Whether a whole number is one of a dtype, in which it would be another."""
+    if type(x) is not int or dtype.kind not in "iu":
+        return True
+    return np.iinfo(dtype).min <= x <= np.iinfo(dtype).max
 
 
 def _join(args: Sequence[Node]) -> str:

@@ -147,3 +147,36 @@ def test_a_graph_has_one_number_for_a_plan():
     for _ in range(5):
         run(x)
     assert len(in_graph._plans) == before
+
+
+def test_the_number_of_a_plan_is_of_its_content():
+    """Compiled graphs are kept on disk, for other processes."""
+    found = []
+    for name in ("softmax", "log_softmax", "softmax", "log_softmax"):
+        in_graph._plans.clear()
+        torch.compiler.reset()
+        LARGE[name].fused.forget()
+        value_and_gradient(compiled(LARGE[name])[0], x_of())
+        found.append({*in_graph._plans})
+    assert found[0] == found[2] != found[1] == found[3]
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_compiled_autograd_after_calls_that_are_made_again():
+    p = torch.nn.Parameter(x_of(shape=(1000,)).detach())
+    optimizer = torch.optim.SGD([p], 0.1)
+    for _ in range(3):
+        ops.silu(p).sum().backward()
+    optimizer.zero_grad()
+
+    @torch.compile(backend="aot_eager", dynamic=True)
+    def step(loss):
+        loss.backward()
+
+    with torch._dynamo.config.patch(compiled_autograd=True):
+        for _ in range(3):
+            step(ops.silu(p).sum())
+            (expected,) = torch.autograd.grad(torch.nn.functional.silu(p).sum(), p)
+            torch.testing.assert_close(p.grad, expected)
+            optimizer.step()
+            optimizer.zero_grad()

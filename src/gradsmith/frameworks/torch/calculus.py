@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -13,6 +12,7 @@ from torch.autograd import forward_ad
 from ...core.patching import patched
 from .._calculus import Script
 from .natives import parameters_of
+from .private import package_of_caller
 
 REPRODUCER = Script(
     imports=("import torch",),
@@ -141,8 +141,7 @@ def unstopped() -> Iterator[None]:
     original = torch.Tensor.detach
 
     def detach(x: Any) -> Any:
-        caller = str(sys._getframe(1).f_globals.get("__name__"))
-        is_users = caller.partition(".")[0] not in ("torch", "gradsmith")
+        is_users = package_of_caller() not in ("torch", "gradsmith")
         return x.view_as(x) if is_users else original(x)
 
     on = {"__enter__": lambda self: None, "__exit__": lambda self, *_: None}

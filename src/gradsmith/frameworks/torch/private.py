@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import wraps
@@ -50,6 +51,11 @@ DisableTorchFunction = _C.DisableTorchFunction
 schemas_of = _C._jit_get_schemas_for_operator
 keeps_graph = _C._autograd._get_current_graph_task_keep_graph
 reparametrized = stateless._reparametrize_module  # a scope, as functional_call's
+
+
+def package_of_caller() -> str:
+    """The package of the code that called the function that asks."""
+    return str(sys._getframe(2).f_globals.get("__name__")).partition(".")[0]
 
 
 def guard_of(tensors: Sequence[torch.Tensor]) -> Callable[..., bool]:
@@ -150,6 +156,13 @@ def traced_versions() -> tuple[int, ...]:
     inputs = _dynamo_output().graph.find_nodes(op="placeholder")
     values = [node.meta["example_value"] for node in inputs]
     return tuple(x._version for x in values if isinstance(x, torch.Tensor))
+
+
+def skip(function: FunctionType) -> None:
+    """Keep Dynamo from compiling a function, if Dynamo is there."""
+    eval_frame: Any = sys.modules.get("torch._dynamo.eval_frame")
+    if eval_frame is not None:
+        eval_frame.skip_code(function.__code__)
 
 
 def never_compile(module: ModuleType) -> None:

@@ -8,17 +8,22 @@ gradient: 15 us; 21 with all questions, 13 by a node that does nothing.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import copysign
 from typing import Any
+from weakref import WeakSet
 
 import torch
 from torch.autograd import forward_ad
 
 from ....operations.fusing import is_on, never_again
-from ..private import guard_of, keeps_graph, saved_tensors_hooks
+from ..private import guard_of, keeps_graph, saved_tensors_hooks, skip
 from .eager_call import changed_in_place
 from .fused import DTYPES, is_repeated
 
+MADE: WeakSet[Any] = WeakSet()  # functions that Dynamo must not compile by themselves
 _KNOWN = {
+    "copysign": copysign,
     "changed_in_place": changed_in_place,
     "empty_like": torch.empty_like,
     "empty": torch.empty_strided,
@@ -64,7 +69,7 @@ class Again:
         self.call = never_again
         if self.is_plain:
             self.call = _function(
-                _forward(plan, len(args), n, with_grad),
+                _forward(plan, args, n, with_grad),
                 guard=guard_of(leaves),
                 launch=plan.forward.launcher(_block_of_outputs(plan, n)),
                 dtype=DTYPES[plan.written_dtype],
@@ -75,7 +80,7 @@ class Again:
                 again=self,
             )
 
-    def prepare(self, dy: Any) -> None:
+    def prepare(self, dy: Any, leaves: Sequence[Any]) -> None:
         """Let `backward` be what upstream gradients like this one need."""
         if not self.is_plain or dy.requires_grad:
             return
@@ -87,7 +92,7 @@ class Again:
                 return
             found = self._backward[is_scalar] = _function(
                 _backward(self.plan),
-                guard=guard_of([dy]),
+                guard=guard_of([dy, *leaves]),
                 launch=kernel.launcher(_block_of_inputs(self.plan)),
                 out_of_bounds=kernel.out_of_bounds,
                 otherwise=self.otherwise,
@@ -100,7 +105,9 @@ def again_of(
 ) -> Again:
     """What makes calls like this one again; `ways` are `apply` and `otherwise`."""
     of_each = [(x.__class__, x.requires_grad, x.is_contiguous()) for x in leaves]
-    key = *of_each, with_grad, args[len(leaves) :]
+    # A tensor behind numbers is not held here
+    static = [x for x in args[len(leaves) :] if not isinstance(x, torch.Tensor)]
+    key = *of_each, with_grad, *map(repr, static)
     found = plan.calls.get(key)
     if found is None:
         found = plan.calls[key] = Again(plan, args, leaves, with_grad, *ways)
@@ -112,12 +119,20 @@ def _function(lines: list[str], **known: Any) -> Any:
     names = {**_KNOWN, **known}
     code = compile("\n    ".join(lines), "<gradsmith: a call made again>", "exec")
     exec(code, names)
-    return names["call"]
+    call = names["call"]
+    skip(call)
+    MADE.add(call)
+    return call
 
 
-def _forward(plan: Any, count: int, n: int, with_grad: bool) -> list[str]:
+def _forward(plan: Any, args: Any, n: int, with_grad: bool) -> list[str]:
+    count, rest = len(args), args[n:]
     xs = [f"x{i}" for i in range(n)]
     static = ["*given"] if count > n else []
+    # 0.0 == -0.0
+    zeros = [
+        (k, copysign(1, x)) for k, x in enumerate(rest) if type(x) is float and x == 0
+    ]
     lines = [
         "def call(args):",
         f"if len(args) != {count}: return NotImplemented",
@@ -125,15 +140,18 @@ def _forward(plan: Any, count: int, n: int, with_grad: bool) -> list[str]:
         f"if not guard({', '.join(xs)}) or is_grad_enabled() is not {with_grad}"
         " or forward_ad._current_level >= 0 or not is_on()"
         f"{' or saved_tensors_hooks(True) is not None' if with_grad else ''}"
-        f"{' or given != static' if static else ''}"
-        f"{' or [*map(type, given)] != types' if static else ''}"
+        f"{' or [*map(type, given)] != types or given != static' if static else ''}"
+        f"{''.join(f' or copysign(1, given[{k}]) != {s}' for k, s in zeros)}"
         ": return NotImplemented",
     ]
     y = plan.parts or plan.y
     if plan.is_like_first:
         lines.append("y = empty_like(x0)")
     else:
-        lines.append(f"y = empty({tuple(y.shape)}, {_strides(y.shape)}, dtype=dtype)")
+        lines.append(
+            f"y = empty({tuple(y.shape)}, {_strides(y.shape)}, dtype=dtype, "
+            "device='cpu')"
+        )
     made = [f"g{i}" for i in plan.wanted] if plan.ahead else []
     lines += [f"{g} = empty_like({g.replace('g', 'x')})" for g in made]
     given = [f"{x}.data_ptr()" for x in [*xs, "y", *made]]
@@ -166,8 +184,9 @@ def _backward(plan: Any) -> list[str]:
     held = [*xs, "y"] if plan.needs_y else xs
     lines = [
         "def call(ctx, run, dy):",
-        "if not guard(dy) or is_grad_enabled(): return otherwise(ctx, run, dy)",
         f"_, _, {_tuple(xs)}, y, {_tuple(['s', *made])}, version = run",
+        f"if not guard({', '.join(['dy', *xs])}) or is_grad_enabled(): "
+        "return otherwise(ctx, run, dy)",
         f"if {' + '.join(f'{x}._version' for x in held)} != version: "
         "raise changed_in_place()",
         "keeps = keeps_graph()",

@@ -16,6 +16,7 @@ from ....core.cotangent import Spec
 from ....core.pool import FRESH, ask_for_large_pages
 from ....operations import fusing
 from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
+from .eager_call import changed_in_place
 
 _Tensor, _Parameter, _strided = torch.Tensor, torch.nn.Parameter, torch.strided
 _TENSORS = {_Tensor, _Parameter}
@@ -58,7 +59,7 @@ def plan_of(operation: Any, args: tuple[Any, ...], with_grad: bool) -> Any:
             key.append((x.dtype, x.shape, with_grad and x.requires_grad))
             size = max(size, x.numel())
         else:
-            key.append((cls, x))
+            key.append((cls, repr(x) if cls is float and x == 0 else x))
     if gpu and size < fusing.SMALL and not operation.fused.strict:
         return None  # Triton takes half a second for each kernel
     key.append(gpu)
@@ -96,7 +97,8 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     if plan.is_like_first:
         y = _like(x)
     else:
-        y = _empty((plan.parts or plan.y).shape, dtype=DTYPES[plan.written_dtype])
+        shape, dtype = (plan.parts or plan.y).shape, DTYPES[plan.written_dtype]
+        y = _empty(shape, dtype=dtype, device=x.device)
     made = [_like(leaves[i]) for i in plan.wanted] if plan.ahead else []
     if not kernel.size:
         return _total(plan, y), [None, *made]
@@ -104,7 +106,7 @@ def run_forward(plan: Any, leaves: list[Any]) -> tuple[Any, Any]:
     given, written, block = [x.data_ptr() for x in held], [y.data_ptr()], None
     if plan.small:
         starts, size = plan.places
-        block = _empty(size, dtype=_uint8)
+        block = _empty(size, dtype=_uint8, device=x.device)
         first = block.data_ptr()
         written += [first + start for start in starts]
     written += [x.data_ptr() for x in made]
@@ -152,6 +154,7 @@ def run_backward(
 
     One that was made ahead is given away, unless it may be asked for again.
     """
+    _require_same(plan, leaves)
     if plan.passes_on:
         return [dy if i in plan.wanted else None for i in range(len(leaves))]
     is_scalar = is_repeated(dy)
@@ -194,6 +197,14 @@ def _address(block: Any) -> int:
     """Where memory starts that is a tensor's, or that a builtin kernel was given."""
     is_tensor = block.__class__ is _Tensor
     return (block if is_tensor else torch.frombuffer(block, dtype=_uint8)).data_ptr()
+
+
+def _require_same(plan: Any, leaves: Sequence[Any]) -> None:
+    """Raise if a tensor was given other data, which has no version: `x.data = ...`."""
+    kernel = plan.forward
+    for x, v, name in zip(leaves, kernel.program.inputs, kernel.storage, strict=False):
+        if x.shape != v.shape or NAMES.get(x.dtype) != name:
+            raise changed_in_place()
 
 
 def is_repeated(x: Any) -> bool:

@@ -358,7 +358,8 @@ def _fused_backward(ctx: Any, run: list[Any], dy: torch.Tensor) -> Any:
             with torch.enable_grad():
                 found = _composed(ctx, run, dy)
         else:
-            again.prepare(dy)
+            dy = dy.resolve_neg()
+            again.prepare(dy, leaves)
             found = run_backward(again.plan, leaves, y, saved, dy, keeps)
     if not keeps:
         ctx.run = None

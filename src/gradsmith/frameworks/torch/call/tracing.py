@@ -15,7 +15,7 @@ import torch
 from ....core import arity, arrays, errors, trees
 from ....core.import_hooks import once_imported
 from ....operations import application, fusing, parameters
-from ..private import never_compile, traced_versions, watch_saved
+from ..private import never_compile, skip, traced_versions, watch_saved
 from . import (
     captured,
     closures,
@@ -29,6 +29,7 @@ from . import (
     transformed,
 )
 from . import quick as quick_call
+from .again import MADE
 from .compiled import opaque, structure
 from .guards import forget
 from .nodes import name_of
@@ -108,6 +109,8 @@ def register(dynamo: Any) -> None:
         torch.compiler.assume_constant_result(constant)
     for module in _EAGER:
         never_compile(module)
+    for call in MADE:
+        skip(call)
 
 
 once_imported("torch._dynamo", register)

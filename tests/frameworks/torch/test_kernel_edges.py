@@ -1,0 +1,135 @@
+"""Kernels in eager mode at the edges: memory that is short, values that look alike."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+import torch
+from torch.nn import functional as F  # noqa: N812
+
+import gradsmith as gs
+import gradsmith.numpy as gnp
+from gradsmith import ops
+
+TIMES = 3  # the first call, one that is made again, and another one
+
+
+def x_of(*shape):
+    torch.manual_seed(0)
+    return torch.randn(shape, requires_grad=True)
+
+
+TOTAL = """
+import torch, gradsmith as gs, gradsmith.numpy as gnp
+
+@gs.fuse
+@gs.custom_gradient
+def total(s, x):
+    y = gnp.sum(gnp.sum(x * s, axis=-1))
+    return y, lambda dy: (None, dy * s * gnp.ones_like(x))
+
+s, x = torch.tensor(2.0), torch.ones(256, 64, requires_grad=True)
+for _ in range(20):
+    assert total(s, x).item() == 32768
+"""
+
+
+def test_a_total_has_memory_for_its_parts():
+    """In a process of its own, which writing beyond memory would kill."""
+    assert subprocess.run([sys.executable, "-c", TOTAL], check=False).returncode == 0
+
+
+def test_another_default_device():
+    x, t = x_of(64, 32), torch.arange(64) % 32
+    expected = F.cross_entropy(x, t).item()
+    for _ in range(TIMES):
+        with torch.device("meta"):
+            assert ops.cross_entropy(x, t).item() == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("op", [ops.silu, ops.softmax])
+def test_data_that_is_replaced_is_noticed(op):
+    for n in (1000, 60000):
+        x = x_of(n)
+        for _ in range(TIMES):
+            op(x).sum().backward()
+        y = op(x).sum()
+        x.data = torch.zeros(10)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            y.backward()
+
+
+def test_an_array_where_a_number_was():
+    x, t = x_of(16, 64), torch.zeros(16, 64)
+    for _ in range(TIMES):
+        ops.huber(x, t)
+    delta = torch.full((64,), 2.0)
+    expected = F.huber_loss(x, t, delta=2.0).item()
+    assert ops.huber(x, t, delta=delta).item() == pytest.approx(expected, rel=1e-6)
+    for _ in range(TIMES):
+        ops.cross_entropy(x, torch.zeros(16, dtype=int))
+    with pytest.raises(gs.GradsmithError, match="axis"):
+        ops.cross_entropy(x, torch.zeros(16, dtype=int), axis=np.array([1, 1]))
+
+
+@pytest.mark.parametrize("dtype", [torch.int8, torch.int16, torch.uint8, torch.int32])
+@pytest.mark.parametrize("ignored", [-1, -100, -1000])
+def test_labels_of_few_bits(dtype, ignored):
+    x, t = x_of(64, 300), (torch.arange(64) % 100).to(dtype)
+    for _ in range(TIMES):
+        expected = F.cross_entropy(x, t.long(), ignore_index=ignored).item()
+        got = ops.cross_entropy(x, t, ignore_index=ignored).item()
+        assert got == pytest.approx(expected, rel=1e-6)
+    if dtype.is_signed and ignored == -1:
+        t[::2] = -1
+        expected = F.cross_entropy(x, t.long(), ignore_index=-1).item()
+        got = ops.cross_entropy(x, t, ignore_index=-1).item()
+        assert got == pytest.approx(expected, rel=1e-6)
+
+
+def test_an_upstream_gradient_with_the_negative_bit():
+    x, t = x_of(64, 32), torch.arange(64) % 32
+    dy = torch.tensor(1 + 2j).conj().imag
+    assert dy.is_neg()
+    for _ in range(TIMES):
+        (dx,) = torch.autograd.grad(ops.cross_entropy(x, t), x, dy)
+        (expected,) = torch.autograd.grad(F.cross_entropy(x, t), x, dy)
+        torch.testing.assert_close(dx, expected)
+
+
+def test_minus_zero_is_another_number():
+    @gs.fuse
+    @gs.custom_gradient
+    def times(x, a):
+        return x * a, lambda dy: dy * a
+
+    x = torch.ones(600)
+    for a in (0.0, 0.0, -0.0, -0.0, 0.0):
+        assert bool(torch.signbit(times(x, a)).all()) == (str(a) == "-0.0")
+
+
+def test_tensors_behind_numbers_are_not_held():
+    @gs.fuse
+    @gs.custom_gradient
+    def scaled(x, a, t):
+        return x * a * t, lambda dy: (dy * a * t, gnp.zeros_like(t))
+
+    x = x_of(600)
+    for _ in range(5):
+        scaled(x, 2.0, torch.ones(600))
+    for plans in (scaled.fused._plans, scaled.fused._small):
+        assert all(len(plan.calls) <= 1 for plan in plans.values())
+
+
+@pytest.mark.parametrize(
+    "loss", [ops.huber, ops.poisson_nll, ops.binary_cross_entropy_with_logits]
+)
+def test_the_mean_of_nothing(loss):
+    x = torch.zeros(0, 64, requires_grad=True)
+    y = loss(x, torch.zeros(0, 64))
+    y.backward()
+    assert torch.isnan(y)
+    assert x.grad.shape == (0, 64)
