@@ -181,28 +181,6 @@ def test_an_argument_of_a_function_that_has_no_gradient():
     assert gs.check(meant, TORCH, TORCH + 2).verdict == "surrogate"
 
 
-def test_a_function_that_stops_gradients_is_no_excuse_for_a_rule_in_it():
-    class Wrong(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return x.sin()
-
-        @staticmethod
-        def backward(ctx, dy):
-            return 2 * dy * ctx.saved_tensors[0].cos()
-
-    wrong = Wrong.apply
-    assert gs.check(lambda x: x * x.detach(), TORCH).verdict == "surrogate"
-    assert gs.check(lambda x: wrong(x) + 0 * x.detach(), TORCH).verdict == "wrong"
-
-    def named(x):
-        """No detach, and no stop_gradient."""
-        return x * x.data  # nor no_grad
-
-    assert gs.check(named, TORCH).verdict == "wrong"
-
-
 def test_no_gradient_at_all_is_wrong():
     op = native("torch", torch.sin, lambda dy, y, x: (None,))
     assert gs.check(op, TORCH).verdict == "wrong"

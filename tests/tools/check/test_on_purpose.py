@@ -61,6 +61,11 @@ def an_option(x, detach=False):
     return x * torch.tensor(x.tolist())
 
 
+def named(x):
+    """No detach, and no stop_gradient."""
+    return x * x.data  # nor no_grad
+
+
 @pytest.mark.parametrize(
     ("fn", "verdict"),
     [
@@ -70,6 +75,7 @@ def an_option(x, detach=False):
         (off_its_greatest, "wrong"),
         (through_numpy, "wrong"),
         (an_option, "wrong"),
+        (named, "wrong"),
     ],
 )
 def test_stopped_gradients_excuse_nothing_else(fn, verdict):

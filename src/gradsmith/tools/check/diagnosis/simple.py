@@ -119,15 +119,8 @@ def _jumps(case: Case) -> bool:
 
 def _breaks(at: Callable[[float], np.ndarray], a: np.ndarray, b: np.ndarray) -> bool:
     """Whether the outputs on the way from a to b jump, by however small a part."""
-    whole, low, high = largest(b - a), 0.0, 1.0
-    for _ in range(2 * HALVES):
-        middle = (low + high) / 2
-        y = at(middle)
-        if largest(y - a) > largest(b - y):
-            high, b = middle, y
-        else:
-            low, a = middle, y
-    return largest(b - a) > whole * 2.0**-HALVES
+    left = _change_within(at, 0.0, 1.0, a, b, 2 * HALVES)
+    return left > largest(b - a) * 2.0**-HALVES
 
 
 def _passes_on(case: Case) -> str | None:
@@ -178,15 +171,26 @@ def _is_jump(
     b: np.ndarray,
 ) -> bool:
     """Whether what changes between two points does at one point between them."""
-    whole = largest(b - a)
-    for _ in range(HALVES):
+    return _change_within(at, low, high, a, b, HALVES) > largest(b - a) / 4 > 0
+
+
+def _change_within(
+    at: Callable[[float], np.ndarray],
+    low: float,
+    high: float,
+    a: np.ndarray,
+    b: np.ndarray,
+    halves: int,
+) -> float:
+    """How much the outputs still change in that half of a half with most of it."""
+    for _ in range(halves):
         middle = (low + high) / 2
         y = at(middle)
         if largest(y - a) > largest(b - y):
             high, b = middle, y
         else:
             low, a = middle, y
-    return largest(b - a) > whole / 4 > 0
+    return largest(b - a)
 
 
 def clamp(case: Case) -> Diagnosis | None:
