@@ -1,6 +1,6 @@
 """Is a gradient that is not the derivative meant to be what it is?
 
-Five kinds have no mistake that could be named:
+Six kinds have no mistake that could be named:
 
 - A sample that was drawn with rejection. Its value jumps where another number is
   accepted, so that the derivative of one draw says little; implicit gradients are right
@@ -12,6 +12,7 @@ Five kinds have no mistake that could be named:
 - One that depends on an argument that the value does not depend on.
 - That of a step s in s * round(x / s), where rounding counts as the identity: it is
   right where x and s are scaled alike, since nothing is rounded differently then.
+- That of a function that stops gradients, and is right once they are let through.
 """
 
 from __future__ import annotations
