@@ -159,3 +159,15 @@ def test_gradients_in_a_dict_are_told_apart_by_their_keys():
     )
     p = {"slope": jax.numpy.ones(()), "a shift": jax.numpy.ones(1)}
     assert gs.check(line, p).ok
+
+
+def test_a_limit_says_what_was_expected_in_its_line():
+    @gs.custom_gradient
+    def step(v):
+        # The value is float64, and so is dy, also where v is float32
+        return gnp.where(v > 0, 1.0, 0.0), lambda dy: dy / (1 + gnp.abs(v)) ** 2
+
+    (limit,) = gs.check(step, np.linspace(-1.0, 1.0, 5)).limits
+    assert limit.limit.endswith(
+        "(expected: shape (5,), float32; got: shape (5,), float64)"
+    )

@@ -130,7 +130,10 @@ class Finding:
     @property
     def limit(self) -> str:
         """In one line, if it is a limit."""
-        words = self.message.partition("\n")[0]
+        words, *more = self.message.splitlines()
+        told = (line.strip() for line in more)
+        facts = [line for line in told if line.startswith(("expected: ", "got: "))]
+        words += f" ({'; '.join(facts)})" if facts else ""
         where = [self.argument and f"of {self.argument}", self.elements]
         if self.scenario and not self.scenario.endswith((GIVEN, PART)):
             if self.elements and " elements" in self.elements:
