@@ -415,3 +415,23 @@ def test_whole_numbers_beyond_a_dtype_and_foreign_bytes():
     y = np.linspace(0, 1, 2000).astype(">f8")
     square = lambda y: np.sum(y * y + 1)
     assert gs.compile(square)(y) == pytest.approx(square(y), rel=1e-14)
+
+
+LABELS = np.array([0, 3, 1])
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, labels: np.sum(x[np.arange(3), labels]),
+        lambda x, labels: -np.mean(x[range(3), labels] - np.log(np.exp(x).sum(1))),
+        lambda x, labels: np.sum(np.take_along_axis(x, labels[:, None], 1)),
+        lambda x, labels: np.sum(x[labels % 3, 1]),
+    ],
+)
+def test_labels_that_are_an_argument(fn):
+    """The cotangent is an array with elements there, and the key has none."""
+    fn = gs.value_and_grad(fn)
+    compiled = gs.compile(fn)
+    for labels in (LABELS, LABELS[::-1]):
+        same(compiled(X, labels), fn(X, labels))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
+from gradsmith.core import trees
 
 X = np.linspace(-1.0, 2.0, 12).reshape(3, 4)
 
@@ -258,3 +261,29 @@ def test_a_black_box_is_one_step():
     np.testing.assert_array_equal(program(X), X / 2)
     gradient = gs.trace(gs.grad(lambda x: np.sum(half(x) * 3)), X)
     np.testing.assert_array_equal(gradient(X), np.full(X.shape, 1.5))
+
+
+def test_a_black_box_within_a_compiled_function():
+    @gs.python_op
+    def solver(x):
+        return np.arctan(np.asarray(x))
+
+    @solver.vjp
+    def _(dy, y, x):
+        return dy / (1 + x * x)
+
+    @gs.python_op
+    def both(x):
+        return np.sin(np.asarray(x)), np.cos(np.asarray(x))
+
+    @both.vjp
+    def _(dy, y, x):
+        return dy[0] * y[1] - dy[1] * y[0]
+
+    def loss(x):
+        s, c = both(x)
+        return np.sum(solver(x) * 2 * s[:, ::-1] + c)
+
+    for fn in (loss, gs.value_and_grad(loss), lambda x: solver(x[0, 0])):
+        expected, got = fn(X), gs.compile(fn)(X)
+        trees.map(partial(np.testing.assert_allclose, rtol=1e-14), got, expected)

@@ -581,7 +581,10 @@ def primitive(fn: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(fn)
     def dispatched(*args: Any, **kwargs: Any) -> Any:
         for arg in args:
-            for part in arg.values() if type(arg) is dict else (arg,):
+            if type(arg) is dict:
+                arg = tuple(arg.values())
+            # A key, such as (rows, labels), is asked part by part
+            for part in arg if type(arg) is tuple else (arg,):
                 overload = getattr(type(part), "__array_function__", None)
                 if overload is not None and overload is not _PLAINLY:
                     y = overload(part, dispatched, (type(part),), args, kwargs)
