@@ -7,6 +7,7 @@ import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -76,6 +77,7 @@ def _examine(subject: Program, jax: bool) -> Finding:
     )
     _compare_values(value, variables, ours, found, subject)
     _compare_kinds(xs, dxs)
+    compiled = _compiled(loss, xs, ours, dxs, subject)
     directions = [_direction(rng, x) for x in xs]
     pulled = _dot(dxs, directions)
     tangents = tuple(d.astype(x.dtype) for d, x in zip(directions, xs, strict=True))
@@ -104,7 +106,7 @@ def _examine(subject: Program, jax: bool) -> Finding:
     if not checks:
         why = "a kink" if smooth.kink else "differences do not converge"
         return Finding("not judged", why)
-    return Finding("right", checks=tuple(checks))
+    return Finding("right", checks=(*checks, *compiled))
 
 
 def _ours(mode: str, run: Callable[[], Any]) -> Any:
@@ -154,6 +156,27 @@ def _compare_kinds(xs: list[np.ndarray], dxs: Any) -> None:
     for x, dx in zip(xs, dxs, strict=True):
         if np.shape(dx) != x.shape or np.asarray(dx).dtype != x.dtype:
             raise FoundError("wrong", "a gradient of another shape or dtype")
+
+
+def _compiled(loss, xs, value, dxs, subject: Program) -> list[str]:
+    """The same by `gs.compile`, which may refuse what depends on elements."""
+    every = tuple(range(len(xs)))
+    try:
+        found = gs.compile(gs.value_and_grad(loss, every))(*xs)
+    except gs.UnsupportedOperationError:
+        return []
+    except Exception as error:
+        raise FoundError("crash", f"compiled: {_reason(error)}") from error
+    loose = NARROW if subject.is_narrow else 1e-9
+    for expected, got in zip((value, *dxs), (found[0], *found[1]), strict=True):
+        expected, got = np.asarray(expected), np.asarray(got)
+        if (got.shape, got.dtype) != (expected.shape, expected.dtype):
+            raise FoundError("wrong", "compiled: another shape or dtype")
+        size = np.abs(expected[np.isfinite(expected)]).max(initial=0.0)
+        near = partial(np.allclose, rtol=loose, atol=loose * size, equal_nan=True)
+        if not near(got, expected):
+            raise FoundError("wrong", "compiled: not what the tape gives")
+    return ["compiled"]
 
 
 def _direction(rng: random.Random, x: np.ndarray) -> np.ndarray:
