@@ -104,3 +104,18 @@ def test_ranges_that_the_last_steps_tell():
     for _ in range(60):  # one after the other, in no time
         x = w(np.multiply, x, x)
     assert range_of(nest_of(w.program(x)).outputs[0]) == (-np.inf, np.inf)
+
+
+def test_vectors_of_a_square_are_rows_or_columns_as_they_are_used():
+    """Of n vectors, 2**n guesses would be tried: an unrolled recurrent net has 40."""
+    rng = np.random.default_rng(0)
+    w = Writer(*rng.normal(size=(40, 8)))
+    total, down, right = None, w.inputs[::2], w.inputs[1::2]
+    for a, b in zip(down, right, strict=True):
+        column = w(np.reshape, w(np.multiply, a, 2.0), (8, 1))
+        outer = w(np.multiply, column, w(np.tanh, b))
+        total = outer if total is None else w(np.add, total, outer)
+    nest = nest_of(w.program(total))
+    kinds = [kind for kind, _ in nest.inputs]
+    assert kinds[::2] == [ROW] * 20
+    assert kinds[1::2] == [COLUMN] * 20

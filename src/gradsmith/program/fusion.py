@@ -198,15 +198,41 @@ def _frames(program: Program) -> list[tuple[tuple[int, ...], int]]:
 def _guesses(
     program: Program, shape: tuple[int, ...], k: int
 ) -> Iterator[dict[Value, str]]:
-    """What each array is: of one row's shape and a column's, it may be either."""
-    rows = shape[: len(shape) - k]
-    unclear = [
-        v
-        for v in [*program.inputs, *program.constants]
-        if v.shape == rows == shape[len(shape) - k :] and v.size > 1
-    ]
-    for kinds in product((ROW, COLUMN), repeat=len(unclear)):
-        yield dict(zip(unclear, kinds, strict=True))
+    """What each array is that has the shape of rows and of columns alike.
+
+    What it is combined with tells; of those that nothing tells, each is the same.
+    """
+    rows, columns = shape[: len(shape) - k], shape[len(shape) - k :]
+    if rows != columns or prod(rows) == 1:
+        yield {}
+        return
+    told = _told(program, shape, k)
+    given = [v for v in [*program.inputs, *program.constants] if v.shape == rows]
+    for kind in (ROW, COLUMN):
+        yield {v: told.get(v, kind) for v in given}
+
+
+def _told(program: Program, shape: tuple[int, ...], k: int) -> dict[Value, str]:
+    """The kinds of arrays of a row's shape, as far as the steps tell them.
+
+    Those that are combined element by element are of one kind.
+    """
+    rows, ones = shape[: len(shape) - k], (1,) * k
+    groups: dict[Value, set[Value]] = {}
+    found: list[tuple[Value, str]] = []
+    for step in program.steps:
+        values = (*step.inputs, *step.outputs)
+        alike = [v for v in values if v.shape == rows]
+        joined = {member for v in alike for member in groups.get(v, {v})}
+        groups.update(dict.fromkeys(joined, joined))
+        # Beside the nest's own shape it is repeated for each row, or reduces one
+        is_result = not any(v in step.inputs for v in alike)
+        kinds = {shape: ROW if is_result else COLUMN}
+        kinds |= {rows + ones: ROW, ones + rows: COLUMN}
+        found += [
+            (alike[0], kinds[v.shape]) for v in values if alike and v.shape in kinds
+        ]
+    return {member: kind for v, kind in found for member in groups[v]}
 
 
 def axes_of(step: Step, x: Value) -> tuple[int, ...]:

@@ -8,7 +8,7 @@ the rules and the tape trace as they are. What needs the elements is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce, wraps
+from functools import reduce
 from math import prod
 from operator import or_
 from typing import Any, NoReturn
@@ -116,7 +116,6 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
     def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:
         ys = [self.trace.symbol(spec) for spec in specs]
         arrays = self.trace.values(tuple(arrays))
-        fn = _the_only(fn) if len(ys) == 1 else fn
         self.trace.add(fn, arrays, {}, [y.spec for y in ys])
         return ys
 
@@ -342,20 +341,6 @@ class Trace:
         self.constants[value] = x.copy()
         self._known[id(x)] = (x, value)
         return value
-
-
-def _the_only(fn: Any) -> Any:
-    """A function that returns a list of one as one that returns what is in it.
-
-    The result of a step with one output is this output.
-    """
-
-    @wraps(fn)
-    def alone(*args: Any) -> Any:
-        (y,) = fn(*args)
-        return y
-
-    return alone
 
 
 def _is_ours(fn: Any) -> bool:
