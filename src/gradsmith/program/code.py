@@ -412,12 +412,12 @@ def powers(x: Any, N: Any = None, increasing: bool = False) -> Any:
     Of few elements, twice as many powers with each product: half for 64 x 128.
     """
     n = len(x) if N is None else N
-    y = np.empty((n, len(x)), x.dtype)
+    y = np.empty((n, len(x)), np.promote_types(x.dtype, int))  # as NumPy's
     rows = y if increasing else y[::-1]
     rows[:1], rows[1:2], known = 1, x, 1
     while known < n - 1:
         more = min(known if len(x) < 500 else 1, n - 1 - known)
-        base = rows[known] if more > 1 else x
+        base = rows[known if more > 1 else 1]
         first = 1 if more > 1 else known
         out = rows[known + 1 : known + 1 + more]
         np.multiply(rows[first : first + more], base, out=out)
