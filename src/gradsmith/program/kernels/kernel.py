@@ -77,11 +77,12 @@ class Kernel:
     @cached_property
     def function(self) -> Any:
         """The compiled code; the same for all kernels with the same source."""
-        found = _functions.get(self.source)
+        digest = _digest(self.source)
+        found = _functions.get(digest)
         if found is None:
             address = compiled(self.source, this_machine())
             found = function_at(address, len(self.storage) + 1)
-            _functions[self.source] = found
+            _functions[digest] = found
         return found
 
     @cached_property
@@ -104,11 +105,12 @@ class Kernel:
             others_run=self.size >= SHORT,
             block=block,
         )
-        found = _functions.get(code)
+        digest = _digest(code)
+        found = _functions.get(digest)
         if found is None:
             symbols = builtin.symbols()
             address = compiled(code, this_machine(), "call", symbols)
-            found = _functions[code] = builtin.function_at(address)
+            found = _functions[digest] = builtin.function_at(address)
         return found
 
     @cached_property
@@ -203,7 +205,11 @@ def _memory(n: int) -> int:
     return have[1]
 
 
-_functions: dict[str, Any] = {}  # by source
+def _digest(code: str) -> bytes:
+    return sha256(code.encode()).digest()
+
+
+_functions: dict[bytes, Any] = {}  # by the digest of their source
 _handlers: dict[str, tuple[int, Kernel]] = {}  # and the owner of constants, by name
 _pools: dict[int, ThreadPoolExecutor] = {}
 
