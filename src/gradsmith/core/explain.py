@@ -49,6 +49,12 @@ class Stops(dict[tuple[str, str, int], Stop]):
         self[stop.where, stop.file, stop.line] = stop
 
 
+_WAITS = (
+    " It was opened in a generator, and records nothing while that is suspended: open "
+    "it in the consumer, or in a @contextlib.contextmanager."
+)
+
+
 def explain(tape: Any, target: Any, source: Any, stops: Stops, silent: Silent) -> str:
     """Say why the gradient of `target` with respect to `source` is what it is."""
     trouble = _trouble_with_source(tape, source)
@@ -69,6 +75,7 @@ def explain(tape: Any, target: Any, source: Any, stops: Stops, silent: Silent) -
     if end is None:
         return (
             "Nothing that the target was computed from is followed by this tape."
+            + (_WAITS if tape.of_generator else "")
             + _told(stops, start)
         )
     if not reaches(end, start):

@@ -17,7 +17,17 @@ from .errors import GradsmithError, TapeError, type_of
 from .explain import Stop, Stops, explain
 from .foreign import refuse_as_tensor
 from .symbolic import PLAIN, Symbolic, as_plain
-from .tape import Key, Node, Scope, Tape, Traced, activate, only, state, walk_back
+from .tape import (
+    Key,
+    Node,
+    Scope,
+    StoppedTape,
+    Tape,
+    Traced,
+    only,
+    state,
+    walk_back,
+)
 from .tensor import Tensor, Variable, finished, unwrap, wrap
 from .unconnected import UnconnectedGradients, wants_zero
 
@@ -46,8 +56,9 @@ class GradientTape(Scope, Tape):
     the gradient is computed, or pass `gs.Tensor(array)`, which copies it.
 
     A tape records its own thread or asyncio task, and the tasks started within the
-    block. A generator has no context of its own: if it is suspended inside the block,
-    the tape stays open, as `np.errstate` does, and records what its caller does.
+    block. A generator that opens a tape has it for itself: while it is suspended inside
+    the block, what its consumer does is not recorded. A generator that is a context
+    manager (`contextlib`) or a fixture opens the tape for the block that it is for.
 
     Raises
     ------
@@ -96,14 +107,8 @@ class GradientTape(Scope, Tape):
         """Leave out what is done within."""
         if self not in state().recorders:
             raise TapeError("stop_recording: this tape is not recording")
-        # A tape that follows nothing stands in for this one, so that others save
-        # tensors: their gradients may be asked for when this one records again.
-        blind = Tape(lifts=False, watch_variables=False)
-        activate(tuple(blind if r is self else r for r in state().recorders))
-        try:
+        with StoppedTape(self):
             yield
-        finally:  # whatever others, in a generator, have opened or closed meanwhile
-            activate(tuple(self if r is blind else r for r in state().recorders))
 
     def reset(self) -> None:
         """Forget all that was recorded and watched; keep recording."""

@@ -97,10 +97,13 @@ def value_and_grad(
         flat = [_lifted(leaf, _name(fun)) for leaf in leaves]
         tape, outside = GradientTape(watch_accessed_variables=False), state().recorders
         tape.private = True
-        with tape:
+        try:  # also if a signal's handler raises as soon as it is open
+            tape.open()
             for x in flat:
                 tape.follow(x)
             result = call(trees.unflatten(picked, flat) if nested else flat)
+        finally:
+            tape.__exit__()
         if state().recorders != outside:
             raise TapeError(
                 f"{_name(fun)} opened or closed a tape that is not its own to close: "
