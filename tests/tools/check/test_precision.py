@@ -81,6 +81,35 @@ def test_float64_gradient_computed_in_less(framework, dtype):
     assert f"only the digits of {dtype}" in finding.message
 
 
+@pytest.mark.parametrize(
+    ("f", "rule"),
+    [
+        (lambda x: gnp.where(x > 0, x, 0.1 * x), lambda dy, y, x: dy * leaky(x)),
+        (lambda x: 1 / (2 + gnp.abs(x)), lambda dy, y, x: -dy * y**2 * gnp.sign(x)),
+        (lambda x: gnp.exp(-(x**2)), lambda dy, y, x: -2 * dy * y * x),
+    ],
+)
+def test_a_backward_pass_in_half_the_bits(f, rule):
+    """Its result has all digits, most of them wrong, beside a value as large."""
+
+    def short(x):
+        return gnp.astype(gnp.astype(x, gnp.float32), x.dtype)
+
+    op = ours(lambda dy, y, x: rule(short(dy), short(y), short(x)), f)
+    for seed in range(3):
+        check = gs.check.options(seed=seed)
+        report = check(op, X)
+        assert report.verdict == "wrong", report
+        assert "only to the digits of float32" in str(report)
+        report = check(op, X.astype("float32"))
+        assert report.verdict == "right, with limits", report
+        assert any("agrees to " in limit.message for limit in report.limits)
+
+
+def leaky(x):
+    return gnp.where(x > 0, 1.0 + 0 * x, 0.1 + 0 * x)
+
+
 def bfloat16(framework):
     if framework == "torch":
         import torch

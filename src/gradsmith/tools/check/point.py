@@ -28,7 +28,7 @@ from .subset import Subset, is_elementwise, subset_along
 SIGMAS = 8.0  # how many of its errors a sum may be off
 SHARP = 1e4  # an output this much less certain than the median is omitted
 FEW_DIGITS = 2.0**-33  # what a rule may lose by rounding, at most
-CANCELLED = 2.0**-20  # beside the value, where a rule is computed in float32
+FLOAT32 = 2.0**-20  # the same in float32, whatever the dtype of the inputs
 HIDDEN = 1e3  # what is that close to the resolution would not be seen
 SEVERAL = 4  # arguments, which take long one by one
 GROUPS = 3  # of elements, each hidden by those before
@@ -178,11 +178,20 @@ class Point:
         """The same with fresh directions, and with an error for the rule's rounding."""
         chosen = comparison.v != 0
         for each in self.along(comparison.part, chosen, step, comparison.even, among):
-            # Beside the value it may be nothing: terms of the rule that cancel
-            value = norm(np.where(each.u != 0, self.y, 0.0) * each.u)
-            few = each.gap < max(FEW_DIGITS * each.scale, CANCELLED * value)
-            lost = self._lost_digits(each) if few and each.is_wrong else 0.0
+            lost = self._lost_digits(each) if self._is_rounding(each) else 0.0
             yield replace(each, error=each.error + lost)
+
+    def _is_rounding(self, compared: Comparison) -> bool:
+        """Whether what differs is so little that the rule may have lost it by rounding.
+
+        Terms as large as the value may cancel: beside it the gradient is nothing then.
+        In float32 only these lose more than it has digits; a rule that loses no more
+        than that of the gradient itself has been computed in too few digits.
+        """
+        gap, scale = compared.gap, compared.scale
+        value = norm(np.where(compared.u != 0, self.y, 0.0) * compared.u)
+        cancelled = FLOAT32 * scale < gap < FLOAT32 * value
+        return compared.is_wrong and (cancelled or gap < FEW_DIGITS * max(scale, value))
 
     def _lost_digits(self, compared: Comparison) -> float:
         """What the rule loses by rounding: multiples of u show it."""
