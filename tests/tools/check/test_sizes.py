@@ -9,6 +9,7 @@ from gradsmith.core.arrays import FRAMEWORKS
 from gradsmith.tools._inputs import info_of
 from gradsmith.tools.check.inputs import CheckInputs
 from gradsmith.tools.check.problem import problem_for, problem_of
+from gradsmith.tools.check.scenarios import scenarios
 from gradsmith.tools.check.session import GIVEN, PART
 from gradsmith.tools.check.sizes import resized, truncated
 
@@ -66,6 +67,36 @@ def test_an_argument_that_is_not_the_largest_is_wrong_beyond_1024():
     (finding,) = report.findings
     assert (finding.argument, finding.diagnosis) == ("a", "region")
     assert finding.elements == "from element 1024 on (flat)"
+
+
+def early(dx):
+    """Zero from element 1024 on."""
+    rows = np.arange(int(np.prod(dx.shape))).reshape(dx.shape) < 1024
+    return dx * gnp.asarray(rows, like=dx, dtype=dx.dtype)
+
+
+def max_rule(dy, y, x):
+    hit = gnp.astype(x == y[:, None], dy.dtype)
+    return dy[:, None] * hit / gnp.sum(hit, axis=1, keepdims=True)
+
+
+def prod_rule(dy, y, x):
+    return dy[:, None] * (y[:, None] / x)
+
+
+@pytest.mark.parametrize(
+    ("f", "rule"),
+    [
+        (lambda x: gnp.max(x, axis=1), max_rule),  # kinks, wherever two are close
+        (lambda x: gnp.prod(x, axis=1), prod_rule),  # of 1,100 numbers it is zero
+    ],
+)
+def test_many_elements_of_one_row_say_little(f, rule):
+    x = np.random.default_rng(3).uniform(0.1, 0.9, (3, 4))
+    assert gs.check(operation(f, rule), x).ok
+    report = gs.check(operation(f, lambda *args: early(rule(*args))), x)
+    (finding,) = report.findings
+    assert finding.scenario == "many elements"
 
 
 # --- many elements
@@ -151,3 +182,51 @@ def test_the_parameters_of_a_module_keep_their_shapes(kind):
     report = gs.check(layer, torch.linspace(0, 1, 30).reshape(2, 5, 3))
     assert report.verdict == "right"
     assert seen == shapes
+
+
+# --- other indices
+
+
+def test_an_element_that_no_index_names():
+    """Of three rows, the second is not read where its gradient is wrong."""
+    places = np.array([[0, 1], [2, 3], [3, 3]])
+    wrong = np.array([[1.0, 1, 1, 1], [1, -1, 1, 1], [1, 1, 1, 1]])
+
+    def rule(dy, y, x, places):
+        hot = np.arange(x.shape[1]) == places[:, :, None]
+        dx = np.sum(np.asarray(dy)[:, :, None] * hot, axis=1)
+        return (dx * wrong if x.shape == wrong.shape else dx), None
+
+    take = lambda x, places: np.take_along_axis(x, places, axis=1)
+    (finding,) = gs.check(operation(take, rule), normal(3, 4), places).findings
+    assert finding.scenario == "the indices of other rows"
+    assert finding.elements == "element [1, 1]"
+
+
+@pytest.mark.parametrize("count", [4, COUNT])
+def test_a_permutation_stays_beside_its_inverse(count):
+    order = np.random.default_rng(0).permutation(count)
+    permute = operation(
+        lambda x, order, inverse: x[order],
+        lambda dy, y, x, order, inverse: (dy[inverse], None, None),
+    )
+    report = gs.check(permute, normal(count), order, np.argsort(order))
+    assert report.verdict == "right", report
+
+
+@pytest.mark.parametrize(
+    ("places", "moved"),
+    [
+        ([0, 0, 1, 2], None),  # sorted, as segments and offsets are
+        ([3, 3, 2, 0], None),
+        ([3], None),
+        (3, None),
+        ([2, 0, 2, 1], [1, 2, 0, 2]),
+        ([[0, 1], [1, 2]], [[1, 2], [0, 1]]),
+    ],
+)
+def test_integers_in_an_order_stay(places, moved):
+    given = problem(lambda x, places: x * x, normal(4), np.array(places))
+    made = scenarios(given, [], np.random.default_rng(0))
+    found = [s.problem for s in made if s.name == "the indices of other rows"]
+    assert [p.inputs[0][1].tolist() for p in found] == [moved][: moved is not None]

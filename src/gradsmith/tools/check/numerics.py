@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,28 @@ def norm(x: np.ndarray) -> float:
     if not 0 < largest < np.inf:
         return largest
     return largest * float(np.sqrt(np.sum((x / largest) ** 2)))
+
+
+def change_within(
+    at: Callable[[float], np.ndarray],
+    low: float,
+    high: float,
+    a: np.ndarray,
+    b: np.ndarray,
+    halves: int,
+) -> float:
+    """How much a curve still changes in that half of a half with most of it.
+
+    From a at `low` to b at `high`: little, if it does not jump.
+    """
+    for _ in range(halves):
+        middle = (low + high) / 2
+        y = at(middle)
+        if largest(y - a) > largest(b - y):
+            high, b = middle, y
+        else:
+            low, a = middle, y
+    return largest(b - a)
 
 
 def sampled_median(x: np.ndarray) -> float:

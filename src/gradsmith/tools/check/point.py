@@ -22,7 +22,14 @@ from .comparison import Comparison, weighted_slope
 from .differences import STEPS, Slope, slope
 from .flat import FlatLinearization, FlatProblem, Part, symmetrized
 from .noise import MANY, noise_of
-from .numerics import norm, on_grid, power_of_two, sampled_median
+from .numerics import (
+    change_within,
+    largest,
+    norm,
+    on_grid,
+    power_of_two,
+    sampled_median,
+)
 from .subset import Subset, is_elementwise, subset_along
 
 SIGMAS = 8.0  # how many of its errors a sum may be off
@@ -37,6 +44,7 @@ STEP = 0.125
 FEW_STEPS = 4  # for many elements
 FINER = 2.0 ** np.array([-10, -20, -30])  # for functions with many waves in a step
 STRAIGHT = 1e-8
+HALVES, UNBROKEN = 36, 2.0**-30
 # The elements of a direction: few digits, and none that are small beside another
 DIGITS = np.array([-7, -6, -5, -4, -3, 3, 4, 5, 6, 7]) / 4
 
@@ -254,11 +262,26 @@ class Point:
             if 2 * np.count_nonzero(self.settled(found)) >= found.error.size:
                 break
             finer = self._slope(v, finer_step)
-            # Straight at once, where the larger steps are not: one step of a staircase
+            # Straight at once, where the larger steps are not: one step of a staircase,
+            # or a piece between kinks, which the maximum of many has nearby
             straight = finer.bend <= STRAIGHT * finer.size
+            if np.any(straight & (finer.size > 0)) and self._is_continuous(v, step):
+                straight &= finer.size == 0
             error = np.where(straight, np.inf, finer.error)
             found = found.or_better(replace(finer, error=error))
         return found
+
+    def _is_continuous(self, v: np.ndarray, step: float) -> bool:
+        """Whether the value has no jumps along v; of many elements that is not tried.
+
+        Even those of float32's digits would be seen, among the digits of float64.
+        """
+        if self.x.size >= MANY:
+            return False
+        at = lambda t: self.value(self.x + t * v)
+        y = at(step)
+        left = change_within(at, 0.0, step, self.y, y, HALVES)
+        return left <= largest(y - self.y) * UNBROKEN
 
     def _slope(self, v: np.ndarray, step: float) -> Slope:
         few = self.subset(v)

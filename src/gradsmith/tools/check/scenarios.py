@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core import trees
 from ...core.reach import captured
 from .kinds import Kind, kinds_of
 from .problem import Arrays, Problem
@@ -93,6 +94,8 @@ def scenarios(
                 continue
             scenario = Scenario(name, other, even=name in EVEN, is_far=far)
             yield scenario if i is None else scenario.reversing(i)
+    if (moved := _with_indices_moved(problem)) is not None:
+        yield Scenario("the indices of other rows", moved)
     for name, other in resized(problem, random):
         yield Scenario(name, other, is_single=name.startswith(SINGLE))
 
@@ -183,6 +186,38 @@ def _signs(
         and (x.size >= SEVERAL or not x.ndim)
         and (np.all(x > 0) or np.all(x < 0))
     }
+
+
+# --- indices
+
+
+def _with_indices_moved(problem: Problem) -> Problem | None:
+    """With each integer and flag where the next along the first axis was.
+
+    So that elements count which no index has named. None if there are none, or if they
+    have an order: offsets, sorted segments, a permutation beside its inverse.
+    """
+    args, kwargs = problem.inputs
+    held = problem.info.captured or {}
+    given = args, {name: x for name, x in kwargs.items() if name not in held}
+    integers = [x for x in trees.leaves(given) if _is_data(x) and x.dtype.kind in "iu"]
+    if not integers or any(map(_has_order, integers)):
+        return None
+    roll = lambda x: np.roll(x, 1, axis=0) if _is_data(x) else x
+    args, others = trees.map(roll, given)
+    return problem.with_inputs((args, {**kwargs, **others}))
+
+
+def _is_data(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.ndim > 0 and x.dtype.kind in "iub"
+
+
+def _has_order(x: np.ndarray) -> bool:
+    """Whether it is one row, sorted or without anything twice."""
+    if x.ndim > 1:
+        return False
+    is_sorted = np.all(x[1:] >= x[:-1]) or np.all(x[1:] <= x[:-1])
+    return bool(is_sorted) or np.unique(x).size == x.size
 
 
 # --- elementwise operations

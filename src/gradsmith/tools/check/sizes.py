@@ -2,9 +2,10 @@
 
 Axes of the same length keep the same length: it is likely that they have to. Arrays of
 integers (labels, indices, lengths) are repeated, so that they stay valid, and an axis
-that they may count along never gets too short for them. The parameters of a module or
-layer keep their shapes, and so do axes that are as long: its code may rely on them so
-much that other ones crash the process.
+that they may count along never gets too short for them. A permutation keeps its length:
+repeated, it would have no inverse. The parameters of a module or layer keep their
+shapes, and so do axes that are as long: its code may rely on them so much that other
+ones crash the process.
 """
 
 from __future__ import annotations
@@ -79,7 +80,18 @@ def _fixed(problem: Problem) -> set[int]:
     """The lengths of axes that belong to the structure of an array."""
     arrays = [(x, structure_of(x)) for x in _arrays(problem) if x.dtype.kind in "fc"]
     kept = [x.shape[x.ndim - s.axes :] for x, s in arrays if s is not None and s.axes]
-    return {n for shape in kept for n in shape}
+    return {n for shape in kept for n in shape} | _permuted(problem)
+
+
+def _permuted(problem: Problem) -> set[int]:
+    """The lengths of permutations: rows of integers, each place once, not in order."""
+    rows = [x for x in _arrays(problem) if x.dtype.kind in "iu" and x.ndim == 1]
+    every = [(x, np.arange(x.size)) for x in rows]
+    return {
+        x.size
+        for x, places in every
+        if np.array_equal(np.sort(x), places) and not np.array_equal(x, places)
+    }
 
 
 def _enlarged(
@@ -128,16 +140,17 @@ def _alone(
 def _is_accepted(problem: Problem) -> bool:
     """Whether operation and rule accept it, and the outputs are not too large.
 
-    They are if both axes of a product have the same length.
+    They are if both axes of a product have the same length. Where all is zero there is
+    nothing to see: the product of many numbers underflows.
     """
     try:
         linearized = flatten(problem).linearize(flatten(problem).x)
         if linearized.y.size > LARGEST:
             return False
-        linearized.pull(np.zeros(linearized.y.size))
+        g = linearized.pull(np.ones(linearized.y.size))
     except Exception:
         return False
-    return True
+    return bool(np.any(linearized.y) or np.any(g))
 
 
 def _size(shape: Shape, lengths: Lengths) -> int:
@@ -232,7 +245,8 @@ def truncated(problem: Problem) -> Problem | None:
 def _shortened(problem: Problem, counts: Iterable[int]) -> Lengths | None:
     """Lengths with few elements in each array; None if there are none."""
     lengths = {n: n for n in lengths_of(problem)}
-    spare = {n: n - _least(n, counts) for n in lengths}
+    kept = _permuted(problem)
+    spare = {n: 0 if n in kept else n - _least(n, counts) for n in lengths}
     while max(_size(x.shape, lengths) for x in _arrays(problem)) > FEW:
         n = max(lengths, key=lambda n: min(lengths[n], spare[n]), default=0)
         fewer = min(ceil(lengths.get(n, 0) / 2), spare.get(n, 0))

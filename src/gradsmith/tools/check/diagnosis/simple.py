@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from ..numerics import largest
+from ..numerics import change_within, largest
 from .arrangement import swapped
 from .case import Case
 from .evidence import Evidence
@@ -119,7 +119,7 @@ def _jumps(case: Case) -> bool:
 
 def _breaks(at: Callable[[float], np.ndarray], a: np.ndarray, b: np.ndarray) -> bool:
     """Whether the outputs on the way from a to b jump, by however small a part."""
-    left = _change_within(at, 0.0, 1.0, a, b, 2 * HALVES)
+    left = change_within(at, 0.0, 1.0, a, b, 2 * HALVES)
     return left > largest(b - a) * 2.0**-HALVES
 
 
@@ -171,26 +171,7 @@ def _is_jump(
     b: np.ndarray,
 ) -> bool:
     """Whether what changes between two points does at one point between them."""
-    return _change_within(at, low, high, a, b, HALVES) > largest(b - a) / 4 > 0
-
-
-def _change_within(
-    at: Callable[[float], np.ndarray],
-    low: float,
-    high: float,
-    a: np.ndarray,
-    b: np.ndarray,
-    halves: int,
-) -> float:
-    """How much the outputs still change in that half of a half with most of it."""
-    for _ in range(halves):
-        middle = (low + high) / 2
-        y = at(middle)
-        if largest(y - a) > largest(b - y):
-            high, b = middle, y
-        else:
-            low, a = middle, y
-    return largest(b - a)
+    return change_within(at, low, high, a, b, HALVES) > largest(b - a) / 4 > 0
 
 
 def clamp(case: Case) -> Diagnosis | None:
