@@ -26,10 +26,12 @@ RECORDED = ("overhead", "lse", "import", "wrap", "checkpoint", "mutants")
 
 
 def record(report: Any) -> None:
+    """What the report has; checkers that were not run keep their figures."""
     recorded = json.loads(FILE.read_text(encoding="utf-8"))
-    recorded[report.name] = (
-        _rows(report) if isinstance(report, Report) else _checkers(report)
-    )
+    if isinstance(report, Report):
+        recorded[report.name] = _rows(report)
+    else:
+        recorded[report.name] |= _checkers(report)
     FILE.write_text(json.dumps(recorded, indent=1) + "\n", encoding="utf-8")
     write()
 

@@ -11,7 +11,9 @@ from benchmarks import __main__ as command
 from benchmarks import figures
 from benchmarks._documents import marks, region
 from benchmarks._report import Options, Report, Row
+from benchmarks.mutants.outcome import Outcome
 from benchmarks.mutants.peers import CHECKERS
+from benchmarks.mutants.report import MutantReport
 
 README = figures.ROOT / "README.md"
 
@@ -62,6 +64,16 @@ def test_a_run_is_recorded_and_quoted_everywhere(elsewhere):
     assert "| 30 ms | import numpy | 20 ms | 1.500 | ≤ 1.3 (missed) |" in text
     assert f"| `import gradsmith` | 1.50 {figures.TIMES} `import numpy` |" in text
     assert json.loads(figures.FILE.read_text())["import"][0]["ours"] == 30
+
+
+def test_checkers_that_were_not_run_keep_their_figures(elsewhere):
+    before = json.loads(figures.FILE.read_text())["mutants"]
+    row = Outcome(
+        "exp", "sign", "jax", False, "float64", 0, "gs.check", "wrong", seconds=0.1
+    )
+    figures.record(MutantReport("mutants", Options(), [row]))
+    after = json.loads(figures.FILE.read_text())["mutants"]
+    assert after == {**before, "gs.check f64": [1, 1, 0, 0]}
 
 
 def test_what_is_quick_is_not_recorded(capsys):
