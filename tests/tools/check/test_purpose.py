@@ -31,7 +31,10 @@ def gamma(a):
     return torch.distributions.Gamma(a, torch.ones_like(a))
 
 
-@pytest.mark.parametrize("distribution", [gamma, torch.distributions.Dirichlet])
+@pytest.mark.parametrize(
+    "distribution",
+    [gamma, torch.distributions.Dirichlet, torch.distributions.StudentT],  # no mean
+)
 @pytest.mark.parametrize("seeded", [True, False])
 def test_a_sample_by_rejection_is_right_on_average(distribution, seeded):
     op = sampled(distribution) if seeded else lambda a: distribution(a).rsample()
@@ -56,6 +59,24 @@ def test_rounding_is_nothing_that_is_drawn():
 
     op = native("torch", body, lambda dy, y, x: (1.001 * dy * torch.cos(x),))
     report = gs.check(lambda x: op.apply(x), torch.tensor(RANDOM.normal(size=(3, 4))))
+    assert report.verdict == "wrong", report
+
+
+def by_place(x, *, backwards=False):
+    """Another factor for each row."""
+    rows = x.reshape(-1, x.shape[-1])
+    factors = torch.linspace(1, 2, len(rows), dtype=x.dtype)[:, None]
+    factors = factors.flip(0) if backwards else factors
+    return (factors * torch.ones_like(rows)).reshape(x.shape)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_differs_by_its_place_is_nothing_that_is_drawn(seed):
+    """A rule with the factors of other rows is right on average over all rows."""
+    rule = lambda dy, y, x: (dy * torch.cos(x) * by_place(x, backwards=True),)
+    op = native("torch", lambda x: torch.sin(x) * by_place(x), rule)
+    x = torch.tensor(RANDOM.normal(size=(3, 4)))
+    report = gs.check.options(seed=seed)(lambda x: op.apply(x), x)
     assert report.verdict == "wrong", report
 
 
