@@ -16,6 +16,9 @@ WRONG = {
 }
 
 
+BOUNDS_OF_RESULT = lambda dy: gnp.clip(dy, 0, 1)
+
+
 def changed(change):
     return lambda dy, y, x: right(change(dy), y, x)
 
@@ -74,6 +77,92 @@ def test_the_rest_of_a_rule_that_clips_by_its_norm():
     assert gs.check(ours(changed(change)), X).verdict is gs.Verdict.SURROGATE
     wrong = ours(lambda dy, y, x: change(dy) * (1 - y))
     assert gs.check(wrong, X).verdict is gs.Verdict.WRONG
+
+
+def normalized(axis=None, eps=0.0, order=2):
+    """Divided by a norm, of all or of each row."""
+
+    def change(dy):
+        size = gnp.sum(gnp.abs(dy) ** order, axis=axis, keepdims=True) ** (1 / order)
+        return dy / (size + eps)
+
+    return change
+
+
+@pytest.mark.parametrize("axis", [None, -1, 0])
+@pytest.mark.parametrize("eps", [0.0, 1e-8, 1e-3])
+@pytest.mark.parametrize("of_result", [False, True])
+def test_the_rest_of_a_rule_that_normalizes(axis, eps, of_result):
+    """It has to be the derivative but for its length."""
+    change = normalized(axis, eps)
+
+    def checked(slope):
+        changed = lambda dy, y: change(dy * slope(y))
+        plain = lambda dy, y: change(dy) * slope(y)
+        rule = changed if of_result else plain
+        return gs.check(ours(lambda dy, y, x: 0.5 * rule(dy, y)), X)
+
+    meant = checked(lambda y: 1 - y * y)
+    assert meant.verdict is gs.Verdict.SURROGATE, meant
+    assert [each.diagnosis for each in meant.findings] == ["normalized upstream"]
+    assert "multiples of an upstream gradient give the same" in str(meant)
+    wrong = checked(lambda y: 1 - y)
+    assert wrong.verdict is gs.Verdict.WRONG, wrong
+    assert "is not the derivative, whatever its length" in str(wrong)
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+def test_rows_that_a_product_mixes_are_normalized(order):
+    change = normalized(-1, order=order)
+    weights = np.random.default_rng(1).normal(size=(4, 5))
+
+    def product(wrong):
+        op = gs.operation(lambda x, w: x @ w)
+        op.vjp(lambda dy, y, x, w: (change(dy) @ w.T, (wrong * x).T @ change(dy)))
+        return gs.check(op, X, weights).verdict
+
+    assert product(1.0) is gs.Verdict.SURROGATE
+    assert product(np.array([[1.0, 1.0, 1.0, 1.1]])) is gs.Verdict.WRONG
+
+
+BOUNDS = np.linspace(1.0, 3.0, X.size).reshape(X.shape)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda dy: gnp.clip(dy, -BOUNDS, BOUNDS), "bounds of its own: 3 at most"),
+        (
+            lambda dy: dy / gnp.maximum(1, normalized_rows(dy) / 2),
+            "scaled to a norm of at most 2, along axis 1",
+        ),
+        (
+            lambda dy: gnp.clip(dy, 0, 1),
+            "negative elements of the upstream gradient are treated as zero, and the "
+            "others cut above at 1",
+        ),
+        (lambda dy: gnp.minimum(dy, 0), "positive elements of the upstream"),
+    ],
+)
+def test_words_are_true(change, words):
+    report = gs.check(ours(changed(change)), X)
+    assert report.verdict is gs.Verdict.SURROGATE, report
+    assert words in " ".join(report.findings[0].message.split())
+
+
+def normalized_rows(dy):
+    return gnp.sqrt(gnp.sum(dy * dy, axis=-1, keepdims=True))
+
+
+@pytest.mark.parametrize("change", [WRONG["rectified upstream"], BOUNDS_OF_RESULT])
+def test_what_comes_out_may_be_clipped(change):
+    """Where a slope is negative, other upstream gradients are lost than elsewhere."""
+    slope = lambda x: gnp.cos(3 * x)
+    body = lambda x: gnp.sin(3 * x) / 3
+    meant = gs.check(ours(lambda dy, y, x: change(dy * slope(x)), body), X)
+    assert meant.verdict is gs.Verdict.SURROGATE, meant
+    wrong = gs.check(ours(lambda dy, y, x: change(dy * (slope(x) - 1)), body), X)
+    assert wrong.verdict is gs.Verdict.WRONG, wrong
 
 
 def test_small_departures_without_a_name():

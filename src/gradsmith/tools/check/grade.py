@@ -14,7 +14,8 @@ from .model import Finding
 
 # Diagnoses of rules that nobody writes by accident
 CLIPPED, RECTIFIED = "clipped upstream", "rectified upstream"
-NONLINEAR = (CLIPPED, RECTIFIED, "masked upstream")
+NORMALIZED = "normalized upstream"
+NONLINEAR = (CLIPPED, RECTIFIED, NORMALIZED, "masked upstream")
 SURROGATES = (
     "piecewise constant", "jumps", "identity", "clamp", "passed on", *NONLINEAR,
     "right on average", "sample", "stated", "for the rule", "steps",

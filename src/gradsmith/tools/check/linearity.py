@@ -12,7 +12,7 @@ of the clipping is the smallest for which that holds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -20,8 +20,9 @@ import numpy as np
 
 from .diagnosis.model import Diagnosis
 from .flat import EPS, FlatLinearization, FlatProblem, flatten
-from .grade import CLIPPED, RECTIFIED, digits
+from .grade import CLIPPED, NORMALIZED, RECTIFIED, digits
 from .model import Finding, Verdict
+from .normalized import is_derivative_but_for_length
 from .numerics import largest, precision_of, random_signed
 from .problem import Problem
 from .session import Session
@@ -32,6 +33,7 @@ ROUNDINGS = 32.0
 SHRUNK = 1e-6  # a small upstream may lose digits where products of it underflow
 GROWN = 2.0**-33  # and a large one another way to compute (matrix_exp: 1e-12)
 LARGE, SMALL = 2.0**20, 2.0**-20
+ALIKE = 0.01
 SOLVED = 1e-5  # what an adaptive solver may leave of linearity
 
 
@@ -47,7 +49,7 @@ def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
         return
     broken = rule.broken()
     if broken is not None and (again := rule.fresh().broken()) is not None:
-        cause = _recognized(rule)
+        cause = _compared(rule, _recognized(rule))
         finding = _finding(again, cause, scenario)
         if again.error < SOLVED:
             words = f"linear in dy to {digits(again.error)}: enough for a solver"
@@ -108,6 +110,10 @@ class RuleAtPoint:
         """Whether two gradients are the same but for rounding."""
         size = max(largest(a), largest(b), largest(self.g))
         return largest(a - b) <= ROUNDINGS * max(self.noise, self.flat.eps * size)
+
+    def alike(self, a: np.ndarray, b: np.ndarray) -> bool:
+        """Whether two gradients are about the same."""
+        return largest(a - b) <= ALIKE * largest(b)
 
     def near(self, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Which elements of two gradients are the same but for rounding."""
@@ -173,18 +179,42 @@ def _finding(broken: Broken, cause: Diagnosis | None, scenario: str) -> Finding:
     )
 
 
+def _compared(rule: RuleAtPoint, cause: Diagnosis | None) -> Diagnosis | None:
+    """The same, if the rest of a rule that bounds its gradients can be judged later.
+
+    Otherwise it is now, by all but the length; a wrong one is no surrogate.
+    """
+    if cause is None or cause.name not in (CLIPPED, NORMALIZED) or cause.unclipped:
+        return cause
+    if is_derivative_but_for_length(rule.flat, rule.random):
+        return cause
+    words = "; what is left of it is not the derivative, whatever its length"
+    return replace(cause, name="not the derivative", message=cause.message + words)
+
+
 # --- recognized mistakes
 
 
 def _recognized(rule: RuleAtPoint) -> Diagnosis | None:
     """What the rule does to the upstream gradient, if it is a usual mistake."""
-    mistakes = (_ignored, _absolute, _clipped, _clipped_by_norm, _masked)
+    mistakes = (
+        _ignored,
+        _absolute,
+        _clipped,
+        _rectified_result,
+        _clipped_by_norm,
+        _masked,
+    )
     return next(filter(None, (mistake(rule) for mistake in mistakes)), None)
 
 
 def _holds(rule: RuleAtPoint, change: Callable[[np.ndarray], np.ndarray]) -> bool:
-    """Whether the rule gives the same for u and change(u), for two u."""
-    us = [rule.upstream(), LARGE * rule.upstream()]
+    """Whether the rule gives the same for u and change(u), for several u.
+
+    One of them has rows of very different lengths.
+    """
+    lengths = LARGE ** np.linspace(-1, 1, rule.y.size)
+    us = [factor * rule.upstream() for factor in (1.0, LARGE, lengths)]
     return all(rule.same(rule.pull(u), rule.pull(change(u))) for u in us)
 
 
@@ -215,46 +245,72 @@ def _clipped(rule: RuleAtPoint) -> Diagnosis | None:
     high, low = _bound(rule, up), _bound(rule, -up)
     if high is None and low is None:
         return None
-    bottom = -np.inf if low is None else -low
+    bottom = -np.inf if low is None else 0.0 - low
     top = np.inf if high is None else high
     if not _holds(rule, lambda u: np.clip(u, bottom, top)):
         return None
     if max(-bottom, top) < SMALL:
         words = "only the signs of the upstream gradient are used, not its magnitudes"
         return Diagnosis("upstream's sign only", words, "use dy as it is")
+    one_sided = not bottom < 0 < top
+    if not one_sided and _rectified_result(rule):
+        return None
     # Where it is what comes out that is clipped, less comes in for some elements
-    most = _linear_below(rule) if bottom < 0 < top else np.inf
-    unclipped = None if most is None else partial(_between, bottom, top, most)
-    if bottom == 0 or top == 0:
-        words = "negative" if bottom == 0 else "positive"
-        return Diagnosis(
-            RECTIFIED,
-            f"{words} elements of the upstream gradient are treated as zero",
-            "use dy as it is, of either sign; if that is on purpose, declare it",
-            unclipped=unclipped,
-        )
-    if low is None or high is None:
-        words = f"cut {'above' if low is None else 'below'} at "
-        words += _digits(top if low is None else bottom)
-    else:
-        words = f"clipped to {_digits(bottom)} ... {_digits(top)}"
-    words = f"the upstream gradient is {words}"
-    return Diagnosis(CLIPPED, words, _DECLARE, unclipped=unclipped)
+    most = _linear_below(rule, one_sided=one_sided)
+    unclipped = None if most is None else partial(_below, most, one_sided)
+    words = _range(rule, bottom, top)
+    if not one_sided:
+        words = f"the upstream gradient is {words}"
+        return Diagnosis(CLIPPED, words, _DECLARE, unclipped=unclipped)
+    which = "negative" if bottom == 0 else "positive"
+    more = "" if np.isinf(max(-bottom, top)) else f", and the others {words}"
+    words = f"{which} elements of the upstream gradient are treated as zero{more}"
+    return Diagnosis(RECTIFIED, words, _EITHER_SIGN, unclipped=unclipped)
 
 
-def _between(
-    bottom: float, top: float, most: float, u: np.ndarray
+_EITHER_SIGN = "use dy as it is, of either sign; if that is on purpose, declare it"
+
+
+def _rectified_result(rule: RuleAtPoint) -> Diagnosis | None:
+    """It is what comes out that has one sign, whichever upstream gradient it needs."""
+    some = SMALL * rule.u
+    both = np.array([rule.pull(some), rule.pull(-some)])
+    side = np.sign(np.sum(both))
+    most = _linear_below(rule, one_sided=True)
+    if most is None or np.any(side * both < 0) or np.any(np.all(both != 0, axis=0)):
+        return None
+    which = "negative" if side > 0 else "positive"
+    words = f"{which} elements of the gradient are treated as zero"
+    if rule.same(rule.pull(LARGE * rule.u), rule.pull(2 * LARGE * rule.u)):
+        words += ", and the others are clipped"
+    return Diagnosis(
+        RECTIFIED, words, _EITHER_SIGN, unclipped=partial(_below, most, True)
+    )
+
+
+def _range(rule: RuleAtPoint, bottom: float, top: float) -> str:
+    """What happens to the elements, in words: the bounds are those of the widest."""
+    ends = [end for end in (bottom, top) if 0 < abs(end) < np.inf]
+    for end in ends:
+        u = np.full(rule.y.size, end * (1 - 1e-6))
+        if not rule.same(rule.pull(u), 2 * rule.pull(u / 2)):
+            most = _digits(max(map(abs, ends)))
+            return f"clipped, each element at bounds of its own: {most} at most"
+    if len(ends) == 1:
+        return f"cut {'above' if ends == [top] else 'below'} at {_digits(ends[0])}"
+    return f"clipped to {_digits(bottom)} ... {_digits(top)}"
+
+
+def _below(
+    most: float, one_sided: bool, u: np.ndarray
 ) -> list[tuple[float, np.ndarray]]:
-    """u as a sum of what is between two bounds, on either side of zero or at it."""
-    size = min(bound for bound in (-bottom, top, most) if bound > 0)
-    scale = min(1.0, size / (2 * largest(u) or 1.0))
-    if bottom < 0 < top:
-        return [(1 / scale, scale * u)]
-    side = scale if bottom == 0 else -scale
-    halves = np.maximum(u, 0), np.maximum(-u, 0)
-    return [
-        (sign / side, side * half) for sign, half in zip((1, -1), halves, strict=True)
-    ]
+    """u by so small ones that none is clipped; of one side what -u gives is the rest.
+
+    max(u, 0) - max(-u, 0) = u, and so for what comes out.
+    """
+    scale = min(1.0, most / (largest(u) or 1.0))
+    pieces = [(1 / scale, scale * u)]
+    return [*pieces, (-1 / scale, -scale * u)] if one_sided else pieces
 
 
 _DECLARE = "use dy as it is; to clip gradients on purpose, declare it"
@@ -268,37 +324,69 @@ def _bound(rule: RuleAtPoint, u: np.ndarray) -> float | None:
 
 
 def _clipped_by_norm(rule: RuleAtPoint) -> Diagnosis | None:
-    """All of it is scaled, or clipped in a way that has no plainer words."""
-    v = LARGE * rule.upstream()
-    norm = float(np.sqrt(np.sum(v * v)))
+    """All of it, or each row, is scaled, or bounded in a way without plainer words."""
+    v = LARGE * rule.random.choice([-1.0, 1.0], rule.y.size)  # of all norms the same
+    if not rule.same(rule.pull(v), rule.pull(v / 2)):
+        return None
+    size = _linear_below(rule)
+    if size is None:
+        like = all(rule.alike(rule.pull(k * rule.u), rule.g) for k in (1 / 16, 16.0))
+        words = "the gradient is normalized: all" if like else "it is bounded: large"
+        words += " multiples of an upstream gradient give the same gradient"
+        return Diagnosis(NORMALIZED, words, _DECLARE)
+    words = next(filter(None, (_scaled(rule, v, rows) for rows in _rows(rule))), None)
+    words = f"the upstream gradient is {words or 'clipped'}"
+    return Diagnosis(CLIPPED, words, _DECLARE, unclipped=partial(_below, size, False))
+
+
+Rows = Callable[[np.ndarray], np.ndarray]
+
+
+def _rows(rule: RuleAtPoint) -> Iterator[tuple[str, Rows]]:
+    """What may have a norm: all of dy, or its rows, and their words."""
+    outputs = rule.linearization.outputs.parts
+    yield "", lambda u: u[None]
+    shape = outputs[0].shape
+    if len(outputs) > 1 or len(shape) < 2 or outputs[0].is_complex:
+        return
+    for axis in (-1, 0):
+        rows = lambda u, axis=axis: np.moveaxis(u.reshape(shape), axis, -1)
+        yield f", along axis {axis % len(shape)}", rows
+
+
+def _scaled(rule: RuleAtPoint, v: np.ndarray, rows: tuple[str, Rows]) -> str | None:
+    """Words for what is scaled to a norm, if it is that."""
+    where, rows_of = rows
+    norms = lambda u: np.sqrt(np.sum(rows_of(u) ** 2, axis=-1, keepdims=True))
+    norm = float(norms(v).flat[0])
     bound = _least(rule, rule.pull(v), lambda c: v * (c / norm), norm)
     if not bound:
         return None
 
     def shortened(u: np.ndarray) -> np.ndarray:
+        u = u.copy()
         most = bound * (1 + 1e-6)  # which the rule itself shortens to the bound
-        return u * min(1.0, most / float(np.sqrt(np.sum(u * u))))
+        with np.errstate(all="ignore"):
+            rows_of(u)[...] *= np.fmin(1.0, most / norms(u))
+        return u
 
-    words = f"scaled to a norm of at most {_digits(bound)}"
-    words = words if _holds(rule, shortened) else "clipped"
-    words = f"the upstream gradient is {words}"
-    size = _linear_below(rule)
-    unclipped = None if size is None else partial(_smaller, size)
-    return Diagnosis(CLIPPED, words, _DECLARE, unclipped=unclipped)
+    words = f"scaled to a norm of at most {_digits(bound)}{where}"
+    return words if _holds(rule, shortened) else None
 
 
-def _smaller(size: float, u: np.ndarray) -> list[tuple[float, np.ndarray]]:
-    scale = min(1.0, size / (largest(u) or 1.0))
-    return [(1 / scale, scale * u)]
+def _linear_below(rule: RuleAtPoint, *, one_sided: bool = False) -> float | None:
+    """The size of upstream gradients that a rule treats alike, and all smaller ones.
 
-
-def _linear_below(rule: RuleAtPoint) -> float | None:
-    """The size of upstream gradients that a rule treats alike, and all smaller ones."""
+    Of one that takes one sign only, with what it gives for the opposite ones.
+    """
     u = rule.upstream()
+
+    def pull(k: float) -> np.ndarray:
+        opposite = rule.pull(-k * u) if one_sided else 0.0
+        return (rule.pull(k * u) - opposite) / k
+
     for scale in 16.0 ** -np.arange(1, 9):
-        if rule.same(
-            rule.pull(scale * u) / scale, rule.pull(scale * u / 16) * 16 / scale
-        ):
+        if rule.same(pull(scale), pull(scale / 16)):
             return float(scale)
     return None
 
