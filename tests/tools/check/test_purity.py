@@ -44,6 +44,26 @@ def test_body_that_writes():
     assert "the operation changes" in finding.message
 
 
+@pytest.mark.parametrize("restored", [True, False])
+def test_a_rule_gives_back_what_the_body_took_and_nothing_else(restored):
+    """As in a reversible block, which has its input again from its output."""
+
+    class Frees(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.x, ctx.y = x, torch.tanh(x.detach())
+            x.data.zero_()
+            return ctx.y.clone()
+
+        @staticmethod
+        def backward(ctx, dy):
+            ctx.x.data.copy_(torch.atanh(ctx.y) if restored else 3 * dy)
+            return dy * (1 - ctx.y**2)
+
+    verdict = gs.check(Frees, torch.tensor(X)).verdict
+    assert verdict == ("right, with limits" if restored else "wrong")
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_pure_and_steady(framework):
     session = checked(check_purity, ours(right), X, framework=framework)

@@ -50,20 +50,25 @@ class ChangeDetector:
 
     def __init__(self, session: Session, scenario: str, names: Sequence[str]) -> None:
         self.session, self.scenario, self.names = session, scenario, names
-        self.unchanged, self.noted = True, list[str]()
+        self.unchanged, self.freed = True, dict[str, np.ndarray]()
 
     def note_changes(self, now: Arrays, before: Arrays) -> None:
         """What the operation itself changes is no matter of its gradient."""
-        self.noted = [*_changed(self.names, now, before)]
-        for name in self.noted:
+        given = dict(zip(self.names, before, strict=True))
+        self.freed = {name: given[name] for name in _changed(self.names, now, before)}
+        for name in self.freed:
             words = f"the operation changes {_argument(name)} in place: {ELSEWHERE}"
             finding = Finding("purity", words, argument=name, scenario=self.scenario)
             self.session.limit(finding)
 
     def compare(self, who: str, now: Arrays, before: Arrays) -> None:
-        """The rule may give back what the operation has freed."""
+        """The rule may give back what the operation has freed, and nothing else."""
+        arrays = dict(zip(self.names, now, strict=True))
         for name in _changed(self.names, now, before):
-            if name not in self.noted:
+            given = self.freed.get(name)
+            if given is None or not _same(
+                arrays[name], given.astype(arrays[name].dtype)
+            ):
                 self._found(f"{who} changes {_argument(name)} in place", name)
 
     def compare_all(self, what: str, now: Arrays, before: Arrays) -> None:
