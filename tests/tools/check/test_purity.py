@@ -64,6 +64,27 @@ def test_a_rule_gives_back_what_the_body_took_and_nothing_else(restored):
     assert verdict == ("right, with limits" if restored else "wrong")
 
 
+@pytest.mark.parametrize("what", ["i", "w"])
+def test_arguments_without_a_gradient_are_not_written_either(what):
+    class Pick(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, i, w):
+            ctx.saved = {"i": i, "w": w, "shape": x.shape}
+            return x[i] * w
+
+        @staticmethod
+        def backward(ctx, dy):
+            dx = torch.zeros(ctx.saved["shape"], dtype=dy.dtype)
+            dx.index_add_(0, ctx.saved["i"], dy * ctx.saved["w"])
+            ctx.saved[what].data.zero_()
+            return dx, None, None
+
+    check = gs.check.options(data=("w",))
+    report = check(Pick, torch.tensor(X), torch.tensor([2, 1]), torch.tensor(X[:2]))
+    assert report.verdict == "wrong", report
+    assert f"the rule changes its argument {what}" in str(report)
+
+
 @pytest.mark.parametrize("framework", FRAMEWORKS)
 def test_pure_and_steady(framework):
     session = checked(check_purity, ours(right), X, framework=framework)

@@ -7,14 +7,17 @@ gradient and of what was saved, and what it writes there is wrong for everyone e
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
+from ...core import trees
 from .._inputs import RANDOM
 from .model import Finding, Verdict
 from .native import NativeEvaluation, evaluate, native_inputs, reason
 from .numerics import random_signed
-from .problem import Arrays, Problem
+from .problem import Arrays, Problem, named_leaves
 from .session import Session
 
 SECOND_BACKWARD = "a second backward"
@@ -28,11 +31,14 @@ class RandomOperationError(Exception):
 def check_purity(session: Session, problem: Problem, scenario: str) -> None:
     """Purity and determinism. Raises `RandomOperationError` for a random operation."""
     random = session.random(f"purity {scenario}")
-    xs = native_inputs(problem)
-    first = evaluate(problem, xs)
-    detector = ChangeDetector(session, scenario, problem.perturbed)
+    xs, (others, held) = native_inputs(problem), _held(problem)
+    first = evaluate(held, xs)
+    names = (*problem.perturbed, *others)
+    detector = ChangeDetector(session, scenario, names)
+    xs = [*xs, *others.values()]
     after = first.numpy(xs)
-    detector.note_changes(after, problem.xs)
+    given = dict(named_leaves(problem.info, *problem.inputs))
+    detector.note_changes(after, [given[name] for name in names])
     dys = [random_signed(random, shape) for shape in first.shapes()]
     upstream = first.upstream(dys)
     ys = first.numpy(first.ys)
@@ -43,6 +49,33 @@ def check_purity(session: Session, problem: Problem, scenario: str) -> None:
     if detector.unchanged:
         session.record("purity", scenario, Verdict.RIGHT)
         _check_determinism(session, first, ys, dys, g, scenario)
+
+
+def _held(problem: Problem) -> tuple[dict[str, Any], Problem]:
+    """The arrays that are not perturbed, and the problem with these very arrays."""
+    named = iter(named_leaves(problem.info, *problem.inputs))
+    rows = [*zip(problem.names, problem.dtypes, strict=True)]
+    others: dict[str, Any] = {}
+
+    def leaf(x: Any) -> Any:
+        name, _ = next(named)
+        if not isinstance(x, np.ndarray) or name in problem.perturbed:
+            return x
+        others[name] = problem.arrays.array(x, dict(rows).get(name, str(x.dtype)))
+        return others[name]
+
+    with problem.precision():
+        inputs = trees.map(leaf, problem.inputs)
+    if any(isinstance(x, np.ndarray) for x in others.values()):
+        return {}, problem  # the framework's own are NumPy's, which are read-only
+    dtypes = tuple(dtype for name, dtype in rows if name in problem.perturbed)
+    return others, replace(
+        problem,
+        inputs=inputs,
+        names=problem.perturbed,
+        dtypes=dtypes,
+        frozen=frozenset(),
+    )
 
 
 class ChangeDetector:
@@ -153,7 +186,9 @@ def _same(a: np.ndarray, b: np.ndarray) -> bool:
     """
     if np.array_equal(a, b, equal_nan=True):
         return True
-    if a.shape != b.shape or not np.array_equal(np.isfinite(a), np.isfinite(b)):
+    if a.shape != b.shape or a.dtype.kind not in "fc":
+        return False
+    if not np.array_equal(np.isfinite(a), np.isfinite(b)):
         return False
     a, b = np.where(np.isfinite(a), a, 0), np.where(np.isfinite(b), b, 0)
     digits = np.sqrt(np.finfo(a.dtype).eps)
