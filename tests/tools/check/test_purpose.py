@@ -297,3 +297,25 @@ def test_steps_of_a_loop(seed):
     x = tf.constant([0.36, 1.62, 1.12, 0.62])  # 10 % less or more change nothing
     report = gs.check.options(seed=seed)(tf.function(lambda x: spikes(x)), x)
     assert report.verdict == "surrogate", report
+
+
+@pytest.mark.parametrize("bound", [1.0, 5.0, 100.0])
+@pytest.mark.parametrize("shape", [(), (4,)])
+def test_bounds_that_are_not_reached_are_no_steps(bound, shape):
+    """Their gradients are in proportion to each other, and none of them is right."""
+
+    class Clamp(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, low, high):
+            ctx.shape = low.shape
+            return torch.minimum(torch.maximum(x, low), high)
+
+        @staticmethod
+        def backward(ctx, dy):
+            bounds = dy if ctx.shape else dy.sum()
+            return dy, bounds, bounds
+
+    high = torch.full(shape, bound, dtype=torch.float64)
+    x = torch.tensor([0.1, -0.6, 0.4, -0.2], dtype=torch.float64)
+    report = gs.check(Clamp, x, -high, high)
+    assert report.verdict == "wrong", report

@@ -29,6 +29,8 @@ import numpy as np
 
 from ...operations.info import OperationInfo
 from .comparison import Comparison
+from .diagnosis.case import Case
+from .diagnosis.simple import changes_in_jumps
 from .flat import Part, flatten
 from .numerics import random_signed
 from .point import MANY, Point
@@ -178,6 +180,8 @@ def steps_along(point: Point, part: Part) -> tuple[str, float] | None:
         alone = [*point.along(other, chosen)]
         if not any(each.is_wrong and each.low == each.high == 0 for each in alone):
             continue
+        if not changes_in_jumps(Case(point, other, point.random)):
+            continue  # as along the bounds of a clamp that are not reached
         found = [each for _ in range(TRIALS) for each in point.scaled(part, other)]
         factors = [_factor(each, part, other) for each in found if each.says_something]
         if factors and np.ptp(factors) <= SAME * abs(factors[0]):

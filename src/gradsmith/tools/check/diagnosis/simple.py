@@ -69,7 +69,7 @@ def not_zero(case: Case) -> Diagnosis | None:
     for each in case.points:
         if np.any(np.abs(each.truth) > each.margin):
             return None
-    if _jumps(case):
+    if changes_in_jumps(case):
         return Diagnosis(
             "piecewise constant",
             "the outputs change in jumps only, so that the derivative is zero, and the "
@@ -90,29 +90,28 @@ def not_zero(case: Case) -> Diagnosis | None:
     )
 
 
-def _jumps(case: Case) -> bool:
-    """Whether the outputs change if the argument changes much.
+def changes_in_jumps(case: Case) -> bool:
+    """Whether the outputs jump if the argument changes much.
 
-    If it takes a long way, they have to jump there: relu(x - 100) does not.
+    relu(x - 100) does not, and a bound of a clamp that is not reached does not either.
     """
     here = case.part.slice
     point = case.point
-    near, far = [case.mixed(point.x) - point.x, case.scaled(point.x) - point.x], []
+    moves = [case.mixed(point.x) - point.x, case.scaled(point.x) - point.x]
     if case.stays_near:  # half of the argument, some up and some down
         steps = case.random.uniform(-0.5, 0.5, (NEARER, point.x.size))
-        near += [*(steps * point.scale)]
+        moves += [*(steps * point.scale)]
     else:
-        near.append(3 * point.scale)
-        far = [k * point.scale for k in (FURTHER, -FURTHER)]
+        moves += [k * point.scale for k in (3.0, FURTHER, -FURTHER)]
         # Where what counts is the difference to another element
-        far += [FAR * point.direction() for _ in range(2)]
-    for move in (*near, *far):
+        moves += [FAR * point.direction() for _ in range(2)]
+    for move in moves:
         step = np.zeros_like(point.x)
         step[here] = move[here]
         y = point.value(point.x + step)
         if np.any(np.isfinite(y) & (y != point.y)):
             at = lambda t, step=step: point.value(point.x + t * step)
-            if any(move is each for each in near) or _breaks(at, point.y, y):
+            if _breaks(at, point.y, y):
                 return True
     return False
 
