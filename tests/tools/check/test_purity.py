@@ -64,6 +64,29 @@ def test_a_rule_gives_back_what_the_body_took_and_nothing_else(restored):
     assert verdict == ("right, with limits" if restored else "wrong")
 
 
+def test_memory_that_is_freed_and_comes_again():
+    """A block that has its input from its output, once; no other array has it."""
+
+    class Frees(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.saved = [(x, torch.tanh(x.detach()))]
+            y = ctx.saved[0][1].clone()
+            x.untyped_storage().resize_(0)
+            return y
+
+        @staticmethod
+        def backward(ctx, dy):
+            x, y = ctx.saved.pop()
+            x.untyped_storage().resize_(y.nbytes)
+            x.data.set_(torch.atanh(y))
+            return dy * (1 - y**2)
+
+    report = gs.check(lambda x: Frees.apply(x), torch.tensor(X))
+    assert report.verdict == "right, with limits", report
+    assert "a second backward" in [limit.what for limit in report.limits]
+
+
 @pytest.mark.parametrize("what", ["i", "w"])
 def test_arguments_without_a_gradient_are_not_written_either(what):
     class Pick(torch.autograd.Function):

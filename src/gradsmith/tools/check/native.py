@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,17 @@ def evaluate(problem: Problem, xs: list[Any]) -> NativeEvaluation:
     """Run the operation on arrays of the framework, recording it."""
     with problem.precision():
         ys, pull = problem.calculus.vjp(problem.native, xs)
-    if problem.spoils_residuals:
-        pull = lambda dys: problem.calculus.vjp(problem.native, xs)[1](dys)
-    return NativeEvaluation(problem, xs, list(ys), pull)
+    calls = count()
+
+    def pull_again(dys: list[Any]) -> list[Any]:
+        if next(calls) == 0:
+            return pull(dys)
+        # On new arrays: the operation may have freed those
+        fresh = problem.to_native(problem.xs)
+        return problem.calculus.vjp(problem.native, fresh)[1](dys)
+
+    pulls = pull_again if problem.spoils_residuals else pull
+    return NativeEvaluation(problem, xs, list(ys), pulls)
 
 
 def native_inputs(problem: Problem) -> list[Any]:
