@@ -123,6 +123,64 @@ def test_a_result_that_the_gradient_reads_is_not_copied():
     subprocess.run([sys.executable, "-c", NOT_COPIED], check=True)
 
 
+# Under one tape, where most calls are made
+
+
+BOTH = gs.fuse(
+    gs.custom_gradient(lambda x, y, a=2.0: (a * x * y, _of_product(x, y, a)))
+)
+
+
+def _of_product(x, y, a):
+    return lambda dy: (dy * a * y, dy * a * x)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: BOTH(x, y),
+        lambda x, y: BOTH(x, y=y, a=3.0),
+        lambda x, y: BOTH(x, Y),
+        lambda x, y: BOTH(X, y),
+        lambda x, y: BOTH(x, x),
+        lambda x, y: BOTH(x.T, y.T),
+        lambda x, y: BOTH(x, gs.Variable(Y)),
+        lambda x, y: BOTH(x, gs.stop_gradient(y), -0.0),
+    ],
+    ids=range(8),
+)
+def test_calls_under_a_tape_are_those_of_the_composed_form(call):
+    def gradients(on):
+        with gs.kernels(on):
+            both = gs.value_and_grad(
+                lambda x, y: np.sum(call(x, y) * call(x, y)), (0, 1)
+            )
+            value, dxs = both(X, Y)
+            return [np.asarray(value), *dxs]
+
+    for ours, composed in zip(gradients(True), gradients(False), strict=True):
+        np.testing.assert_allclose(ours, composed, rtol=1e-13)
+
+
+Y = X[::-1] + 1
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float64"])
+def test_gradients_are_differentiated_by_the_upstream_gradient(dtype):
+    x = gs.Tensor(np.linspace(-1, 1, 600).astype(dtype))
+    dy = gs.Tensor(np.linspace(1, 2, 600).astype(dtype))
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        y = ops.silu(x)
+    with gs.GradientTape() as later:
+        later.watch(dy)
+        total = np.sum(tape.gradient(y, x, output_gradients=dy))
+    (slope,) = gs.vjp(ops.silu, x.numpy())[1](np.ones(600, dtype))
+    found = later.gradient(total, dy).numpy()
+    assert found.dtype == dtype
+    np.testing.assert_allclose(found, slope, rtol=4 * float(np.finfo(dtype).eps))
+
+
 # Refusals
 
 
@@ -155,6 +213,19 @@ def test_captured_arrays_are_refused():
     @gs.custom_gradient(fused=True)
     def weighted(x):
         return x * weights, lambda dy: dy * weights
+
+    with pytest.raises(gs.UnsupportedOperationError, match="make it an argument"):
+        weighted(X)
+
+
+@pytest.mark.parametrize("make", [gs.Variable, gs.Tensor])
+def test_captured_tensors_are_refused(make):
+    """Also one number, which else would be a constant: it may have a gradient."""
+    weight = make(2.0)
+
+    @gs.custom_gradient(fused=True)
+    def weighted(x):
+        return x * weight, lambda dy: dy * weight
 
     with pytest.raises(gs.UnsupportedOperationError, match="make it an argument"):
         weighted(X)

@@ -23,6 +23,8 @@ import numpy as np
 
 from .. import numpy as gnp
 from ..core.cotangent import Spec
+from ..core.reach import reached
+from ..core.tape import Traced
 from ..core.transforms import vjp
 from ..operations import fusing
 from ..operations.operation import Operation
@@ -104,6 +106,14 @@ class Plan:
             return False
         dy = self.gradient.inputs[self.sources.index(("dy", 0))]
         return all(dx is dy for dx in self.gradient.results)
+
+    @cached_property
+    def made(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
+        """The shapes and dtypes of the gradients, in memory of NumPy's."""
+        assert self.gradient is not None
+        dxs = self.gradient.results
+        pairs = zip(dxs, self.storage[-len(dxs) :], strict=True)
+        return [(dx.shape, np.dtype(name)) for dx, name in pairs]
 
     @cached_property
     def is_like_first(self) -> bool:
@@ -282,6 +292,12 @@ def _with_gradient(run: Callable[..., Any], wanted: Sequence[int]) -> Any:
 
 
 def _refuse_captured(operation: Any, program: Program) -> None:
+    held = operation.fn, operation.vjp_rule
+    for x in reached(*held, stop=lambda x: isinstance(x, Traced)):
+        raise refuse(
+            f"{operation.name!r}, which captures a tensor of shape {x.shape} (make it "
+            "an argument),"
+        )
     for array in program.constants.values():
         if array.size and not is_uniform(array) and not is_counted(array):
             raise refuse(
