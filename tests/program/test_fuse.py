@@ -310,6 +310,26 @@ def test_sums_of_float64_carry_what_rounding_takes():
     assert abs(total(x)[0] - exact) <= 2 * np.spacing(exact)
 
 
+@pytest.mark.parametrize("n", [63, 64, 150, 100_003])
+@pytest.mark.parametrize("term", [np.exp, np.square, np.abs])
+def test_sums_of_float32_that_are_not_negative(term, n):
+    x = np.random.default_rng(n).normal(size=(3, n)).astype(np.float32)
+    y = Kernel(gs.trace(lambda x: np.sum(term(x), axis=-1), x))(x)
+    exact = np.sum(term(x.astype(float)), axis=-1)
+    np.testing.assert_allclose(y, exact, rtol=float(np.finfo(np.float32).eps))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("find", [np.max, np.min])
+def test_extremes_find_nan_in_every_register(find, dtype):
+    x = np.random.default_rng(0).normal(size=(150, 149)).astype(dtype)
+    x[::2, 7], x[::3, 11] = np.inf, -np.inf
+    np.fill_diagonal(x, np.nan)  # in each column, and in no column of the last row
+    y = Kernel(gs.trace(lambda x: find(x, axis=-1), x))(x)
+    np.testing.assert_array_equal(y, find(x, axis=-1))
+    assert np.isnan(y).sum() == 149
+
+
 def test_sums_with_infinities():
     @gs.custom_gradient(fused=True)
     def total(x):

@@ -8,6 +8,7 @@ out of bounds.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
 from math import inf, nan
 from typing import Any
@@ -520,16 +521,10 @@ class _Emitter:
         start, before = self.start, f"begin{n}"
         code.write(f"  br label %{before}")
         code.label(before)
-        states, *others = [
-            [_State(r, code, width) for r in each.reductions]
-            for _ in range(_AT_ONCE if _waits(each) else 1)
-        ]
-        if others:
-            start, before = self._loop(each, [states, *others], start, before, chosen)
-            for other in others:
-                for s, more in zip(states, other, strict=True):
-                    s.join(more)
-        left, after = self._loop(each, [states], start, before, chosen)
+        states = [_State(r, code, width) for r in each.reductions]
+        if any(map(_gathers, each.reductions)):
+            start, before = self._loop(each, states, start, before, chosen, _AT_ONCE)
+        left, after = self._loop(each, states, start, before, chosen)
         some = left < self.stop
         code.write(f"  br i1 {some.name}, label %tail{n}, label %end{n}")
         code.label(f"tail{n}")
@@ -537,7 +532,9 @@ class _Emitter:
         places = ", ".join(f"i64 {i}" for i in range(width))
         here = (self.stop - left).spread(width)
         mask = Lane(code, f"<{places}>", "i64", width) < here
-        self._body(each, left, states, mask, chosen)
+        found = self._body(each, left, mask, chosen)
+        for s, x in zip(states, found, strict=True):
+            s.add([x], mask)
         code.write(f"  br label %end{n}")
         code.label(f"end{n}")
         for s, before_tail in zip(states, old, strict=True):
@@ -547,18 +544,18 @@ class _Emitter:
     def _loop(
         self,
         each: Pass,
-        registers: list[list[_State]],
+        states: list[_State],
         start: Lane,
         before: str,
         chosen: dict[int, Node],
+        registers: int = 1,
     ) -> tuple[Lane, str]:
-        """A loop over whole registers, as many at once as there are lists of states.
+        """A loop over whole registers, so many at once, after the block `before`.
 
-        It comes after the block `before`. Where it stops, and the block that it ends
-        in.
+        Where it stops, and the block that it ends in.
         """
         code, n = self.code, self.code.name()
-        step, states = self.width * len(registers), [s for r in registers for s in r]
+        step = self.width * registers
         loop, after = f"loop{n}", f"after{n}"
         whole = self.stop - (step - 1)
         some = start < whole
@@ -569,9 +566,12 @@ class _Emitter:
         code.write(f"  {column.name} = phi i64 {ways}")
         for s in states:
             s.phis(before, loop)
-        for i, register in enumerate(registers):
-            place = column + i * self.width if i else column
-            self._body(each, place, register, None, chosen)
+        found = [
+            self._body(each, column + i * self.width if i else column, None, chosen)
+            for i in range(registers)
+        ]
+        for s, *xs in zip(states, *found, strict=True):
+            s.add(xs, None)
         code.write(f"  {following.name} = add i64 {column.name}, {step}")
         for s in states:
             s.close()
@@ -587,13 +587,12 @@ class _Emitter:
         self,
         each: Pass,
         column: Lane,
-        states: list[_State],
         mask: Lane | None,
         chosen: dict[int, Node],
-    ) -> None:
+    ) -> list[Lane]:
+        """All that is to be done with the columns of a register: what is reduced."""
         scope = _Scope(column, self.width, mask, {id(n) for n in each.takes}, chosen)
-        for s in states:
-            s.add(self._loop_value(s.node.args[0], scope), mask)
+        reduced = [self._loop_value(n.args[0], scope) for n in each.reductions]
         for node in each.keeps:
             address, kind = self._kept(node, column)
             self._store(self._loop_value(node, scope).converted(kind), address, mask)
@@ -609,27 +608,34 @@ class _Emitter:
                 self._write(i, x, self.base + column, mask)
             else:
                 self._write_column(i, x, column, mask)
+        return reduced
 
 
 # Divisors up to here, and from its inverse on, have an inverse that is a normal number
 _NORMAL = {"f32": 2.0**100, "f64": 2.0**1000}
 
 
-# Registers that a loop takes at once where each would wait for the one before it
+# Registers that a loop takes at once where what they have is reduced among them first
 _AT_ONCE = 4
 
 
-def _waits(each: Pass) -> bool:
-    """Whether all that a loop does is to find extremes, of what takes no time.
+def _gathers(node: Node) -> bool:
+    """Whether a reduction takes several registers at once in less time.
 
-    One register after the other takes 1.6 times the time.
+    Extremes of what is at hand then wait less for each other, and one instruction finds
+    NaN in two registers: 0.6 of the time. Numbers that are not negative lose no digits
+    if four of them are added in float32 and these sums in float64: 0.75 of a softmax's.
     """
-    if each.keeps or each.stores or not each.reductions:
-        return False
-    return all(
-        n.op in ("max", "min") and n.args[0].op in ("input", "convert")
-        for n in each.reductions
-    )
+    if node.op in ("max", "min"):
+        return node.args[0].op in ("input", "convert")
+    return _is_safe(node)
+
+
+def _is_safe(node: Node) -> bool:
+    """Whether it is a sum of float32 that are not negative."""
+    x = node.args[0]
+    is_sum = node.op == "sum" and _kind(x) == "f32"
+    return is_sum and (x.op in ("exp", "square") or range_of(x)[0] >= 0)
 
 
 def _is_over_one(node: Node) -> bool:
@@ -712,29 +718,34 @@ class _State:
             for e, now in zip(self._before, self.current, strict=True)
         ]
 
-    def join(self, other: _State) -> None:
-        """Take up what another state has reduced."""
-        self.current = self._combined(self.current, other.current)
-
     def merge(self, old: list[Lane], after: str, tail: str) -> None:
         self.current = [
             _joined([(a, after), (b, tail)])
             for a, b in zip(old, self.current, strict=True)
         ]
 
-    def add(self, x: Lane, mask: Lane | None) -> None:
-        x = x.converted(self.kind)
+    def add(self, xs: list[Lane], mask: Lane | None) -> None:
+        """Take up what some registers have; of several, first of each other."""
         if mask is not None:
-            x = where(mask, x, self.empty[0])
-        self.current = self._combined(self.current, [x])
+            xs = [where(mask, x.converted(self.kind), self.empty[0]) for x in xs]
+        seen = [self._with_nan(xs)] if self.extreme else []
+        if len(xs) > 1 and _gathers(self.node):
+            xs = [_in_pairs(lambda a, b: self._combined([a], [b])[0], xs)]
+        for x in xs:
+            self.current = self._combined(self.current, [x.converted(self.kind)])
+        self.current = [*self.current, *seen]
+
+    def _with_nan(self, xs: list[Lane]) -> Lane:
+        """The second part, which is NaN on a lane where one was."""
+        pairs = zip(xs[::2], xs[1::2] or xs, strict=True)
+        invalid = _in_pairs(operator.or_, [a.is_unordered(b) for a, b in pairs])
+        return where(invalid, nan, self.current[1])
 
     def _combined(self, a: list[Lane], b: list[Lane]) -> list[Lane]:
         op = self.node.op
         if self.extreme:
-            x, seen = b[0], b[-1]
-            better = x > a[0] if op == "max" else x < a[0]
-            last = [where(seen.is_nan(), seen, a[1])] if len(a) == 2 else []
-            return [where(better, x, a[0]), *last]
+            x = b[0]
+            return [where(x > a[0] if op == "max" else x < a[0], x, a[0])]
         if op != "sum":
             fn = {"max": maximum, "min": minimum, "any": OPS["or"], "all": OPS["and"]}
             return [fn[op](a[0], b[0])]
@@ -761,6 +772,14 @@ class _State:
             sure = _isfinite(parts[1])
             y = where(sure, y + parts[1], y)
         return y.converted(_kind(self.node))
+
+
+def _in_pairs(fn: Callable[[Lane, Lane], Lane], xs: list[Lane]) -> Lane:
+    """All of them in one, by a tree: each step waits for few others."""
+    while len(xs) > 1:
+        pairs = zip(xs[::2], xs[1::2], strict=False)
+        xs = [fn(a, b) for a, b in pairs] + xs[len(xs) // 2 * 2 :]
+    return xs[0]
 
 
 def _any(x: Lane) -> Lane:

@@ -220,7 +220,11 @@ class Lane:
         return self._compare("une", "ne", other)
 
     def is_nan(self) -> Lane:
-        return self._op("fcmp uno", self, "i1")
+        return self.is_unordered(self)
+
+    def is_unordered(self, other: Lane) -> Lane:
+        """Whether one of both is NaN."""
+        return self._op("fcmp uno", other, "i1")
 
     def as_bits(self) -> Lane:
         return self.reinterpreted(WHOLE[self.kind])
