@@ -64,6 +64,9 @@ def _array_function(
     if not KNOWN.issuperset(types) and any(map(computes_differently, types)):
         other = foreign_in((*args, *kwargs.values()))
         return answer_of(other, "__array_function__", fn, fn, types, args, kwargs)
+    rule = None if FUNCTION.wrappers else RULES.get(fn)
+    if isinstance(rule, Function):  # what `call` finds out, 0.3 us less
+        return _call_function(rule, args, kwargs)
     return call(fn, args, kwargs)
 
 
@@ -89,12 +92,13 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     if FUNCTION.wrappers or value.__class__ is not np.ndarray or not is_basic(key):
         return index(self, key)
     y, rule = wrap(value[key]), RULES[index]
-    tape = state().sole
-    if tape is not None and value.dtype.kind == "f":
+    active = state()
+    tape = active.sole or active.follower((self,))
+    if tape and value.dtype.kind == "f":
         node = tape.mark_of(self)
         if node is not None:
             tape.record_pull(rule, node, _Taken(rule, key, value), y)
-    elif state().recorders:
+    elif active.recorders:
         if value.dtype.kind not in "fcO":
             return index(self, key)
         tell(rule, (self,), ((self, key), {}), ((value, key), {}), y)
@@ -125,12 +129,12 @@ def _call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
             args, kwargs = bound.args, bound.kwargs
         if not kwargs:
             return call_elementwise(rule, args)
+    if isinstance(rule, Function):
+        return _call_function(rule, args, kwargs)
     if kwargs.get("out") is not None:
         raise UnsupportedOperationError(_WRITES.format(name_of(fn)))
     if isinstance(rule, Composite):
         return _call_composite(rule, args, kwargs)
-    if isinstance(rule, Function):
-        return _call_function(rule, args, kwargs)
     return _call_undifferentiated(fn, rule, args, kwargs)
 
 
@@ -148,8 +152,10 @@ def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
 
 
 def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if kwargs and kwargs.get("out") is not None:
+        raise UnsupportedOperationError(_WRITES.format(rule.name))
     one = rule.of_one and args and isinstance(args[0], Traced)
-    if one and _are_plain(args[1:], kwargs):
+    if one and (len(args) + len(kwargs) == 1 or _are_plain(args[1:], kwargs)):
         return _call_of_one(rule, args, kwargs)
     if rule.leading and _are_plain(args[rule.leading :], kwargs):
         y = _call_of_reals(rule, args, kwargs)
@@ -192,19 +198,23 @@ def _call_of_one(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) ->
         raise UnsupportedOperationError(_WRITES.format(rule.name))
     x: Any = args[0]
     plain = (x.value, *args[1:])
-    value = rule.fn(*plain, **kwargs)
+    value = rule.run(*plain, **kwargs)
     y = wrap(value) if isinstance(value, PLAIN) else _wrap_all(value)
-    if state().recorders:
-        tape, one = state().sole, isinstance(y, Traced)
-        kinds = y.dtype.kind if one else "".join(part.dtype.kind for part in y)
-        if not _FOLLOWED.intersection(kinds):
-            tell_lost([x], rule.name, _WHOLE)
-        elif one and tape is not None and kinds == x.dtype.kind == "f":
-            node = tape.mark_of(x)
-            if node is not None:
-                tape.record_pull(rule, node, rule.pull_first(plain, kwargs, y.value), y)
-        else:
-            tell(rule, (x,), (args, kwargs), (plain, kwargs), y)
+    active = state()
+    if not active.recorders:
+        return y
+    one = isinstance(y, Traced)
+    tape = active.sole or active.follower((x,))
+    if one and tape and y.value.dtype.kind == plain[0].dtype.kind == "f":
+        node = tape.mark_of(x)
+        if node is not None:
+            tape.record_pull(rule, node, rule.pull_first(plain, kwargs, y.value), y)
+        return y
+    kinds = y.dtype.kind if one else "".join(part.dtype.kind for part in y)
+    if not _FOLLOWED.intersection(kinds):
+        tell_lost([x], rule.name, _WHOLE)
+    else:
+        tell(rule, (x,), (args, kwargs), (plain, kwargs), y)
     return y
 
 
@@ -218,12 +228,12 @@ def _call_of_reals(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) 
     if inputs.__class__ not in (list, tuple) or len(args) < leading:
         return NotImplemented
     values, tracked, parents = [], [], []
-    tape: Any = state().sole
+    tape: Any = state().follower(inputs)  # False if nobody follows any of them
     for i, x in enumerate(inputs):
         value = x
         if isinstance(x, Traced):
             value = x.value
-            node = None if tape is None else tape.mark_of(x)
+            node = tape.mark_of(x) if tape else None
             if node is not None:
                 tracked.append(i)
                 parents.append(node)
@@ -235,13 +245,13 @@ def _call_of_reals(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) 
     y = wrap(rule.fn(*plain, **kwargs))
     if y.value.dtype.kind != "f":
         tell_lost([*traced_in(inputs)], rule.name, _WHOLE)
-    elif tracked and tape is not None:
+    elif tracked:
         pull = rule.pullback(tracked, (plain, kwargs), y.value)
         if len(tracked) == 1:
             tape.record_pull(rule, parents[0], lambda dy: pull(dy, None)[0], y)
         else:
             tape.record_pull(rule, parents, pull, y)
-    elif tape is None and state().recorders:
+    elif not tape and state().recorders:
         tell(rule, inputs, (args, kwargs), (plain, kwargs), y)
     return y
 

@@ -51,13 +51,14 @@ def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
     y = _new(Tensor)
     y.value = rule.fn(value)
     y.marks = None
-    tape = state().sole
-    if tape is not None:
+    active = state()
+    tape = active.sole or active.follower((x,))
+    if tape:
         marks = x.marks
         node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
             tape.record_one(rule, 0, node, (value,), y, True)
-    elif state().recorders:
+    elif tape is None and active.recorders:
         tell(rule, (x,), (x,), (value,), y)
     return y
 
@@ -73,13 +74,14 @@ def call_with_number(
     y = _new(Tensor)
     y.value = rule.fn(*values)
     y.marks = None
-    tape = state().sole
-    if tape is not None:
+    active = state()
+    tape = active.sole or active.follower((x,))
+    if tape:
         marks = x.marks
         node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
             tape.record_one(rule, i, node, values, y, True)
-    elif state().recorders:
+    elif tape is None and active.recorders:
         tell(rule, inputs, inputs, values, y)
     return y
 
@@ -95,8 +97,9 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
     y = _new(Tensor)
     y.value = rule.fn(*values)
     y.marks = None
-    tape = state().sole
-    if tape is not None:
+    active = state()
+    tape = active.sole or active.follower((x1, x2))
+    if tape:
         node1 = tape.mark_of(x1) if traced1 else None
         node2 = tape.mark_of(x2) if traced2 else None
         if node1 is not None and node2 is not None:
@@ -107,7 +110,7 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
             tape.record_one(rule, 1, node2, values, y, False)
         elif holds_objects(y.value):
             refuse_tensors_in(values, tape)
-    elif state().recorders:
+    elif active.recorders and (tape is None or holds_objects(y.value)):
         tell(rule, (x1, x2), (x1, x2), values, y)
     return y
 
@@ -115,8 +118,8 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
 def _call_large(rule: Elementwise, inputs: Sequence[Any], values: Any) -> Tensor:
     """Put a large result into reused memory, which matters more than the path here."""
     y = wrap(computed(rule.fn, *values))
-    tape = state().sole
-    if tape is None:
+    tape = state().follower(inputs)
+    if not tape:
         if state().recorders:
             tell(rule, inputs, inputs, values, y)
         return y

@@ -539,13 +539,14 @@ def _require_tuples(name: str, primals: Any, tangents: Any) -> None:
 
 
 def _require_real_number(fun: Any, value: Any) -> None:
-    got = type_of(value)
     if isinstance(value, (Traced, *PLAIN)):
         if not value.shape and value.dtype.kind in "fO":
             return
         got = f"an array of shape {value.shape} and dtype {value.dtype}"
     elif isinstance(value, (float, int)) and not isinstance(value, bool):  # a constant
         return
+    else:
+        got = type_of(value)
     raise GradsmithError(
         f"gs.grad takes a function that returns one real number, and {_name(fun)} "
         f"returned {got}. Sum it, or use gs.jacobian (all derivatives) or gs.vjp (with "

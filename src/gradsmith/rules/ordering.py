@@ -24,7 +24,7 @@ from .axes import (
     swapped,
     swapped_back,
 )
-from .reductions import by_method
+from .reductions import by_method, by_ufunc
 from .running import scan, scan_back
 
 
@@ -147,6 +147,8 @@ for _fn in (np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin):
     differentiable(
         _fn, extremum_vjp, extremum_jvp, saves="a y", note="the tied share equally"
     )
+by_ufunc(np.max, np.maximum)
+by_ufunc(np.min, np.minimum)
 for _fn in (fmax_reduce, fmin_reduce):
     differentiable(
         _fn,
