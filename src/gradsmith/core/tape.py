@@ -246,6 +246,9 @@ class SuspendableState(State):
     def sole(self) -> Any:  # pyright: ignore
         return self.now().sole
 
+    def follower(self, xs: Sequence[Any]) -> Any:
+        return self.now().follower(xs)
+
     def now(self) -> State:
         active, last = _active(self._turns), self._last
         if last.recorders != active:
