@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,10 @@ class Step:
     outputs: tuple[Value, ...]
     place: Place | None = None  # the line of the user's code
 
-    @property
-    def inputs(self) -> list[Value]:
+    @cached_property
+    def inputs(self) -> tuple[Value, ...]:
         """The values among the arguments, each time that they occur."""
-        return [*values_in((self.args, self.kwargs))]
+        return tuple(values_in((self.args, self.kwargs)))
 
 
 @dataclass(frozen=True, eq=False)
