@@ -287,3 +287,18 @@ def test_a_black_box_within_a_compiled_function():
     for fn in (loss, gs.value_and_grad(loss), lambda x: solver(x[0, 0])):
         expected, got = fn(X), gs.compile(fn)(X)
         trees.map(partial(np.testing.assert_allclose, rtol=1e-14), got, expected)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x: np.split(x, 1, axis=1)[0] * 2,
+        lambda x: np.unstack(x[:1])[0] * 2,
+        lambda x: np.meshgrid(x[0])[0] * 2,
+        lambda x: np.broadcast_arrays(x)[0] * 2,
+    ],
+)
+def test_a_list_of_one_is_unpacked(fn):
+    program = gs.trace(fn, X)
+    for run in (program, pasted(program), gs.compile(fn)):
+        np.testing.assert_array_equal(run(X), fn(X), strict=True)

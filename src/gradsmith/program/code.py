@@ -329,7 +329,7 @@ class _Emitter:
         options = [f"{k}={self.text(x)}" for k, x in step.kwargs.items()]
         fn = powers if fn is np.vander and y.dtype.kind in "fc" else fn
         call = f"{self.constant(fn)}({', '.join([*args, *options])})"
-        return f"{name}{',' * (len(step.outputs) == 1 and _is_several(step))} = {call}"
+        return f"{name}{',' * (len(step.outputs) == 1 and step.in_list)} = {call}"
 
     # Expressions
 
@@ -535,7 +535,3 @@ def _is_plain_stack(step: Step) -> bool:
     parts = step.args[0]
     typed = all(isinstance(x, (Value, np.generic, np.ndarray)) for x in parts)
     return typed and step.kwargs.keys() <= {"axis"}
-
-
-def _is_several(step: Step) -> bool:
-    return step.fn is np.unstack

@@ -45,6 +45,7 @@ class Step:
     kwargs: dict[str, Any]
     outputs: tuple[Value, ...]
     place: Place | None = None  # the line of the user's code
+    in_list: bool = False  # it returns a list, though there may be one output alone
 
     @cached_property
     def inputs(self) -> tuple[Value, ...]:

@@ -95,7 +95,8 @@ class Writer:
         if step.fn is scatter:
             return self._scattered(step)
         names = ", ".join(self.name(y) for y in step.outputs)
-        return [f"{names} = {self.call(step)}"]
+        comma = "," if len(step.outputs) == 1 and step.in_list else ""
+        return [f"{names}{comma} = {self.call(step)}"]
 
     def _scattered(self, step: Step) -> list[str]:
         """`scatter` in NumPy's own words."""

@@ -294,14 +294,24 @@ class Trace:
         if not all(isinstance(spec, Spec) for spec in specs):
             refuse(f"what {name_of(fn)} returns is no array", "leave it out")
         ys = [self.symbol(spec) for spec in specs]
-        self.add(fn, self.values(args), self.values(kwargs), [y.spec for y in ys])
+        args, kwargs = self.values(args), self.values(kwargs)
+        self.add(fn, args, kwargs, [y.spec for y in ys], in_list=several)
         if not several:
             return ys[0]
         return type(made)(*ys) if hasattr(made, "_fields") else type(made)(ys)
 
-    def add(self, fn: Any, args: Any, kwargs: Any, outputs: Sequence[Value]) -> None:
+    def add(
+        self,
+        fn: Any,
+        args: Any,
+        kwargs: Any,
+        outputs: Sequence[Value],
+        *,
+        in_list: bool = False,
+    ) -> None:
         """Append a step."""
-        self.steps.append(Step(fn, args, kwargs, tuple(outputs), place_here()))
+        step = Step(fn, args, kwargs, tuple(outputs), place_here(), in_list)
+        self.steps.append(step)
 
     def values(self, x: Any) -> Any:
         """Arguments with values in the places of symbols and of captured arrays."""
