@@ -162,11 +162,61 @@ def test_rounding_does_not_split_equal_values(dtype):
     assert np.max(np.abs(dx)) < 1e-3
 
 
-@pytest.mark.parametrize("a", [[[1.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 0.0]]])
-def test_defective_matrices(a):
-    a = np.array(a)
-    for fn in (la.eigvals, lambda a: la.eig(a)[0], lambda a: np.abs(la.eig(a)[1])):
-        np.testing.assert_array_equal(gradient(fn, a), np.zeros((2, 2)))
+@pytest.mark.parametrize(
+    "a", [[[1.0, 1.0], [0.0, 1.0]], [[0.0, 1.0], [0.0, 0.0]], np.eye(4, k=1)]
+)
+@pytest.mark.parametrize("dtype", [np.float32, float, complex])
+def test_defective_matrices_are_refused(a, dtype):
+    a = np.array(a, dtype)
+    for fn in (
+        la.eigvals,
+        lambda a: la.eig(a)[0],
+        lambda a: np.abs(la.eig(a)[1]),
+        lambda a: la.eigvals(a) ** 2,  # the sum is tr(A^2), which has a gradient
+    ):
+        with pytest.raises(gs.NotDifferentiableError, match="defective"):
+            gradient(lambda a, fn=fn: np.real(fn(a) + 1) ** 2, a)
+        with pytest.raises(gs.NotDifferentiableError, match="defective"):
+            gs.jvp(fn, (a,), (np.ones_like(a),))
+
+
+def test_compiled_code_says_nan_of_a_defective_matrix():
+    f = gs.compile(gs.grad(lambda a: np.sum(np.abs(la.eigvals(a) + 1) ** 2)))
+    assert np.isfinite(f(np.array([[2.0, 1.0], [0.5, 4.0j]]))).all()
+    assert np.isnan(f(np.eye(2, k=1) + 0j)).all()
+
+
+def test_a_defective_matrix_of_a_batch_that_is_not_used():
+    a = np.stack([np.eye(2, k=1), np.array([[2.0, 1.0], [0.5, 4.0]])])
+    for fn in (la.eigvals, lambda a: la.eig(a)[0]):
+        dx = gradient(lambda a, fn=fn: fn(a)[1] ** 3, a)
+        np.testing.assert_array_equal(dx[0], 0)
+        np.testing.assert_allclose(dx[1], gradient(lambda a, fn=fn: fn(a) ** 3, a[1]))
+
+
+@pytest.mark.parametrize("n", [2, 3, 5, 8])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_an_eigenvalue_beside_a_nearly_defective_block(n, dtype):
+    """Its gradient is u v* / (v* u), whatever the others are: here they are one block.
+
+    V^-1 alone would be wrong by up to 1e-3.
+    """
+    block = np.eye(n + 1, k=1) + np.diag([1.0] * n + [3.0])
+    q = la.qr(
+        square(n + 1, n + 1)
+        + (1j * square(n + 1, n + 1)[::-1] if dtype is complex else 0)
+    )[0]
+    a = q @ block @ q.conj().T
+    right = la.solve(block[:n, :n] - 3 * np.eye(n), -block[:n, n])
+    v = q @ np.append(right, 1.0)
+    u = q[:, n]  # as the last row of the block is that of the eigenvalue
+    exact = np.outer(u, v.conj()) / (v.conj() @ u)
+    at = np.argmax(np.abs(la.eigvals(a)))
+    for fn in (la.eigvals, lambda a: la.eig(a)[0]):
+        dx = gs.grad(lambda a, fn=fn: np.real(fn(a)[at]))(a)
+        np.testing.assert_allclose(
+            dx, exact if dtype is complex else exact.real, atol=1e-9
+        )
 
 
 def test_eigenvalues_that_come_in_another_order_without_eigenvectors():
@@ -179,6 +229,78 @@ def test_eigenvalues_that_come_in_another_order_without_eigenvectors():
     np.testing.assert_allclose(
         np.real(eigvals_vjp(dy, y, a)), gradient(lambda a: dy * la.eigvals(a), a)
     )
+
+
+# --- what LAPACK may choose ----------------------------------------------------------
+
+
+CHOICES = {
+    "eigh of equal values": (lambda a: la.eigh(a)[1][:, 0] * [1, 2, 3], np.eye(3)),
+    "eigh, phases": (
+        lambda a: np.real(la.eigh(a)[1]),
+        square(3, 3) + square(3, 3).T + 1j * (square(3, 3) - square(3, 3).T),
+    ),
+    "eig of equal values": (lambda a: la.eig(a)[1] * [1, 2, 3], np.eye(3)),
+    "eig, phases": (lambda a: np.real(la.eig(a)[1]), square(3, 3) + 1j * np.eye(3)),
+    "eig of a rotation": (
+        lambda a: np.imag(la.eig(a)[1] ** 2),
+        np.array([[1.0, -2.0], [1.0, 3.0]]),
+    ),
+    "svd of equal values": (lambda a: la.svd(a)[0] * square(3, 3), 2 * np.eye(3)),
+    "svd of equal values, v": (lambda a: la.svd(a)[2] * square(3, 3), 2 * np.eye(3)),
+    "svd of zeros": (lambda a: la.svd(a)[0] * square(3, 3), np.zeros((3, 3))),
+    "svd, phases": (lambda a: np.real(la.svd(a)[0]), square(3, 3) + 1j * np.eye(3)),
+    "svd, the rest of u": (lambda a: la.svd(a)[0] * square(4, 4), square(4, 2)),
+    "svd, the rest of v": (lambda a: la.svd(a)[2] * square(4, 4), square(2, 4)),
+    "qr, the rest of q": (
+        lambda a: la.qr(a, "complete")[0] * square(4, 4),
+        square(4, 2),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_a_function_of_what_lapack_chooses_is_refused(name):
+    fn, a = CHOICES[name]
+    with pytest.raises(gs.NotDifferentiableError, match="may choose"):
+        gradient(fn, a)
+
+
+INDEPENDENT = {
+    "eigh": lambda a: la.eigh(a)[1],
+    "eig": lambda a: la.eig(a)[1],
+    "svd u": lambda a: la.svd(a)[0],
+    "svd v": lambda a: np.conj(la.svd(a)[2]).mT,
+    "qr": lambda a: la.qr(a, "complete")[0],
+}
+
+
+@pytest.mark.parametrize("name", INDEPENDENT)
+@pytest.mark.parametrize("dtype", [np.float32, float, np.complex64, complex])
+@pytest.mark.parametrize("n", [4, 30])
+def test_a_function_of_the_spaces_has_a_gradient(name, dtype, n):
+    """Of projectors on single vectors and on all; also where values are equal."""
+    a = square(n, n) + square(n, n).T
+    a = (
+        a + 1j * (square(n, n) - square(n, n).T)
+        if dtype in (np.complex64, complex)
+        else a
+    )
+    weights = square(n, n)
+
+    def loss(a):
+        v = INDEPENDENT[name](a)
+        one = v[:, 1:2]
+        return np.sum(weights * np.real(one @ np.conj(one).mT + v @ np.conj(v).mT))
+
+    assert np.isfinite(gs.grad(loss)(a.astype(dtype))).all()
+
+    def power(a):
+        v, w = INDEPENDENT[name](a), np.arange(1.0, n + 1) // 2
+        return np.sum(weights * np.real((v * w.astype(np.float32)) @ np.conj(v).mT))
+
+    if name != "eig":
+        gs.grad(power)(a.astype(dtype))
 
 
 # --- rank ----------------------------------------------------------------------------

@@ -3,7 +3,9 @@
 Some factors are not determined by the matrix alone, and LAPACK chooses: the signs of
 eigenvectors and singular vectors (the phases, if complex), and the columns of a full Q,
 U or V beyond those that belong to the matrix. A rule follows one smooth choice, and the
-gradient of a function that does not depend on the choice is right.
+gradient of a function that does not depend on the choice is right. One that does depend
+on it has none, and reverse mode raises: the cotangent of the vectors then has a part
+along a change of the choice.
 
 Where two eigenvalues (or singular values) are equal up to rounding, their vectors have
 no derivative, and the term with the difference of the two in its denominator is left
@@ -17,17 +19,18 @@ A function that reads one triangle of its matrix has its gradient in that triang
 
 from __future__ import annotations
 
-from math import inf
+from collections.abc import Sequence
+from math import inf, nan
 from typing import Any
 
 import numpy as np
 
 from ..core.errors import NotDifferentiableError, UnsupportedOperationError
 from ..core.rule import composite, differentiable, primitive
-from ..core.symbolic import seen_any
+from ..core.symbolic import is_symbolic, seen_any
 from ..core.tape import Traced
 from ..core.tensor import unwrap
-from .linalg import inverse
+from .linalg import inverse, scalars, size
 from .products import column, conj, h, row
 
 
@@ -63,6 +66,42 @@ def inverse_gaps(w: Any) -> Any:
     """1 / (w[j] - w[i]), but 0 for equal values."""
     gap = row(w) - column(w)
     return 1 / np.where(np.abs(gap) <= column(rounding(w)), inf, gap)
+
+
+def require_no_choice(
+    name: str, dv: Any, dw: Any, turns: Any, open_: Any = True
+) -> None:
+    """Raise if a function depends on what LAPACK may choose.
+
+    `turns` are its derivatives along changes of the choice, where that is open, as they
+    come from the cotangents of the vectors, `dv`, and of the values, `dw`.
+    """
+    if is_symbolic(dv) or not dv.size:
+        return
+    turns, dv, dw = (np.abs(unwrap(x)) for x in (turns, dv, dw))
+    eps = np.finfo(dv.dtype).eps
+    # All of dv may be noise: what is left of terms that cancel, as those of V f(w) V^-1
+    noise = eps**0.25 * np.max(dv, (-2, -1), keepdims=True)
+    noise += eps**0.5 * (1 + np.max(column(dw), (-2, -1), keepdims=True))
+    if seen_any(open_ & (turns > noise)):
+        raise NotDifferentiableError(
+            f"the result depends on vectors that np.linalg.{name} may choose: on the "
+            "phases of complex vectors, on how those of equal values are turned within "
+            "their space, or on how the basis is completed. It has no derivative; a "
+            "function of the space that they span has one, like V V*."
+        )
+
+
+def equal_values(w: Any) -> Any:
+    """Pairs of different indices whose values are equal up to rounding."""
+    w = unwrap(w)
+    equal = np.abs(row(w) - column(w)) <= column(rounding(w))
+    return equal & ~np.eye(w.shape[-1], dtype=bool)
+
+
+def phases(m: Any) -> Any:
+    """What the diagonal says of changes of phases: its imaginary part, as a column."""
+    return column(np.imag(np.diagonal(unwrap(m), axis1=-2, axis2=-1)))
 
 
 # --- Cholesky ------------------------------------------------------------------------
@@ -106,7 +145,7 @@ def qr_vjp(dy: Any, y: Any, a: Any, mode: Any) -> Any:
     if m < n:
         return _wide_qr_vjp(dq, dr, q, r)
     if q.shape[-1] > n:
-        dq, q = _without_complement(dq, q, n), q[..., :n]
+        dq, q = _without_complement(dq, q, n, "qr"), q[..., :n]
         dr, r = dr[..., :n, :], r[..., :n, :]
     lower = np.matmul(r, h(dr)) - np.matmul(h(dq), q)
     return np.matmul(dq + np.matmul(q, hermitian(lower)), h(inverse(r)))
@@ -145,9 +184,11 @@ def _wide_qr_vjp(dq: Any, dr: Any, q: Any, r: Any) -> Any:
 
 
 # Q = [Q1 Q2], where Q2 follows Q1 without turning in itself: dQ2 = -Q1 dQ1* Q2.
-def _without_complement(dq: Any, q: Any, n: int) -> Any:
+def _without_complement(dq: Any, q: Any, n: int, name: str) -> Any:
     """The cotangent of the first n columns, with what those of the others add to it."""
     q1, q2, dq2 = q[..., :n], q[..., n:], dq[..., n:]
+    turns = np.matmul(h(q2), dq2)
+    require_no_choice(name, dq, np.zeros(1, dq.dtype), turns - h(turns))
     return dq[..., :n] - np.matmul(q2, np.matmul(h(dq2), q1))
 
 
@@ -173,7 +214,10 @@ composite(np.linalg.qr, qr, note="raises if a column depends on those before it"
 
 def eigh_vjp(dy: Any, y: Any, a: Any, UPLO: Any = "L") -> Any:
     (w, v), (dw, dv) = y, dy
-    dp = with_diagonal(inverse_gaps(w) * np.matmul(h(v), dv), dw)
+    turns = np.matmul(h(v), dv)
+    require_no_choice("eigh", dv, dw, phases(turns))
+    require_no_choice("eigh", dv, dw, turns - h(turns), equal_values(w))
+    dp = with_diagonal(inverse_gaps(w) * turns, dw)
     return fold(np.matmul(v, np.matmul(dp, h(v))), UPLO.upper() == "L")
 
 
@@ -199,10 +243,16 @@ differentiable(np.linalg.eigvalsh, eigvalsh_vjp, saves="a")
 
 
 def eig_vjp(dy: Any, y: Any, a: Any) -> Any:
+    if not a.size:
+        return np.zeros(a.shape, a.dtype)
     (w, v), (dw, dv) = y, dy
+    left = _left_vectors(a, w, v, dw, dv)
     along = np.real(np.sum(conj(v) * dv, axis=-2, keepdims=True))
-    dp = conj(inverse_gaps(w)) * np.matmul(h(v), dv - v * along)
-    return np.matmul(h(_left_vectors(v)), np.matmul(with_diagonal(dp, dw), h(v)))
+    turns = np.matmul(h(v), dv - v * along)
+    require_no_choice("eig", dv, dw, phases(turns))
+    require_no_choice("eig", dv, dw, turns, equal_values(w))
+    dp = conj(inverse_gaps(w)) * turns
+    return np.matmul(h(left), np.matmul(with_diagonal(dp, dw), h(v)))
 
 
 def eigvals_vjp(dy: Any, y: Any, a: Any) -> Any:
@@ -210,12 +260,53 @@ def eigvals_vjp(dy: Any, y: Any, a: Any) -> Any:
         return np.zeros(a.shape, a.dtype)
     w, v = np.linalg.eig(a)
     dw = np.matmul(row(dy), _correspondence(y, w))
-    return np.matmul(h(_left_vectors(v)) * dw, h(v))
+    return np.matmul(h(_left_vectors(a, w, v, dy)) * dw, h(v))
 
 
-def _left_vectors(v: Any) -> Any:
-    """The inverse of V, or 0 if its columns are as good as dependent."""
-    return inverse(v, limit=1 / np.finfo(v.dtype).eps)
+def _left_vectors(a: Any, w: Any, v: Any, *cotangents: Any) -> Any:
+    """The rows of the inverse of V; those of a defective matrix must not be used."""
+    eps = np.finfo(v.dtype).eps
+    left = inverse(v, limit=1 / eps)
+    condition = size(unwrap(v)) * size(unwrap(left))
+    if is_symbolic(v):  # compiled code can't raise
+        return np.where(scalars(condition == 0), nan, left)
+    _refuse_defective(condition == 0, cotangents)
+    inexact = condition > eps**-0.5
+    if not seen_any(inexact):
+        return left
+    return np.where(scalars(inexact), _separate_left_vectors(a, w, v, left), left)
+
+
+# Where two eigenvectors are nearly dependent, all of the inverse is inexact. The left
+# eigenvector of an eigenvalue that stands apart does not depend on them: A* U = U M,
+# and U* V is diagonal, up to blocks of equal eigenvalues.
+def _separate_left_vectors(a: Any, w: Any, v: Any, left: Any) -> Any:
+    """Left eigenvectors without the inverse, as far as they are well conditioned."""
+    m, u = np.linalg.eig(h(a))
+    own = _correspondence(w, conj(m)).mT > 0
+    rows = np.matmul(np.linalg.pinv(np.where(own, np.matmul(h(u), v), 0)), h(u))
+    found = np.abs(np.sum(rows * v.mT, axis=-1) - 1) < 0.1
+    good = found & (np.sum(np.abs(rows) ** 2, axis=-1) < 1 / np.finfo(v.dtype).eps)
+    return np.where(column(good), rows, left)
+
+
+def _refuse_defective(defective: Any, cotangents: Sequence[Any]) -> None:
+    """Matrices of a batch that nobody uses are let pass.
+
+    A zero cotangent does not tell them if all are zero: the sum of the squares of the
+    eigenvalues is tr(A^2), whose gradient is 2 A* also where all of them are 0.
+    """
+    used: Any = False
+    for d in cotangents:
+        inner = tuple(range(np.ndim(defective), d.ndim))
+        used |= isinstance(d, Traced) or np.any(d != 0, axis=inner)
+    if seen_any(defective & (used | ~np.any(used))):
+        raise NotDifferentiableError(
+            "np.linalg.eig and eigvals have no derivative at a defective matrix, which "
+            "has fewer eigenvectors than eigenvalues: equal eigenvalues part "
+            "infinitely fast. np.trace, np.linalg.det or matrix_power may say what you "
+            "mean; or add a small random matrix."
+        )
 
 
 # LAPACK may give the same eigenvalues in another order without the eigenvectors.
@@ -227,8 +318,8 @@ def _correspondence(y: Any, w: Any) -> Any:
     return near / np.sum(near, axis=-1, keepdims=True)
 
 
-_DEFECTIVE = "0 where there are not as many eigenvectors as eigenvalues"
-differentiable(np.linalg.eig, eig_vjp, saves="y", note=_DEFECTIVE)
+_DEFECTIVE = "raises if there are not as many eigenvectors as eigenvalues"
+differentiable(np.linalg.eig, eig_vjp, saves="a y", note=_DEFECTIVE)
 differentiable(np.linalg.eigvals, eigvals_vjp, saves="a y", note=_DEFECTIVE)
 
 # --- singular values -----------------------------------------------------------------
@@ -245,13 +336,16 @@ def svd_factors(a: Any, full_matrices: bool) -> Any:
 # the spaces of U and V: (1 - U U*) dU = (1 - U U*) dA V S^-1, the same for V with dA*.
 # The phases: (U* dU - V* dV)[i, i] = i Im P[i, i] / s[i], of which each has one half.
 def svd_vjp(dy: Any, y: Any, a: Any, full_matrices: bool) -> Any:
+    if not a.size:
+        return np.zeros(a.shape, a.dtype)
     (u, s, vh), (du, ds, dvh) = y, dy
     v, dv, k = h(vh), h(dvh), s.shape[-1]
     if u.shape[-1] > k:
-        du, u = _without_complement(du, u, k), u[..., :k]
+        du, u = _without_complement(du, u, k, "svd"), u[..., :k]
     if v.shape[-1] > k:
-        dv, v = _without_complement(dv, v, k), v[..., :k]
+        dv, v = _without_complement(dv, v, k, "svd"), v[..., :k]
     in_u, in_v = np.matmul(h(u), du), np.matmul(h(v), dv)
+    _require_no_choice_of_svd(s, ds, du, dv, in_u, in_v)
     dp = _svd_frame(in_u, in_v, s)
     dp = with_diagonal(dp, ds + _svd_phases(in_u, in_v, s) if _complex(a) else ds)
     da = np.matmul(np.matmul(u, dp), h(v))
@@ -261,6 +355,19 @@ def svd_vjp(dy: Any, y: Any, a: Any, full_matrices: bool) -> Any:
     if a.shape[-1] > k:
         da = da + np.matmul(u * per_s, h(dv - np.matmul(v, in_v)))
     return da
+
+
+def _require_no_choice_of_svd(
+    s: Any, ds: Any, du: Any, dv: Any, in_u: Any, in_v: Any
+) -> None:
+    """Vectors of equal values turn together; those of 0 each by itself."""
+    both = np.concatenate([du, dv], axis=-2)
+    turn_u, turn_v, equal = in_u - h(in_u), in_v - h(in_v), equal_values(s)
+    require_no_choice("svd", both, ds, phases(in_u + in_v))
+    require_no_choice("svd", both, ds, turn_u + turn_v, equal)
+    zero = row(unwrap(s) <= rounding(unwrap(s)))
+    for turns in (turn_u, turn_v):
+        require_no_choice("svd", both, ds, turns, equal & zero)
 
 
 def _svd_frame(in_u: Any, in_v: Any, s: Any) -> Any:

@@ -87,11 +87,12 @@ def inverse(a: Any, limit: float = inf) -> Any:
         y = np.where(singular, 0, y)
     good = np.isfinite(y)
     if limit < inf:
-        good &= scalars(_size(a) * _size(y)) <= limit
+        good &= scalars(size(a) * size(y)) <= limit
     return np.where(good, y, 0)
 
 
-def _size(a: Any) -> Any:
+def size(a: Any) -> Any:
+    """The Frobenius norms of a stack of matrices."""
     return np.sqrt(np.sum(np.abs(a) ** 2, axis=(-2, -1)))
 
 
