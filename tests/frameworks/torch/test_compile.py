@@ -465,6 +465,28 @@ def test_a_captured_tensor_changed_in_place_after_compiled_code(form, backend):
             y.sum().backward()
 
 
+def test_the_backend_that_only_captures_notices_as_much_as_pytorch_does():
+    """backend="eager" keeps no versions, neither for autograd.Function nor for ours."""
+    w = torch.tensor([1.0, 2.0, 3.0])
+
+    class Scaled(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(w)
+            return x * w
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * ctx.saved_tensors[0]
+
+    for fn in (lambda x: Scaled.apply(x), _reading("closure", w)[0]):
+        x = torch.ones(3, requires_grad=True)
+        y = compiled(fn, backend="eager")(x)
+        w.add_(1)
+        y.sum().backward()
+        torch.testing.assert_close(x.grad, w)
+
+
 def test_a_tensor_that_the_rule_does_not_read_may_change_after_compiled_code():
     w = torch.tensor([1.0, 2.0, 3.0])
     run = compiled(gs.custom_gradient(lambda x: (x + w, lambda dy: 10 * dy)))
