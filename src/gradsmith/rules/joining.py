@@ -10,6 +10,7 @@ import numpy as np
 
 from ..core.cotangent import Spec
 from ..core.rule import composite, convert, index, linear, nondifferentiable, primitive
+from .axes import as_array
 from .indexing import along, scatter
 
 # Joining: each argument gets its piece of dy. The arguments are a list, or one array
@@ -122,8 +123,9 @@ def inserted(shape: Any, obj: Any, values_shape: Any, axis: Any) -> Any:
 
 
 def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
-    where = inserted(np.shape(arr), obj, np.shape(values), axis)
-    values = convert(values, np.result_type(arr))
+    arr = as_array(arr)
+    where = inserted(arr.shape, obj, np.shape(values), axis)
+    values = convert(values, arr.dtype)
     return index(np.concatenate((np.ravel(arr), np.ravel(values))), where)
 
 
