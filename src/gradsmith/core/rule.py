@@ -522,7 +522,8 @@ class Bilinear(Function):
         like1, like2 = (Spec(x.shape, x.dtype) for x in args)
         x1 = args[0] if 1 in tracked else like1
         x2 = args[1] if 0 in tracked else like2
-        like_y, (vjp1, vjp2) = Spec(y.shape, y.dtype), self.vjp
+        transposes: Any = self.vjp
+        like_y, (vjp1, vjp2) = Spec(y.shape, y.dtype), transposes
 
         def pull(dy: Any, needs: Any) -> list[Any]:
             return [

@@ -66,13 +66,15 @@ def forget_the_dead(x: Traced) -> None:
     a carried value has been through.
     """
     marks = x.marks
-    for key in marks or ():
+    if marks is None:
+        return
+    for key in marks:
         recorder = key.recorder()
         if recorder is None or recorder.key is not key:
             break
     else:  # as mostly
         return
-    for key in [key for key in marks or () if not key.is_alive()]:
+    for key in [key for key in marks if not key.is_alive()]:
         marks.pop(key, None)
 
 

@@ -54,7 +54,8 @@ def spread(dy: Any, shape: tuple[int, ...], axis: Any) -> Any:
     if dy.ndim:
         return np.broadcast_to(np.reshape(dy, kept_shape(shape, axis)), shape)
     if plain and dy.dtype.kind == "f":
-        return np.ndarray(shape, dy.dtype, dy[()], 0, (0,) * len(shape))
+        number: Any = dy
+        return np.ndarray(shape, dy.dtype, number[()], 0, (0,) * len(shape))
     return np.broadcast_to(dy, shape)
 
 
