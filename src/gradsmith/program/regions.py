@@ -28,7 +28,7 @@ class Fused:
 
     def __init__(self, program: Program, nest: Nest | None = None) -> None:
         self.kernel = Kernel(program, nest=nest)
-        self.function = self.kernel.function
+        self.function = self.kernel.launch_arrays
         self.__name__ = "fused"
 
     def __call__(self, *arrays: Any) -> Any:

@@ -10,7 +10,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
+
+import numpy as np
 
 _FASTCALL = 0x80
 _USED = (
@@ -106,6 +109,54 @@ def caller(
 
 
 _ON_STACK = 1 << 15  # bytes
+# Where an array of NumPy's has the address of its memory: the first field after what
+# every object has, where the macros of NumPy's C interface read it
+_DATA = object.__basicsize__
+
+
+@cache
+def knows_arrays() -> bool:
+    """Whether the address of an array's memory is where it is expected."""
+    x = np.empty(3)
+    return ctypes.c_void_p.from_address(id(x) + _DATA).value == x.ctypes.data
+
+
+def caller_of_arrays(
+    arrays: tuple[int, int],
+    constants: list[int],
+    *,
+    kept: bool,
+    count: int,
+    columns: int,
+    others_run: bool,
+) -> str:
+    """`caller` for a function of NumPy's arrays, and of one as memory for a row.
+
+    To ask an array for its address takes Python 0.6 us, and NumPy's own way nothing.
+    """
+    inputs, outputs = arrays
+    given = [
+        f"  %at{k} = getelementptr ptr, ptr %args, i64 {k}\n"
+        f"  %object{k} = load ptr, ptr %at{k}\n"
+        f"  %field{k} = getelementptr i8, ptr %object{k}, i64 {_DATA}\n"
+        f"  %p{k} = load ptr, ptr %field{k}"
+        for k in range(inputs + outputs + kept)
+    ]
+    pointers = [f"ptr %p{k}" for k in range(inputs)]
+    pointers += [f"ptr inttoptr (i64 {c} to ptr)" for c in constants]
+    pointers += [f"ptr %p{k}" for k in range(inputs, inputs + outputs)]
+    memory = f"getelementptr i8, ptr %p{inputs + outputs}, i64 0"
+    return _TEXT.format(
+        given="\n".join(given),
+        pointers=", ".join(pointers),
+        kept=memory if kept else "alloca i8, i64 1, align 64",
+        free="",
+        leave="  %thread = call ptr @PyEval_SaveThread()" if others_run else "",
+        enter="  call void @PyEval_RestoreThread(ptr %thread)" if others_run else "",
+        count=count,
+        columns=columns,
+    )
+
 
 _TEXT = """
 declare ptr @malloc(i64)

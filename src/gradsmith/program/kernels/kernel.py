@@ -105,13 +105,33 @@ class Kernel:
             others_run=self.size >= SHORT,
             block=block,
         )
-        digest = _digest(code)
-        found = _functions.get(digest)
-        if found is None:
-            symbols = builtin.symbols()
-            address = compiled(code, this_machine(), "call", symbols)
-            found = _functions[digest] = builtin.function_at(address)
-        return found
+        return _builtin(code)
+
+    @cached_property
+    def launch_arrays(self) -> Any:
+        """The same as a function of NumPy's arrays, contiguous and of its dtypes.
+
+        The last one is memory for `kept` numbers of each column, if it needs any.
+        """
+        inputs = len(self.nest.inputs) - len(self.constants)
+        outputs = len(self.program.results)
+        if not builtin.knows_arrays():
+            n = inputs + outputs
+            return lambda *arrays: self._by_addresses(*arrays[:n])
+        code = self.source + builtin.caller_of_arrays(
+            (inputs, outputs),
+            self.constants,
+            kept=self.kept > 0,
+            count=self.count,
+            columns=self.nest.columns,
+            others_run=self.size >= SHORT,
+        )
+        return _builtin(code)
+
+    def _by_addresses(self, *arrays: np.ndarray) -> None:
+        inputs = len(arrays) - len(self.program.results)
+        addresses = [x.ctypes.data for x in arrays]
+        self.run(addresses[:inputs], addresses[inputs:])
 
     @cached_property
     def for_xla(self) -> tuple[str, int]:
@@ -191,6 +211,15 @@ class Kernel:
             f"{self.program.name}: a place along the last axis is out of bounds, which "
             f"has {self.nest.columns} elements"
         )
+
+
+def _builtin(code: str) -> Any:
+    digest = _digest(code)
+    found = _functions.get(digest)
+    if found is None:
+        address = compiled(code, this_machine(), "call", builtin.symbols())
+        found = _functions[digest] = builtin.function_at(address)
+    return found
 
 
 _thread = threading.local()
