@@ -29,6 +29,29 @@ def argmin(
     return x
 
 
+def argmin_in_parts(np: Any, begin: Any, attempt: Any, x: Any, limit: int) -> Any:
+    """The same; what a step computes is one function, so that it can be compiled.
+
+    `begin(x)` is the value, the gradient and its length, `attempt(x, gradient, eta)`
+    the next x, how far that is, and `begin` of it.
+    """
+    (fx, gx, size), eta, good = begin(x), 1e-5, 0
+    for _ in range(limit):
+        if size <= 1e-5:
+            return x
+        if good == 10:
+            eta, good = 2 * eta, 0
+            continue
+        new, moved, (f_new, g_new, new_size) = attempt(x, gx, np.float64(eta))
+        if moved <= 1e-5:
+            return x
+        if f_new < fx:
+            x, fx, gx, size, good = new, f_new, g_new, new_size, good + 1
+        else:
+            eta, good = eta / 2, 0
+    return x
+
+
 def argmin_in_jax(lax: Any, np: Any, f: Any, gradient: Any, x: Any, limit: int) -> Any:
     """The same as a loop of XLA."""
     length = lambda v: np.sqrt(np.sum(v * v))

@@ -84,8 +84,11 @@ def with_tape(problem: Any, size: Any, inputs: Any) -> Callable[[], Any]:
 
 
 def with_compile(problem: Any, size: Any, inputs: Any) -> Callable[[], Any]:
+    """The whole program compiled; or, if Python decides in it, what it calls."""
     import gradsmith as gs
 
+    if hasattr(problem, "in_parts"):
+        return partial(problem.in_parts(ours(), gs.compile, **size), *inputs)
     return partial(gs.compile(problem.in_numpy(ours(), **size)), *inputs)
 
 

@@ -45,6 +45,25 @@ def in_numpy(library: Library, dt: float, limit: int) -> Any:
     return lambda w: argmin(np, miss, library.grad(miss), w, limit)
 
 
+def in_parts(library: Library, compile: Any, dt: float, limit: int) -> Any:
+    """A step and the end are compiled, and the `if` on the place is Python's."""
+    np = library.np
+    start = np.array([0.0, 8.0]), np.array([0.75, 0.0])
+    force = library.grad(lambda x, w: potential(np, x, w))
+    step = compile(lambda x, v, w: (x + dt * v, v - dt * force(x, w)))
+    end = compile(lambda x, v: (x[0] - x[1] / v[1] * v[0]) ** 2)
+
+    def miss(w: Any) -> Any:
+        x, v = start
+        while True:
+            new, faster = step(x, v, w)
+            if new[1] <= 0:
+                return end(x, v)
+            x, v = new, faster
+
+    return lambda w: argmin(np, miss, library.grad(miss), w, limit)
+
+
 def in_torch(torch: Any, dt: float, limit: int) -> Any:
     grad = torch.autograd.grad
     x = torch.tensor([0.0, 8.0], dtype=torch.float64)

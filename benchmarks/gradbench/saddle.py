@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchmarks._peers import load
-from benchmarks.gradbench.descent import argmin, argmin_in_jax
+from benchmarks.gradbench.descent import argmin, argmin_in_jax, argmin_in_parts
 from benchmarks.gradbench.libraries import Library
 
 SIZES = ({"limit": 1}, {"limit": 5})
@@ -34,6 +34,37 @@ def in_numpy(library: Library, limit: int) -> Any:
             return argmin(np, cost, grad(cost), start, INNER)
 
         greatest = lambda x: f(np, x, highest(x))
+        x = argmin(np, greatest, grad(greatest), start, limit)
+        return np.concatenate((x, highest(x)))
+
+    return saddle
+
+
+def in_parts(library: Library, compile: Any, limit: int) -> Any:
+    """The steps of the inner descent are compiled, and its `if`s are Python's."""
+    np, grad, value_and_grad = library.np, library.grad, library.value_and_grad
+    length = lambda v: np.sqrt(np.sum(v * v))
+
+    def begin(y: Any, x: Any) -> Any:
+        cost, slope = value_and_grad(lambda y: -f(np, x, y))(y)
+        return cost, slope, length(slope)
+
+    def attempt(y: Any, slope: Any, eta: Any, x: Any) -> Any:
+        new = y - eta * slope
+        return new, length(new - y), begin(new, x)
+
+    first, then, value = (
+        compile(begin),
+        compile(attempt),
+        compile(lambda x, y: f(np, x, y)),
+    )
+
+    def saddle(start: Any) -> Any:
+        def highest(x: Any) -> Any:
+            following = lambda y, slope, eta: then(y, slope, eta, x)
+            return argmin_in_parts(np, lambda y: first(y, x), following, start, INNER)
+
+        greatest = lambda x: value(x, highest(x))
         x = argmin(np, greatest, grad(greatest), start, limit)
         return np.concatenate((x, highest(x)))
 

@@ -12,7 +12,7 @@ import pytest
 from benchmarks import __main__ as command
 from benchmarks.gradbench import measure
 from benchmarks.gradbench.benchmark import PROBLEMS
-from benchmarks.gradbench.libraries import PEERS, with_tape
+from benchmarks.gradbench.libraries import PEERS, with_compile, with_tape
 
 
 @pytest.fixture(autouse=True)
@@ -47,6 +47,17 @@ def test_a_peer_agrees_with_the_tape(problem, peer):
     ]
     ours, theirs = (measure.arrays(call()) for call in calls)
     measure.require_agreement(theirs, ours)
+
+
+@pytest.mark.parametrize("problem", PROBLEMS)
+def test_compiled_code_agrees_with_the_tape(problem):
+    module = module_of(problem)
+    calls = [
+        make(module, module.SIZES[0], inputs_of(module))
+        for make in (with_tape, with_compile)
+    ]
+    ours, compiled = (measure.arrays(call()) for call in calls)
+    measure.require_agreement(compiled, ours)
 
 
 @pytest.mark.parametrize("problem", ["lse", "llsq", "gmm", "det", "lstm", "ode"])

@@ -8,8 +8,8 @@ as nobody needs what is in them, in the same call and in the next one.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
-from functools import update_wrapper
+from collections.abc import Callable, Sequence
+from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
 import numpy as np
@@ -21,10 +21,11 @@ from ..core.symbolic import Symbolic
 from ..core.tape import Traced, state
 from ..core.tensor import Variable
 from ..operations import fusing
+from . import recorded
 from .code import Code
 from .graph import Program
 from .passes import simplified
-from .trace import traced
+from .trace import input_spec, traced
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,6 +51,9 @@ def compile(fn: Callable[P, R]) -> Compiled[P, R]:
     runs. There are no floating-point warnings. With the extra `kernels` installed,
     sequences of elementwise steps and reductions along rows are fused into loops.
 
+    Under a tape it is one operation, whose gradient is compiled as well, unless the
+    function captures variables or tensors, or can't be traced.
+
     Raises
     ------
     TypeError
@@ -69,13 +73,12 @@ class Compiled(Generic[P, R]):
         update_wrapper(self, fn)
         self.fn = fn
         self._codes: dict[Any, Code] = {}
+        self._recorded: dict[Any, Any] = {}
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.fn, '__name__', self.fn)}>"
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        if state().recorders:  # which see what is computed
-            return self.fn(*args, **kwargs)
         key: list[Any] = []
         leaves: list[Any] = []
         for x in args:
@@ -85,6 +88,9 @@ class Compiled(Generic[P, R]):
                 key.append(name)
                 _read(kwargs[name], key, leaves)
         signature = tuple(key)
+        if state().recorders:  # which see what is computed
+            run = self._under_tapes(signature, leaves, args, kwargs)
+            return self.fn(*args, **kwargs) if run is None else run(leaves)
         try:
             code = self._codes[signature]
         except KeyError:
@@ -106,23 +112,56 @@ class Compiled(Generic[P, R]):
         found = reached(self.fn, stop=lambda x: isinstance(x, Variable))
         return [x for x in found if x.dtype.kind in "biufc"]
 
+    def _under_tapes(
+        self, signature: Any, leaves: list[Any], args: Any, kwargs: Any
+    ) -> Any:
+        """The function as an operation for tapes; None if they follow its own steps."""
+        if not recorded.is_possible(leaves):
+            return None
+        if signature not in self._recorded:
+            self._recorded[signature] = self._operation(args, kwargs)
+            self._warn_of_many(self._recorded)
+        return self._recorded[signature]
+
+    def _operation(self, args: Any, kwargs: Any) -> Any:
+        if self._variables():  # tapes follow them too
+            return None
+        fn, guards = recorded.without_tensors(self.fn), (recorded.NoTensors(),)
+        try:
+            program = simplified(traced(fn, args, kwargs, recorders=guards))
+        except Exception:  # it can't be traced, or raises for whoever calls it
+            return None
+        if any(y.dtype.kind != "f" for y in program.results):
+            return None
+        like = trees.map(lambda x: input_spec(x) or x, (args, kwargs))
+        pullback = partial(recorded.pullback_of, self.fn, like, program)
+        pull = lambda chosen: Compiled(pullback(chosen))
+        return recorded.Recorded(self.fn, _code_of(program).run, program, pull)
+
     def _new(self, signature: Any, args: Any, kwargs: Any) -> Code:
         variables = self._variables()
         program = simplified(traced(self.fn, args, kwargs, variables))
-        if fusing.is_on() and fusing.runs_on_cpu():
-            from .regions import fused  # which needs llvmlite
+        code = self._codes[signature] = _code_of(program, variables)
+        self._warn_of_many(self._codes)
+        return code
 
-            program = fused(program)
-        code = self._codes[signature] = Code(program, variables)
-        if len(self._codes) == MANY:
+    def _warn_of_many(self, signatures: Any) -> None:
+        if len(signatures) == MANY:
             warnings.warn(
                 f"{self!r} was traced for {MANY} signatures, which takes longer than "
                 "running it: shapes, dtypes or numbers change from call to call. Keep "
                 "shapes fixed, by padding for example, and pass what changes as an "
                 "array",
-                stacklevel=3,
+                stacklevel=4,
             )
-        return code
+
+
+def _code_of(program: Program, variables: Sequence[Any] = ()) -> Code:
+    if fusing.is_on() and fusing.runs_on_cpu():
+        from .regions import fused  # which needs llvmlite
+
+        program = fused(program)
+    return Code(program, variables)
 
 
 def _read(x: Any, key: list[Any], leaves: list[Any]) -> None:
@@ -163,6 +202,8 @@ def _read_other(x: Any, key: list[Any], leaves: list[Any]) -> None:
         key.append(x.dtype)
         leaves.append(np.asarray(x))
     elif isinstance(x, (Traced, Symbolic)):
+        key.append(x.shape)
+        key.append(x.dtype)
         leaves.append(x)
     else:
         # Equal numbers may differ: 1 and 1.0, 0.0 and -0.0; and NaN is not even itself.

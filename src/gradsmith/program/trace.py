@@ -58,11 +58,16 @@ def trace(fn: Callable[..., Any], *examples: Any, **options: Any) -> Program:
 
 
 def traced(
-    fn: Callable[..., Any], args: Any, kwargs: Any, variables: Sequence[Any] = ()
+    fn: Callable[..., Any],
+    args: Any,
+    kwargs: Any,
+    variables: Sequence[Any] = (),
+    recorders: tuple[Any, ...] = (),
 ) -> Program:
     """The program as it was traced.
 
     `variables` that the function captures become inputs too, after the arguments.
+    `recorders` see what is computed of tensors.
     """
     tracing = Trace()
     inputs: dict[str, Value] = {}
@@ -82,7 +87,7 @@ def traced(
     streams = Streams(fn)
     before = streams.begin()
     try:
-        with only(()), _holding(variables, values):
+        with only(recorders), _holding(variables, values):
             returned = fn(*symbols, **options)
         outputs = trees.map(lambda y: _output(tracing, unwrap(y)), returned)
     finally:

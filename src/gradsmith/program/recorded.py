@@ -1,0 +1,210 @@
+"""Compiled functions under tapes: one operation, whose pullback is compiled as well.
+
+The pullback computes the function's values again: compiled code does that in less time
+than a tape takes to save them. Under several tapes it is itself a compiled function
+that is called with tensors, so any order of derivative is compiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import wraps
+from typing import Any
+
+from ..core import hooks, trees
+from ..core.cotangent import project, spec_of
+from ..core.elementwise import tell
+from ..core.escapes import is_followed
+from ..core.infinite import Infinite
+from ..core.rule import Rule, complete
+from ..core.symbolic import Symbolic
+from ..core.tape import Tape, Traced, state
+from ..core.tensor import wrap
+from ..core.transforms import vjp
+from .graph import Program, Value
+from .trace import input_spec
+
+_HOOKS = (hooks.CALL, hooks.FUNCTION, hooks.BODY, hooks.RULE, hooks.RECOMPUTE)
+
+
+def is_possible(leaves: Sequence[Any]) -> bool:
+    """Whether what is computed of these is for tapes alone to see."""
+    for hook in _HOOKS:
+        if hook.wrappers:
+            return False
+    for recorder in state().recorders:
+        if not isinstance(recorder, Tape):
+            return False
+    for x in leaves:
+        value = x.value if isinstance(x, Traced) else x
+        if isinstance(value, Symbolic) or (value is not x and value.dtype.kind != "f"):
+            return False
+    return True
+
+
+def is_symbol(x: Traced) -> bool:
+    return isinstance(x.value, Symbolic)
+
+
+class CapturedError(Exception):
+    """The function computes with a tensor that is no argument."""
+
+
+def without_tensors(fn: Any) -> Any:
+    """The function, which raises if it returns a tensor that it captured."""
+
+    @wraps(fn)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        returned = fn(*args, **kwargs)
+        for y in trees.leaves(returned):
+            NoTensors.require(y)
+        return returned
+
+    return run
+
+
+class NoTensors:
+    """A recorder for a trace, to which each tensor stands for an array of the trace.
+
+    Another one is captured, and a tape may follow it: as a constant of the program it
+    would lose its gradient.
+    """
+
+    private = True
+    lifts = records_one = False
+
+    def __init__(self) -> None:
+        self.key: Any = object()
+
+    def mark_of(self, x: Traced) -> None:
+        self.require(x)
+
+    def lost(self, xs: Sequence[Traced], where: str, why: str) -> None: ...
+
+    def record(
+        self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
+    ) -> bool:
+        for x in inputs:
+            self.require(x)
+        return False
+
+    @staticmethod
+    def require(x: Any) -> None:
+        if isinstance(x, Traced) and not is_symbol(x):
+            raise CapturedError
+
+
+class Recorded:
+    """A compiled function of the arrays in its arguments, as tapes record it.
+
+    An output that depends on nothing that a tape follows is a constant to it.
+    """
+
+    def __init__(self, fn: Any, run: Any, program: Program, pull: Any) -> None:
+        self.fn, self.run, self.outputs = fn, run, program.outputs
+        self.pull = pull  # chosen outputs to the compiled pullback of these
+        self.one = isinstance(program.outputs, Value)
+        self.reach = _reach(program)
+        self.rules: dict[tuple[int, ...], OfOutputs] = {}
+
+    def __call__(self, leaves: list[Any]) -> Any:
+        values = [x.value if isinstance(x, Traced) else x for x in leaves]
+        found = self.run(*values)
+        places = [i for i, x in enumerate(leaves) if isinstance(x, Traced)]
+        if not places:
+            return found
+        ys = [wrap(y) for y in ((found,) if self.one else _arrays(found, self.outputs))]
+        followed = {i for i in places if is_followed(leaves[i])}
+        chosen: tuple[int, ...] = tuple(
+            k for k, reach in enumerate(self.reach) if not reach.isdisjoint(followed)
+        )
+        if chosen:
+            if chosen not in self.rules:
+                self.rules[chosen] = OfOutputs(self.fn, self.pull(chosen), len(chosen))
+            reach = set().union(*[self.reach[k] for k in chosen])
+            inputs = [x if i in reach else values[i] for i, x in enumerate(leaves)]
+            told = [ys[k] for k in chosen]
+            one = told[0] if len(told) == 1 else told
+            tell(self.rules[chosen], inputs, leaves, values, one)
+        if self.one:
+            return ys[0]
+        rest = iter(ys)
+        return trees.map(
+            lambda y: next(rest) if isinstance(y, Value) else y, self.outputs
+        )
+
+
+class OfOutputs(Rule):
+    """The rule of a compiled function with these outputs alone."""
+
+    def __init__(self, fn: Any, pull: Any, many: int) -> None:
+        super().__init__(fn)
+        self.pull, self.one = pull, many == 1
+
+    def pullback(self, tracked: Sequence[int], call: Any, y: Any) -> Any:
+        xs, likes = [*call], [spec_of(call[i]) for i in tracked]
+        specs = [] if self.one else [spec_of(part) for part in y]
+
+        def pull(dy: Any, needs: Any) -> list[Any]:
+            wanted = tuple(
+                i for k, i in enumerate(tracked) if needs is None or needs[k]
+            )
+            dys = [dy] if self.one else complete(dy, specs)
+            # Compiled code does not know a cotangent that has overflown
+            overflown = any(isinstance(part, Infinite) for part in dys)
+            dxs = (self.pull.fn if overflown else self.pull)(xs, dys, wanted)
+            found = dict(zip(wanted, dxs, strict=True))
+            return [
+                project(found[i], like) if i in found else None
+                for i, like in zip(tracked, likes, strict=True)
+            ]
+
+        return pull
+
+
+def pullback_of(fn: Any, given: Any, program: Program, chosen: Any) -> Any:
+    """The function from arrays, cotangents and places to the cotangents there.
+
+    `given` are arguments like those that the program was traced with, and `chosen` the
+    numbers of the outputs whose cotangents these are.
+    """
+    is_array = [input_spec(x) is not None for x in trees.leaves(given)]
+    static = [
+        None if array else x
+        for x, array in zip(trees.leaves(given), is_array, strict=True)
+    ]
+    tree = trees.unflatten(given, static)
+
+    def pullback(xs: Any, dys: Any, places: Any) -> Any:
+        def run(*variables: Any) -> Any:
+            arrays = [*xs]
+            for i, x in zip(places, variables, strict=True):
+                arrays[i] = x
+            rest = iter(arrays)
+            leaves = [
+                next(rest) if array else x
+                for x, array in zip(static, is_array, strict=True)
+            ]
+            args, kwargs = trees.unflatten(tree, leaves)
+            ys = _arrays(fn(*args, **kwargs), program.outputs)
+            return [ys[k] for k in chosen]
+
+        _, pull = vjp(run, *[xs[i] for i in places])
+        return pull([*dys])
+
+    return pullback
+
+
+def _arrays(found: Any, outputs: Any) -> list[Any]:
+    """The arrays of a result, which stand in the places of values."""
+    pairs = zip(trees.leaves(found), trees.leaves(outputs), strict=True)
+    return [y for y, value in pairs if isinstance(value, Value)]
+
+
+def _reach(program: Program) -> list[set[int]]:
+    """The numbers of the inputs that each output depends on."""
+    reach: dict[Value, set[int]] = {x: {i} for i, x in enumerate(program.inputs)}
+    for step in program.steps:
+        found = set().union(*[reach.get(x, set()) for x in step.inputs])
+        reach.update(dict.fromkeys(step.outputs, found))
+    return [reach.get(y, set()) for y in program.results]
