@@ -480,7 +480,7 @@ class _Emitter:
         choices = [n for n in each.nodes if is_choice(n)]
         divisors = {id(n.args[1]): n.args[1] for n in each.nodes if _is_over_one(n)}
         if not choices and not divisors:
-            totals, _ = self._loops(each, {})
+            totals, _ = self._loops(each, {}, often=True)
         else:
             usual = {id(n): usual_of(n) for n in choices}
             every = code.number(1, "i1")
@@ -498,7 +498,7 @@ class _Emitter:
             ways: list[tuple[list[Lane], str]] = []
             for label, chosen in ((f"usual{name}", usual), (f"unusual{name}", {})):
                 code.label(label)
-                ways.append(self._loops(each, chosen))
+                ways.append(self._loops(each, chosen, often=chosen is usual))
                 self.inverse = {}
                 code.write(f"  br label %join{name}")
             code.label(f"join{name}")
@@ -510,11 +510,14 @@ class _Emitter:
         for node, total in zip(each.reductions, totals, strict=True):
             self.one[id(node)] = total
 
-    def _loops(self, each: Pass, chosen: dict[int, Node]) -> tuple[list[Lane], str]:
+    def _loops(
+        self, each: Pass, chosen: dict[int, Node], *, often: bool
+    ) -> tuple[list[Lane], str]:
         """A loop over columns, then the rest of them under a mask.
 
         What it reduces to, and the block that it ends in. Where a node is `chosen`, the
-        other one stands for it.
+        other one stands for it. What does not run `often` need not be long code, which
+        takes LLVM as long again.
         """
         code, width = self.code, self.width
         n = code.name()
@@ -522,7 +525,7 @@ class _Emitter:
         code.write(f"  br label %{before}")
         code.label(before)
         states = [_State(r, code, width) for r in each.reductions]
-        if any(map(_gathers, each.reductions)):
+        if often and any(map(_gathers, each.reductions)):
             start, before = self._loop(each, states, start, before, chosen, _AT_ONCE)
         left, after = self._loop(each, states, start, before, chosen)
         some = left < self.stop
