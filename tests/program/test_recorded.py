@@ -53,13 +53,13 @@ def test_first_and_higher_orders():
         eager, compiled = along(gs.grad(eager)), along(gs.grad(compiled))
 
 
-def test_the_function_runs_once_for_a_trace_of_it_and_of_its_pullback():
+def test_the_function_runs_to_be_traced_alone():
     fn, runs = counted(potential)
     compiled = gs.compile(fn)
     slope = gs.grad(lambda w, x: compiled(x, w))
     for x in (X, 2 * X, 3 * X):
         np.testing.assert_allclose(slope(W, x), gs.grad(potential, 1)(x, W))
-    assert len(runs) == 2
+    assert len(runs) == 3  # its value, the same again, and its pullback
 
 
 def test_trees_and_options():
@@ -168,3 +168,25 @@ def test_a_cotangent_that_overflows_gives_zero_where_it_is_masked():
     compiled = gs.compile(lambda x: np.where(x > 1, x, 0.0))
     found = gs.grad(lambda x: np.sum(1 / (compiled(x) + 1e-200)))(np.array([0.5, 2.0]))
     np.testing.assert_allclose(found, [0, -0.25])
+
+
+def test_a_captured_array_that_changes_is_noticed():
+    """The value is that of the old array: the gradient must not be the new one's."""
+    scale = np.array([1.0, 2.0, 3.0])
+    compiled = gs.compile(lambda x: np.sum(x * scale))
+    with gs.GradientTape() as tape:
+        x = gs.Tensor(np.ones(3))
+        tape.watch(x)
+        y = compiled(x)
+    scale[:] = 7.0
+    with pytest.raises(gs.GradsmithError, match="has changed since it was compiled"):
+        tape.gradient(y, x)
+
+
+def test_a_gradient_that_needs_elements_is_the_tapes():
+    parts = lambda x: np.piecewise(x, [x < 0.5], [lambda t: t * t, np.sin])
+    loss = lambda x: np.sum(parts(x) * np.exp(x))
+    x = np.linspace(0.0, 1.0, 7)
+    np.testing.assert_allclose(gs.grad(gs.compile(loss))(x), gs.grad(loss)(x))
+    with pytest.raises(gs.UnsupportedOperationError):
+        gs.compile(gs.grad(loss))(x)

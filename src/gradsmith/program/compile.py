@@ -127,14 +127,15 @@ class Compiled(Generic[P, R]):
         if self._variables():  # tapes follow them too
             return None
         fn, guards = recorded.without_tensors(self.fn), (recorded.NoTensors(),)
+        like: Any = trees.map(lambda x: input_spec(x) or x, (args, kwargs))
+        trace = lambda: simplified(traced(fn, *like, recorders=guards))
         try:
-            program = simplified(traced(fn, args, kwargs, recorders=guards))
+            program = trace()
         except Exception:  # it can't be traced, or raises for whoever calls it
             return None
         if any(y.dtype.kind != "f" for y in program.results):
             return None
-        like = trees.map(lambda x: input_spec(x) or x, (args, kwargs))
-        pullback = partial(recorded.pullback_of, self.fn, like, program)
+        pullback = partial(recorded.pullback_of, self.fn, like, program, trace)
         pull = lambda chosen: Compiled(pullback(chosen))
         return recorded.Recorded(self.fn, _code_of(program).run, program, pull)
 

@@ -7,13 +7,14 @@ that is called with tensors, so any order of derivative is compiled.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 from ..core import hooks, trees
 from ..core.cotangent import project, spec_of
 from ..core.elementwise import tell
+from ..core.errors import GradsmithError, UnsupportedOperationError
 from ..core.escapes import is_followed
 from ..core.infinite import Infinite
 from ..core.rule import Rule, complete
@@ -21,7 +22,7 @@ from ..core.symbolic import Symbolic
 from ..core.tape import Tape, Traced, state
 from ..core.tensor import wrap
 from ..core.transforms import vjp
-from .graph import Program, Value
+from .graph import Program, Value, replaced
 from .trace import input_spec
 
 _HOOKS = (hooks.CALL, hooks.FUNCTION, hooks.BODY, hooks.RULE, hooks.RECOMPUTE)
@@ -152,7 +153,10 @@ class OfOutputs(Rule):
             dys = [dy] if self.one else complete(dy, specs)
             # Compiled code does not know a cotangent that has overflown
             overflown = any(isinstance(part, Infinite) for part in dys)
-            dxs = (self.pull.fn if overflown else self.pull)(xs, dys, wanted)
+            try:
+                dxs = (self.pull.fn if overflown else self.pull)(xs, dys, wanted)
+            except UnsupportedOperationError:  # a rule that looks at elements
+                dxs = self.pull.fn(xs, dys, wanted)
             found = dict(zip(wanted, dxs, strict=True))
             return [
                 project(found[i], like) if i in found else None
@@ -162,11 +166,13 @@ class OfOutputs(Rule):
         return pull
 
 
-def pullback_of(fn: Any, given: Any, program: Program, chosen: Any) -> Any:
+def pullback_of(
+    fn: Any, given: Any, program: Program, trace: Callable[[], Program], chosen: Any
+) -> Any:
     """The function from arrays, cotangents and places to the cotangents there.
 
-    `given` are arguments like those that the program was traced with, and `chosen` the
-    numbers of the outputs whose cotangents these are.
+    `given` are arguments like those that the program was traced with, `trace` makes it
+    anew, and `chosen` are the numbers of the outputs whose cotangents these are.
     """
     is_array = [input_spec(x) is not None for x in trees.leaves(given)]
     static = [
@@ -174,8 +180,17 @@ def pullback_of(fn: Any, given: Any, program: Program, chosen: Any) -> Any:
         for x, array in zip(trees.leaves(given), is_array, strict=True)
     ]
     tree = trees.unflatten(given, static)
+    content = _content(program)
 
     def pullback(xs: Any, dys: Any, places: Any) -> Any:
+        if _content(trace()) != content:
+            raise GradsmithError(
+                f"{getattr(fn, '__name__', fn)} has changed since it was compiled, and "
+                "its gradient is not the one of its value: an array, number or "
+                "attribute that it captures is another one now\n  what to do: pass it "
+                "as an argument, or compile the function again"
+            )
+
         def run(*variables: Any) -> Any:
             arrays = [*xs]
             for i, x in zip(places, variables, strict=True):
@@ -193,6 +208,25 @@ def pullback_of(fn: Any, given: Any, program: Program, chosen: Any) -> Any:
         return pull([*dys])
 
     return pullback
+
+
+def _content(program: Program) -> tuple[list[str], list[bytes]]:
+    """The calls and the captured arrays of a program.
+
+    Functions have their names: a lambda is another one in each run.
+    """
+    values = [v for step in program.steps for v in (*step.inputs, *step.outputs)]
+    known = {v: (v.shape, v.dtype.str) for v in values}
+    calls = []
+    for step in program.steps:
+        given = replaced((step.args, step.kwargs), known)
+        named = trees.map(lambda x: _name(x) if callable(x) else x, given)
+        calls.append(f"{_name(step.fn)} {named}")
+    return calls, [array.tobytes() for array in program.constants.values()]
+
+
+def _name(fn: Any) -> str:
+    return getattr(fn, "__name__", type(fn).__name__)
 
 
 def _arrays(found: Any, outputs: Any) -> list[Any]:
