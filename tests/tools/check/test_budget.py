@@ -201,3 +201,19 @@ def test_a_finding_without_time_for_its_script(monkeypatch):
     monkeypatch.setattr("gradsmith.tools.check.reproducer", late)
     op = gs.custom_gradient(lambda x: (np.sin(x), lambda dy: dy[:3] * np.cos(x[:3])))
     assert gs.check(op, X).verdict == "wrong"
+
+
+@pytest.mark.parametrize("framework", ["torch", "jax", "tensorflow"])
+def test_a_first_evaluation_that_does_not_end_in_time(framework):
+    """Compiling one function may take a minute, and can't be interrupted."""
+
+    def slow(x):
+        time.sleep(3.0)
+        return 2 * x
+
+    x = np.ones(3, np.float32)
+    gs.check.options(framework=framework)(lambda x: 2 * x, x)  # which imports it
+    start = time.perf_counter()
+    report = gs.check.options(seconds=1.0, framework=framework)(slow, x)
+    assert time.perf_counter() - start < 2.0
+    assert report.verdict == "could not tell", report

@@ -41,6 +41,36 @@ def test_a_wrong_rule_of_a_solver_is_told_without_errors_of_ours():
     assert "Error" not in str(report)
 
 
+def rough(x, *, tolerance, error=0.0):
+    """sin(x) by an iteration whose steps leave a bit, as its adjoint's do."""
+
+    @jax.custom_vjp
+    def solved(x):
+        bits = jnp.sin(1e9 * x)  # as where the number of steps is another
+        far = (jnp.asarray(0), jnp.zeros_like(x))
+        go_on, step = lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + jnp.sin(x) / 3)
+        return jax.lax.while_loop(go_on, step, far)[1] + tolerance * bits
+
+    def back(x, dy):
+        bits = jnp.sin(jnp.log(jnp.abs(dy) + 1e-30))
+        return (dy * jnp.cos(x) * (1 + 4e3 * tolerance * bits + error),)
+
+    solved.defvjp(lambda x: (solved(x), x), back)
+    return solved(x)
+
+
+def test_a_gradient_has_the_digits_of_a_value_that_is_solved():
+    """Both are off by more than usual, and neither is linear or smooth to the end."""
+    with jax.enable_x64(True):
+        x = jnp.asarray(POSITIVE)
+        report = gs.check(lambda x: rough(x, tolerance=3e-8), x)
+        assert report.verdict == "right, with limits", report
+        assert "agrees to" in str(report)
+        assert "linear in dy to" in str(report)
+        wrong = gs.check(lambda x: rough(x, tolerance=3e-8, error=0.01), x)
+        assert wrong.verdict == "wrong", wrong
+
+
 # --- random numbers
 
 

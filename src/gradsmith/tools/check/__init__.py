@@ -210,7 +210,7 @@ def _prove(session: Session) -> None:
     script = None
     with suppress(OutOfTimeError), without_warnings(), np.errstate(all="ignore"):
         tried = (reproducer(problem, each, misfit=misfit) for each in arguments)
-        script = next(filter(None, tried), None)
+        script = problem.budget.run_aside(lambda: next(filter(None, tried), None))
     session.findings[0] = replace(first, reproducer=script)
 
 

@@ -130,7 +130,7 @@ def _minor(
     error = float(comparison.gap / max(comparison.scale, most))
     if scenario.is_given:  # whichever element has all of it
         error *= np.sqrt(comparison.v.size)
-    if not _is_minor(session, error):
+    if not _is_minor(session, error, comparison):
         return None
     return Finding(
         FIRST_ORDER,
@@ -142,8 +142,9 @@ def _minor(
     )
 
 
-def _is_minor(session: Session, error: float) -> bool:
-    return is_minor(error, session.problem.dtypes, solves=session.solves)
+def _is_minor(session: Session, error: float, comparison: Comparison) -> bool:
+    solved = session.solved_to(comparison.resolution)
+    return is_minor(error, session.problem.dtypes, solved)
 
 
 def _agrees(error: float) -> str:
@@ -189,7 +190,7 @@ def _report_wrong(
     )
     # Beside the given inputs so small an error is one of a series or a quadrature.
     elsewhere = not scenario.is_given and found.error < APPROXIMATION
-    if elsewhere or _is_minor(session, found.error):
+    if elsewhere or _is_minor(session, found.error, comparison):
         words = _agrees(found.error)
         session.limit(replace(finding, message=words, diagnosis=None, repair=None))
         return found.error
@@ -225,7 +226,7 @@ def _may_be_less(session: Session, scenario: Scenario, comparison: Comparison) -
     """Whether an explanation could make a limit or a surrogate of a wrong gradient."""
     problem = scenario.problem
     flat = comparison.low == comparison.high == 0  # such as rounding
-    minor = _is_minor(session, comparison.gap / comparison.scale)
+    minor = _is_minor(session, comparison.gap / comparison.scale, comparison)
     return bool(flat or minor or problem.traits.rejects or stated(problem.info))
 
 

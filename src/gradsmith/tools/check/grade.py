@@ -22,6 +22,7 @@ SURROGATES = (
 )  # fmt: skip
 ROUNDINGS = 8.0
 SOLVED = 1e-5
+ROUGH, MOST = 32.0, 1e-3  # times what differences resolve (BDF to 1e-6: 11), at most
 
 
 def is_surrogate(finding: Finding) -> bool:
@@ -41,13 +42,22 @@ def declaration(finding: Finding, info: OperationInfo) -> str:
     )
 
 
-def is_minor(error: float, dtypes: tuple[str, ...], *, solves: bool) -> bool:
+def is_minor(error: float, dtypes: tuple[str, ...], solved: float = 0.0) -> bool:
     """Whether a relative error is nothing in the precision of the given inputs.
 
-    What solves something by iteration stops at some accuracy.
+    What solves something by iteration stops at some accuracy: `solved`.
     """
-    most = ROUNDINGS * max(EPS.get(name, 0.0) for name in dtypes)
-    return error < (max(most, SOLVED) if solves else most)
+    return error < max(solved, ROUNDINGS * max(EPS.get(name, 0.0) for name in dtypes))
+
+
+def solved_to(resolution: float, eps: float) -> float:
+    """The accuracy of a solver, by what differences of its value resolve.
+
+    A value that goes up and down by its tolerance, from one number of steps to another,
+    has a gradient that is no better. In lower precisions that is rounding.
+    """
+    rough = min(ROUGH * resolution, MOST) if eps <= EPS["float64"] else 0.0
+    return max(SOLVED, rough)
 
 
 def digits(error: float) -> str:

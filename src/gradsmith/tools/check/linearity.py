@@ -20,10 +20,11 @@ import numpy as np
 
 from .diagnosis.model import Diagnosis
 from .flat import EPS, FlatLinearization, FlatProblem, flatten
-from .grade import CLIPPED, NORMALIZED, RECTIFIED, digits
+from .grade import CLIPPED, NORMALIZED, RECTIFIED, SOLVED, digits
 from .model import Finding, Verdict
 from .normalized import is_derivative_but_for_length
 from .numerics import largest, precision_of, random_signed
+from .point import Point
 from .problem import Problem
 from .session import Session
 
@@ -34,7 +35,6 @@ SHRUNK = 1e-6  # a small upstream may lose digits where products of it underflow
 GROWN = 2.0**-33  # and a large one another way to compute (matrix_exp: 1e-12)
 LARGE, SMALL = 2.0**20, 2.0**-20
 ALIKE = 0.01
-SOLVED = 1e-5  # what an adaptive solver may leave of linearity
 
 
 def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
@@ -51,7 +51,7 @@ def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
     if broken is not None and (again := rule.fresh().broken()) is not None:
         cause = _compared(rule, _recognized(rule))
         finding = _finding(again, cause, scenario)
-        if again.error < SOLVED:
+        if again.error < max(SOLVED, session.solved_to(_resolution(rule))):
             words = f"linear in dy to {digits(again.error)}: enough for a solver"
             session.limit(replace(finding, message=words, diagnosis=None, repair=None))
             session.solves = True
@@ -157,6 +157,12 @@ class RuleAtPoint:
 
     def _relative(self, size: float) -> float:
         return ROUNDINGS * self.noise / (size or 1.0)
+
+
+def _resolution(rule: RuleAtPoint) -> float:
+    """What differences of the value resolve."""
+    found = Point(rule.flat, rule.random).comparisons()
+    return max((each.resolution for each in found if each.says_something), default=0.0)
 
 
 def _finding(broken: Broken, cause: Diagnosis | None, scenario: str) -> Finding:

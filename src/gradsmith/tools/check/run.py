@@ -23,7 +23,7 @@ from .native import reason
 from .noise import MANY
 from .precision import check_precision
 from .preparation import evaluate_first, prepare
-from .problem import Problem
+from .problem import Arrays, Problem
 from .purity import SECOND_BACKWARD, RandomOperationError, check_purity
 from .scenarios import Scenario, constants_of, scenarios
 from .second_order import check_second_order
@@ -52,6 +52,10 @@ def run(session: Session, *, thorough: bool) -> None:
     progress = Progress("check", session.problem.info.name)
     budget = session.problem.budget
 
+    def first() -> tuple[Arrays, str]:
+        with _threads(session.problem):
+            return evaluate_first(session)
+
     def work() -> None:
         with _threads(session.problem):
             problem = prepare(session, outputs)
@@ -60,9 +64,8 @@ def run(session: Session, *, thorough: bool) -> None:
 
     try:
         with without_warnings(), np.errstate(all="ignore"):
-            with _threads(session.problem):
-                outputs = evaluate_first(session)
-            # What takes so long can't be interrupted.
+            # What is compiled, or takes long, can't be interrupted.
+            outputs = budget.run_aside(first) if budget.compiled else first()
             (budget.run_aside if session.is_hurried else _call)(work)
     except OutOfTimeError:
         _note_time(session)

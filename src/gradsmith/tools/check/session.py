@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from .grade import declaration, is_surrogate
+from .flat import EPS
+from .grade import declaration, is_surrogate, solved_to
 from .model import GIVEN, PART, CheckRun, Finding, Verdict
 from .problem import Problem, Unclipped, named_leaves
 
@@ -95,6 +96,13 @@ class Session:
     def note(self, words: str) -> None:
         if words not in self.notes:
             self.notes.append(words)
+
+    def solved_to(self, resolution: float) -> float:
+        """The accuracy of what is solved by iteration, by what differences resolve."""
+        if not self.solves:
+            return 0.0
+        dtypes = (self.at or self.problem).dtypes
+        return solved_to(resolution, max(EPS.get(name, 1.0) for name in dtypes))
 
     def give_up(self, why: str) -> None:
         """There is no verdict, for a reason."""

@@ -60,7 +60,8 @@ def explain(point: Point, comparison: Comparison, session: Session) -> Explanati
     case = Case(point, comparison.part, random, sharp=bool(error < SMALL))
     try:
         worst = _worst_error(case, comparison, session.random(f"worst of {name}"))
-        if is_minor(worst, session.problem.dtypes, solves=session.solves):
+        solved = session.solved_to(comparison.resolution)
+        if is_minor(worst, session.problem.dtypes, solved):
             return Explanation(None, None, facts(comparison), None, worst)
         elements, found = _diagnosed(case)
         output = _output(case)
