@@ -46,7 +46,7 @@ def rough(x, *, tolerance, error=0.0):
 
     @jax.custom_vjp
     def solved(x):
-        bits = jnp.sin(1e9 * x)  # as where the number of steps is another
+        bits = jnp.floor(1e7 * x) % 2  # as where the number of steps is another
         far = (jnp.asarray(0), jnp.zeros_like(x))
         go_on, step = lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1] + jnp.sin(x) / 3)
         return jax.lax.while_loop(go_on, step, far)[1] + tolerance * bits

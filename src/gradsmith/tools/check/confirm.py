@@ -18,9 +18,11 @@ from dataclasses import replace
 
 import numpy as np
 
+from . import differences
 from .comparison import Comparison
 from .numerics import sampled_median
-from .point import MANY, SIGMAS, Point
+from .point import MANY, SIGMAS, STEP, Point
+from .richardson import RATIO
 
 STEPS = (0.09375, 0.0625, 0.109375, 0.078125)
 # A small wave on something steep seems straight to steps longer than many waves.
@@ -96,10 +98,11 @@ def _is_generalized_gradient(point: Point, comparison: Comparison) -> bool:
         return False  # too few digits for such short steps
     first = FIRST if point.y.size < 1000 else FEW
     close = [_slope_near(point, comparison.v) for _ in range(first)]
-    if not np.any(_jumps(close) & (comparison.u != 0)):
+    rough = _roughness(point, comparison)
+    if not np.any(_jumps(close, rough) & (comparison.u != 0)):
         return False  # it is smooth
     close += [_slope_near(point, comparison.v) for _ in range(MORE)]
-    here, jumps = point.slope(comparison.v), _jumps(close)
+    here, jumps = point.slope(comparison.v), _jumps(close, rough)
     low, high = np.min(close, 0), np.max(close, 0)
     beyond = (high - low) / 2  # what a sample misses
     low = np.where(jumps, np.fmin(low - beyond, here.low), here.low)
@@ -113,10 +116,18 @@ def _slope_near(point: Point, v: np.ndarray) -> np.ndarray:
     return point.central_difference(v, AWAY / SHORTER, AWAY * point.direction())
 
 
-def _jumps(close: list[np.ndarray]) -> np.ndarray:
+def _roughness(point: Point, comparison: Comparison) -> np.ndarray | float:
+    """What a solver that stops at its tolerance makes of slopes by such short steps."""
+    if not point.flat.problem.traits.iterates:
+        return 0.0
+    shortest = STEP / RATIO ** (differences.STEPS - 1)
+    return SIGMAS**2 * comparison.slope.error * shortest / (AWAY / SHORTER)
+
+
+def _jumps(close: list[np.ndarray], rough: np.ndarray | float) -> np.ndarray:
     """Where slopes differ by more than a curve explains; never for NaN."""
     size = np.max(np.abs(close), axis=0)
     known = size[np.isfinite(size)]
     typical = sampled_median(known) if known.size else 0.0
     spread = np.max(close, axis=0) - np.min(close, axis=0)
-    return spread > SMOOTH * np.maximum(size, typical)
+    return spread > np.maximum(SMOOTH * np.maximum(size, typical), rough)
