@@ -278,3 +278,22 @@ def test_rounding_that_depends_on_the_size_of_the_upstream(seed):
 @pytest.mark.parametrize("seed", range(3))
 def test_rounding_of_one_mode_alone(seed):
     right(lambda x: torch.logcumsumexp(x, -1), torch.tensor(X), seed=seed)
+
+
+@pytest.mark.parametrize("framework", ["torch", "tensorflow"])
+def test_numpy_arrays_of_another_framework(framework):
+    """A function that leaves its framework has no gradient there."""
+
+    def leaves(x):
+        x = x.detach() if framework == "torch" else x
+        return np.sin(x.numpy())
+
+    report = gs.check.options(framework=framework)(leaves, np.ones(3))
+    assert report.verdict == "could not tell", report
+    assert "it returns NumPy arrays" in str(report)
+    assert "gs.python_op" in str(report)
+    # Beside a tensor it is something to look at.
+    report = gs.check.options(framework=framework)(
+        lambda x: (x * x, leaves(x)), np.ones(3)
+    )
+    assert report.ok, report

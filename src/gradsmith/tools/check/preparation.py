@@ -13,7 +13,9 @@ from typing import Any
 
 import numpy as np
 
+from ...core import trees
 from ...core.errors import GradientContractError, NotDifferentiableError, annotate
+from ...operations.info import is_floating
 from .._inputs import RANDOM
 from .contract import check_connected, check_contract
 from .declared import declared_operations
@@ -61,7 +63,7 @@ def prepare(session: Session, outputs: tuple[Arrays, str]) -> Problem | None:
     if is_random and not _same(ys, given.linearize(given.xs).ys):
         session.give_up(RANDOM)
     elif not ys:
-        session.give_up("no output is a floating-point array: no gradient is needed")
+        session.give_up(_no_output(given))
     elif not any(y.size for y in ys):
         session.give_up("the outputs have no elements: try inputs that have some")
     elif not any(np.any(np.isfinite(y)) for y in ys):
@@ -80,6 +82,20 @@ def prepare(session: Session, outputs: tuple[Arrays, str]) -> Problem | None:
             session.solves |= problem.traits.iterates
             return _with_symmetry(session, problem)
     return None
+
+
+def _no_output(problem: Problem) -> str:
+    """Why no output has a gradient."""
+    with problem.precision():
+        args, kwargs = problem.native_inputs()
+        leaves = trees.leaves(problem.call(*args, **kwargs))
+    if any(isinstance(y, np.ndarray) and is_floating(y) for y in leaves):
+        who = problem.framework.title
+        return (
+            f"it returns NumPy arrays, through which {who} does not differentiate: "
+            f"return arrays of {who}, or make it an operation with gs.python_op"
+        )
+    return "no output is a floating-point array: no gradient is needed"
 
 
 def _with_declared(session: Session, problem: Problem) -> Problem:
