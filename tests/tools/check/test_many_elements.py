@@ -1,5 +1,7 @@
 """Large inputs: each element counts, and few passes over memory do."""
 
+import time
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,19 @@ def test_jax_compiles_nothing_for_the_same_once_more():
         jax.monitoring.unregister_event_duration_listener(listen)
     assert 0 < first < 15
     assert len(times) == first
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_a_part_of_them_if_the_time_is_short(right):
+    """Each pass over all elements takes a tenth of the time."""
+
+    def slow(x):
+        time.sleep(0.3 if x.size == COUNT else 0.0)
+        return sine(x)
+
+    rule = sine_rule if right else lambda dy, y, x: 1.01 * sine_rule(dy, y, x)
+    report = gs.check.options(seconds=3.0)(operation(slow, rule), normal(COUNT))
+    assert report.ok == right, report
+    assert report.verdict != "could not tell"
+    if right:
+        assert any("not reached in 3 s" in note for note in report.notes)

@@ -23,6 +23,7 @@ from .flat import EPS, half_read
 from .model import Finding
 from .problem import Arrays, Gradients, Problem
 from .session import GIVEN, Session
+from .sizes import truncated_if_large
 
 SLOW = 0.02  # seconds
 LOOP = 8  # times
@@ -36,7 +37,7 @@ def evaluate_first(session: Session) -> tuple[Arrays, str]:
     start, spent = time.perf_counter(), time.process_time()
     with annotate(_RAISED.format(session.problem.info.name)):
         found = session.problem.computed()
-    took = time.perf_counter() - start
+    session.took = took = time.perf_counter() - start
     session.is_costly = session.problem.budget.is_long(time.process_time() - spent)
     session.is_hurried = took > HURRIED or session.problem.budget.is_long(took)
     return found
@@ -52,6 +53,9 @@ def prepare(session: Session, outputs: tuple[Arrays, str]) -> Problem | None:
     operation or its rule raises on the inputs given passes through.
     """
     given, (ys, computed) = session.problem, outputs
+    _note_not_finite(session, ys)
+    if few := truncated_if_large(given):  # each pass over all of them takes long
+        given, (ys, computed) = few, few.computed()
     with annotate(_RAISED.format(given.info.name)):
         start = time.process_time()  # whatever else runs on the machine
         is_random = not _same(ys, given.value(given.xs))
@@ -73,14 +77,14 @@ def prepare(session: Session, outputs: tuple[Arrays, str]) -> Problem | None:
             words = "each draw is judged with the generators rewound"
             session.limit(Finding("random", words))
         given = _with_declared(session, given)
-        _note_not_finite(session, ys)
         problem = _differentiable(
             session, _in_double_precision(session, given, computed)
         )
         if problem is not None:
             problem = problem.with_traits()
             session.solves |= problem.traits.iterates
-            return _with_symmetry(session, problem)
+            problem = _with_symmetry(session, problem)
+            return replace(problem, inputs=session.problem.inputs)
     return None
 
 

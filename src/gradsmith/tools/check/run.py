@@ -28,7 +28,7 @@ from .purity import SECOND_BACKWARD, RandomOperationError, check_purity
 from .scenarios import Scenario, constants_of, scenarios
 from .second_order import check_second_order
 from .session import GIVEN, PART, Session
-from .sizes import emptied, truncated
+from .sizes import emptied, truncated_if_large
 from .thorough import check_thoroughly
 
 # Checks that need no differences come first: they say best what is wrong.
@@ -44,6 +44,7 @@ LATE = {
     "second order": check_second_order,
 }
 OTHERS = "other inputs like those given"
+PASSES = 40  # over all elements, that first order may take
 THOROUGH = {"compiled, vectorized, other frameworks": check_thoroughly}
 
 
@@ -84,7 +85,7 @@ def _note_time(session: Session) -> None:
     seconds = session.problem.budget.seconds
     if session.in_no_time is not None:
         session.in_no_time()
-    known = [check.what for check in session.checks if check.scenario == GIVEN]
+    known = [each.what for each in session.checks if each.scenario in (GIVEN, PART)]
     if FIRST_ORDER in known or session.findings or session.undecided:
         left = ", ".join(session.pending)
         session.note(f"not reached in {seconds:g} s: {left}")
@@ -164,8 +165,7 @@ def _run_checks(
 
 def _some(given: Problem) -> tuple[Problem, str]:
     """Not too large a part of the inputs given, and its name."""
-    large = sum(x.size for x in given.xs) >= MANY
-    some = truncated(given) if large else None
+    some = truncated_if_large(given)
     return (given, GIVEN) if some is None else (some, PART)
 
 
@@ -173,6 +173,11 @@ def _check_given(session: Session, given: Problem, progress: Progress) -> None:
     """First order on the inputs given, once."""
     if FIRST_ORDER in session.pending:
         progress(GIVEN)
+        left = given.budget.left
+        if left is not None and PASSES * session.took > left:
+            some, where = _some(given)
+            if where == PART:  # there is time for that
+                check_first_order(session, Scenario(PART, some, is_given=True))
         with _threads(given):
             check_first_order(session, Scenario(GIVEN, given, is_given=True))
         session.pending.remove(FIRST_ORDER)

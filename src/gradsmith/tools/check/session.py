@@ -34,6 +34,7 @@ class Session:
     more: Callable[[], Iterable[Problem]] = tuple  # inputs that the caller gives
     declared: bool = False  # surrogates inside
     solves: bool = False  # something by iteration, to some accuracy
+    took: float = 0.0  # seconds, the first evaluation
     is_hurried: bool = False  # the first evaluation took long, perhaps to be compiled
     is_costly: bool = False  # it takes much of the time to be compiled for each dtype
     at: Problem | None = None  # what is looked at now

@@ -22,6 +22,7 @@ from ...core import trees
 from ...core.arrays import FRAMEWORKS, NUMPY, framework_of, is_array
 from ...core.reach import reached
 from .flat import flatten
+from .noise import MANY as LARGE
 from .problem import Problem
 from .structure import structure_of
 
@@ -219,6 +220,11 @@ def lengths_of(problem: Problem) -> list[int]:
 
 
 # --- smaller
+
+
+def truncated_if_large(problem: Problem) -> Problem | None:
+    """The first elements of large inputs; None for others."""
+    return truncated(problem) if sum(x.size for x in problem.xs) >= LARGE else None
 
 
 def truncated(problem: Problem) -> Problem | None:
