@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 HEAD = {
@@ -189,6 +190,63 @@ def test_a_lambda_that_is_written_where_it_is_used():
         (finding,) = gs.check(op, x).findings
         rule, difference = numbers(finding.reproducer)
         assert difference == pytest.approx(2 * rule), finding.reproducer
+
+
+def test_tensors_that_are_held_are_written_down():
+    import torch
+
+    import gradsmith as gs
+
+    weights = torch.tensor([0.5, 2.0, -1.0]) * torch.tensor([1, 1, 3])
+
+    def made(weights):
+        class Squared(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx, x):
+                ctx.save_for_backward(x)
+                return weights * x * x
+
+            @staticmethod
+            def backward(ctx, dy):
+                return dy * weights * ctx.saved_tensors[0]
+
+        return Squared
+
+    plain = (lambda weights: lambda x: weights * x * x.data)(weights)
+    for op in (made(weights), plain):
+        finding = gs.check(op, torch.tensor([0.3, -0.5, 0.7])).findings[0]
+        assert "weights = torch.tensor(np.array([0.5, 2.0, -3.0]" in finding.reproducer
+        rule, difference = numbers(finding.reproducer)
+        assert difference == pytest.approx(2 * rule, rel=1e-3), finding.reproducer
+
+
+def test_arrays_of_jax_and_tensorflow_that_are_held():
+    import jax
+    import jax.numpy as jnp
+    import tensorflow as tf
+
+    def in_jax(weights):
+        return lambda x: weights * x * jax.lax.stop_gradient(x) * x
+
+    def in_tensorflow(weights):
+        return lambda x: weights * x * tf.stop_gradient(x) * x
+
+    given = np.array([0.3, -0.5, 0.7])
+    for op, x in (
+        (in_jax(jnp.array([1, 0, 1])), jnp.asarray(given)),
+        (in_tensorflow(tf.constant(np.array([1.0, 0.0, 2.0]))), tf.constant(given)),
+    ):
+        script = reproducer_of(op, x)
+        rule, difference = numbers(script)
+        assert difference == pytest.approx(1.5 * rule, rel=1e-3), script
+
+
+def reproducer_of(op, x):
+    from gradsmith.tools.check.inputs import CheckInputs
+    from gradsmith.tools.check.problem import problem_for
+    from gradsmith.tools.check.reproducer import reproducer
+
+    return reproducer(problem_for(op, CheckInputs((x,), {}, ()), None), "x")
 
 
 def test_a_mistake_that_symmetric_weights_do_not_show():

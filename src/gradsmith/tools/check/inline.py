@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
+import re
 import textwrap
 from collections.abc import Iterable, Iterator, Mapping
 from importlib.util import resolve_name
@@ -18,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from ...core.arrays import FRAMEWORKS, NUMPY, framework_of, is_array
 from ...core.reach import captured
 
 Statements = list[tuple[ast.stmt, str]]  # with their source
@@ -29,10 +31,11 @@ _IMPORTS = (ast.Import, ast.ImportFrom)
 _VALUES = (int, float, complex, str, bytes, bool, type(None))
 
 
-def inlined(holder: Any) -> tuple[list[str], str] | None:
+def inlined(holder: Any, array: str = "") -> tuple[list[str], str] | None:
     """The lines that define an operation, and its name there; None if that fails.
 
-    `holder` is a function, a class, or what a decorator made of a function.
+    `holder` is a function, a class, or what a decorator made of a function; `array`
+    makes a framework's array of NumPy's.
     """
     origin = inspect.unwrap(holder)
     try:
@@ -51,8 +54,7 @@ def inlined(holder: Any) -> tuple[list[str], str] | None:
         known = [*known, (ast.parse(source).body[0], source)]
     if file is None or name is None:
         return None
-    values = dict(captured(origin)) if isinstance(origin, FunctionType) else {}
-    chosen = _needed(known, name, values, _package(origin))
+    chosen = _needed(known, name, _captured(origin), _package(origin), array)
     if chosen is None or len(chosen) > MOST:
         return None
     try:
@@ -60,6 +62,14 @@ def inlined(holder: Any) -> tuple[list[str], str] | None:
     except SyntaxError:
         return None
     return chosen, name
+
+
+def _captured(origin: Any) -> dict[str, Any]:
+    """What a function, or the functions of a class, took from where it was defined."""
+    parts = vars(origin).values() if isinstance(origin, type) else [origin]
+    functions = [inspect.unwrap(getattr(part, "__func__", part)) for part in parts]
+    found = [captured(each) for each in functions if isinstance(each, FunctionType)]
+    return {name: x for each in found for name, x in each if name != "__class__"}
 
 
 def _package(origin: Any) -> str:
@@ -155,10 +165,14 @@ def _makes(value: ast.expr, name: str) -> bool:
 
 
 def _needed(
-    known: Statements, name: str, values: Mapping[str, Any], package: str
+    known: Statements, name: str, values: Mapping[str, Any], package: str, array: str
 ) -> list[str] | None:
-    """The lines of all statements that define a name and what it needs, in order."""
+    """The lines of all statements that define a name and what it needs, in order.
+
+    Small arrays are written down: what they were made of may be gone.
+    """
     wanted, chosen = {name}, set()
+    written = {each for each, x in values.items() if is_array(x) and _is_simple(x)}
     imports = [node for node, _ in known if isinstance(node, _IMPORTS)]
     imported = set().union(*map(_bound, imports))
     while True:
@@ -166,7 +180,7 @@ def _needed(
             i
             for i, (node, _) in enumerate(known)
             if i not in chosen
-            and (_bound(node) & wanted or _root(node) in wanted - imported)
+            and (_bound(node) & (wanted - written) or _root(node) in wanted - imported)
         }
         if not more:
             break
@@ -180,9 +194,13 @@ def _needed(
     missing = {n for n in wanted - bound - given if not hasattr(builtins, n)}
     if missing & {arg for node, _ in known for arg in _parameters(node)}:
         return None  # an argument of the function around it
-    lines = [f"{each} = {_literal(values[each])}" for each in sorted(given)]
+    lines = [f"{each} = {_literal(values[each], array)}" for each in sorted(given)]
+    printed: set[tuple[int, str]] = set()
     for i in sorted(chosen):
         node, source = known[i]
+        if (_start(node), source) in printed:
+            continue  # several statements in a line
+        printed.add((_start(node), source))
         if isinstance(node, _IMPORTS):
             source = _import(node, wanted, package)
         is_definition = isinstance(node, (*_SCOPES, ast.ClassDef))
@@ -250,10 +268,17 @@ def _parameters(node: ast.AST) -> list[str]:
 def _is_simple(x: Any) -> bool:
     if isinstance(x, tuple | list):
         return all(map(_is_simple, x))
-    return isinstance(x, _VALUES) or (isinstance(x, np.ndarray) and x.size <= FEW)
+    if is_array(x):
+        known = re.search(r"\b(float|u?int)\d|\bbool", str(x.dtype))
+        return known is not None and int(np.prod(x.shape)) <= FEW
+    return isinstance(x, _VALUES)
 
 
-def _literal(x: Any) -> str:
+def _literal(x: Any, array: str) -> str:
     if isinstance(x, np.ndarray):
-        return f"np.array({x.tolist()!r}, np.{x.dtype.name})"
+        dtype = "bool" if x.dtype.kind == "b" else f"np.{x.dtype.name}"
+        return f"np.array({x.tolist()!r}, {dtype})"
+    if is_array(x):
+        values = FRAMEWORKS[framework_of(x) or NUMPY].arrays.numpy(x)
+        return f"{array}({_literal(values, array)})"
     return repr(x)

@@ -104,7 +104,8 @@ def _arrays(problem: Problem) -> list[np.ndarray]:
 
 def _shown(problem: Problem, argument: str | None, misfit: bool) -> list[str] | None:
     """The script, if its two numbers differ."""
-    script, place = problem.calculus.REPRODUCER, _place_of_operation(problem.info.call)
+    script = problem.calculus.REPRODUCER
+    place = _place_of_operation(problem.info.call, script.array)
     step = STEPS.get(problem.dtypes[0])
     if problem.info.captured or place is None or step is None:
         return None  # what is captured is not among the arguments of the call
@@ -214,7 +215,7 @@ def _difference(
 # --- the parts of the script
 
 
-def _place_of_operation(op: Any) -> tuple[list[str], str] | None:
+def _place_of_operation(op: Any, array: str) -> tuple[list[str], str] | None:
     """How to import or define an operation, and what to call it then."""
     owner = getattr(op, "__self__", None)
     holder = owner if isinstance(owner, type) else op
@@ -229,7 +230,7 @@ def _place_of_operation(op: Any) -> tuple[list[str], str] | None:
         same = False
     short = name.rpartition(".")[2]
     if module == "__main__" or not same:
-        if (found := inlined(holder)) is not None:
+        if (found := inlined(holder, array)) is not None:
             lines, word = found
             return ["", *lines], word + suffix
         word = short if short.isidentifier() else "op"
