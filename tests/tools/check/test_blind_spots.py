@@ -428,3 +428,25 @@ def test_tensorflow_rejects_three_way_ties():
     assert not compared(op, x), "TensorFlow accepts it by now"
     report = gs.check(op, x)
     assert report.ok, report
+
+
+@pytest.mark.parametrize("error", [0.0, 0.01])
+def test_labels_that_are_exactly_zero(error):
+    """Beside 0 the value is another one: it has no derivative by both arguments."""
+    torch = pytest.importorskip("torch")
+
+    class Loss(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, labels):
+            signs = torch.where(labels != 0, -1.0, 1.0)
+            ctx.save_for_backward(x, signs)
+            return torch.nn.functional.softplus(signs * x)
+
+        @staticmethod
+        def backward(ctx, dy):
+            x, signs = ctx.saved_tensors
+            return dy * (signs * torch.sigmoid(signs * x) + error), torch.zeros_like(dy)
+
+    x = torch.tensor([0.3, -0.5, 0.7, -0.2, 1.1], dtype=torch.float64)
+    report = gs.check(lambda x, labels: Loss.apply(x, labels), x, torch.ones_like(x))
+    assert report.ok == (not error), report

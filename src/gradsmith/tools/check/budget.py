@@ -62,6 +62,7 @@ class Budget:
         """Run something that may never return, at most until the time is up."""
         if self._end is None:
             return work()
+        self.require_time()
         found: list[T] = []
         raised: list[BaseException] = []
 

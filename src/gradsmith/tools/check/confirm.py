@@ -40,7 +40,7 @@ def confirmed(point: Point, comparison: Comparison) -> bool:
     v = _suspects(point, comparison)
     if v is not None and (fresh := _again(point, replace(comparison, v=v))) is not None:
         return not _is_generalized_gradient(point, fresh)
-    if _again(point, comparison) is None:
+    if _again(point, comparison) is None or not _is_additive(point, comparison):
         return False
     return not _is_generalized_gradient(point, comparison)
 
@@ -67,6 +67,30 @@ def _alike(point: Point, comparison: Comparison) -> np.ndarray:
     with np.errstate(all="ignore"):
         apart = np.maximum(short.low - long.high, long.low - short.high)
         return ~(apart > SIGMAS * (short.error + long.error))
+
+
+def _is_additive(point: Point, comparison: Comparison) -> bool:
+    """Whether slopes by several arguments add up, where none has a kink.
+
+    Where they don't, the value has no derivative: it depends on whether an argument is
+    exactly 0, say, and jumps beside it.
+    """
+    parts = [part.slice for part in point.flat.arguments.parts]
+    moved = [part for part in parts if np.any(comparison.v[part])]
+    if len(moved) < 2:
+        return True
+    alone = []
+    for part in moved:
+        v = np.zeros_like(comparison.v)
+        v[part] = comparison.v[part]
+        alone.append(point.slope(v))
+    known = np.logical_and.reduce([point.settled(each) for each in alone])
+    smooth = ~np.logical_or.reduce([each.kinks for each in (*alone, comparison.slope)])
+    with np.errstate(all="ignore"):
+        gap = np.abs(np.sum([each.low for each in alone], 0) - comparison.slope.low)
+        error = np.sum([each.error for each in (*alone, comparison.slope)], 0)
+        apart = gap > np.maximum(SIGMAS * error, SMOOTH * comparison.slope.size)
+    return not np.any(apart & known & smooth & (comparison.u != 0))
 
 
 def _suspects(point: Point, comparison: Comparison) -> np.ndarray | None:
