@@ -8,18 +8,27 @@ import numpy as np
 
 from .calls import KNOWN, call
 from .elementwise import call_binary, call_with_number
+from .escapes import all_private
 from .foreign import computes_differently, foreign_in, goes_first
 from .hooks import FUNCTION
-from .rule import RULES, Elementwise, name_of
-from .tensor import Tensor
+from .rule import RULES, Elementwise, Nondifferentiable, name_of
+from .tensor import Tensor, wrap
 
 
 def _binary(ufunc: np.ufunc, reflection: str) -> tuple[Any, Any]:
     """An operator and its reflection."""
     rule = RULES.get(ufunc)
     if type(rule) is not Elementwise:
+        compares = type(rule) is Nondifferentiable and ufunc.nout == 1
 
         def slow_operator(self: Tensor, other: Any) -> Any:
+            known = compares and other.__class__ in KNOWN and not FUNCTION.wrappers
+            if known and all_private():  # of whom nobody needs to be told: 1.5 us less
+                return wrap(
+                    ufunc(
+                        self.value, other.value if isinstance(other, Tensor) else other
+                    )
+                )
             if other.__class__ not in KNOWN:
                 if goes_first(type(other), reflection):
                     return NotImplemented

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial, update_wrapper
 from typing import Any, Generic, ParamSpec, TypeVar
 
@@ -137,7 +138,8 @@ class Compiled(Generic[P, R]):
             return None
         pullback = partial(recorded.pullback_of, self.fn, like, program, trace)
         pull = lambda chosen: Compiled(pullback(chosen))
-        return recorded.Recorded(self.fn, _code_of(program).run, program, pull)
+        run = _code_of(replace(program, outputs=program.results)).run
+        return recorded.Recorded(self.fn, run, program, pull)
 
     def _new(self, signature: Any, args: Any, kwargs: Any) -> Code:
         variables = self._variables()

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import wraps
+from itertools import count
 from typing import Any
 
 from ..core import hooks, trees
@@ -22,6 +23,7 @@ from ..core.symbolic import Symbolic
 from ..core.tape import Tape, Traced, state
 from ..core.tensor import wrap
 from ..core.transforms import vjp
+from .code import literal
 from .graph import Program, Value, replaced
 from .trace import input_spec
 
@@ -102,9 +104,9 @@ class Recorded:
     """
 
     def __init__(self, fn: Any, run: Any, program: Program, pull: Any) -> None:
-        self.fn, self.run, self.outputs = fn, run, program.outputs
+        self.fn, self.run = fn, run  # arrays to a list of arrays
         self.pull = pull  # chosen outputs to the compiled pullback of these
-        self.one = isinstance(program.outputs, Value)
+        self.built = _builder(program.outputs)
         self.reach = _reach(program)
         self.rules: dict[tuple[int, ...], OfOutputs] = {}
 
@@ -113,8 +115,8 @@ class Recorded:
         found = self.run(*values)
         places = [i for i, x in enumerate(leaves) if isinstance(x, Traced)]
         if not places:
-            return found
-        ys = [wrap(y) for y in ((found,) if self.one else _arrays(found, self.outputs))]
+            return self.built(*found)
+        ys = [wrap(y) for y in found]
         followed = {i for i in places if is_followed(leaves[i])}
         chosen: tuple[int, ...] = tuple(
             k for k, reach in enumerate(self.reach) if not reach.isdisjoint(followed)
@@ -127,12 +129,7 @@ class Recorded:
             told = [ys[k] for k in chosen]
             one = told[0] if len(told) == 1 else told
             tell(self.rules[chosen], inputs, leaves, values, one)
-        if self.one:
-            return ys[0]
-        rest = iter(ys)
-        return trees.map(
-            lambda y: next(rest) if isinstance(y, Value) else y, self.outputs
-        )
+        return self.built(*ys)
 
 
 class OfOutputs(Rule):
@@ -233,6 +230,23 @@ def _arrays(found: Any, outputs: Any) -> list[Any]:
     """The arrays of a result, which stand in the places of values."""
     pairs = zip(trees.leaves(found), trees.leaves(outputs), strict=True)
     return [y for y, value in pairs if isinstance(value, Value)]
+
+
+def _builder(outputs: Any) -> Any:
+    """The function from arrays to the tree that the function returned."""
+    static = [y for y in trees.leaves(outputs) if not isinstance(y, Value)]
+    names = (f"s[{i}]" for i in range(len(static))), (f"y{i}" for i in count())
+    leaves = [next(names[isinstance(y, Value)]) for y in trees.leaves(outputs)]
+    arrays = [name for name in leaves if name.startswith("y")]
+    written = literal(outputs, iter(leaves))
+    if written:
+        return eval(f"lambda {', '.join(arrays)}: {written}", {"s": static})
+
+    def built(*ys: Any) -> Any:
+        rest = iter(ys)
+        return trees.map(lambda y: next(rest) if isinstance(y, Value) else y, outputs)
+
+    return built
 
 
 def _reach(program: Program) -> list[set[int]]:
