@@ -403,8 +403,9 @@ def test_cosh_is_part_of_a_kernel():
 @pytest.mark.parametrize("increasing", [False, True])
 def test_powers(length, n, increasing):
     x = np.linspace(-1.5, 1.5, length)
-    f = gs.compile(lambda x: np.vander(x, n, increasing) @ np.ones(n))
-    expected = np.vander(x, n, increasing) @ np.ones(n)
+    weights = np.linspace(1.0, 2.0, n)
+    f = gs.compile(lambda x: np.vander(x, n, increasing) @ weights)
+    expected = np.vander(x, n, increasing) @ weights
     np.testing.assert_allclose(f(x), expected, rtol=1e-12, atol=1e-12)
 
 
