@@ -108,6 +108,14 @@ class Plan:
         return all(dx is dy for dx in self.gradient.results)
 
     @cached_property
+    def is_worth_a_call(self) -> bool:
+        """Whether it is more than a loop that moves memory, which a compiler writes."""
+        kernels = [self.forward, *([self.backward()] if self.gradient else [])]
+        steps = [step for each in kernels for step in each.program.steps]
+        is_flat = all(each.nest.flat for each in kernels)
+        return not is_flat or any(takes_long(step.fn) for step in steps)
+
+    @cached_property
     def made(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
         """The shapes and dtypes of the gradients, in memory of NumPy's."""
         assert self.gradient is not None

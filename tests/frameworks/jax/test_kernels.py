@@ -100,8 +100,16 @@ def test_value_and_gradient_are_foreign_functions(name):
         assert "@gradsmith_" not in lowered(jax.value_and_grad(ROWS[name]), X)
 
 
-def test_functions_of_elements_stay_in_the_loops_of_xla():
-    assert "@gradsmith_" not in lowered(lambda x: ops.silu(x) + 1, X)
+def test_arithmetic_of_elements_stays_in_the_loops_of_xla():
+    assert "@gradsmith_" not in lowered(lambda x: ops.round(x) + 1, X)
+    assert "@gradsmith_" in lowered(lambda x: ops.silu(x) + 1, X)
+
+
+def test_a_gradient_of_rows_is_a_foreign_function_where_the_value_is_the_argument():
+    text = lowered(
+        jax.grad(lambda x: jnp.sum(ops.clip_by_norm(x, 1.0, axis=-1) * W)), X
+    )
+    assert text.count("stablehlo.custom_call @gradsmith_") == 1
 
 
 def test_what_is_mapped_is_composed():
