@@ -17,6 +17,20 @@ def in_place(x):
     return x.mul_(2).sin()
 
 
+def test_what_is_left_out_if_it_needs_no_gradient():
+    class Affine(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x, bias):
+            ctx.save_for_backward(x)
+            return x**2 + bias if bias.requires_grad else x**2
+
+        @staticmethod
+        def backward(ctx, dy):
+            return 2 * dy * ctx.saved_tensors[0], dy
+
+    assert gs.check(Affine, normal(5), normal(5)).ok
+
+
 @pytest.mark.parametrize("op", [torch.nn.ReLU(inplace=True), in_place])
 def test_in_place(op):
     assert gs.check(op, normal(5)).verdict is Verdict.RIGHT

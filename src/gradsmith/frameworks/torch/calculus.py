@@ -26,8 +26,11 @@ REPRODUCER = Script(
 
 
 def value(fn: Any, xs: Any) -> list[Any]:
+    # As for a gradient: what needs none may be left out (a bias in speechbrain)
+    kinds = [x.is_floating_point() or x.is_complex() for x in xs]
+    xs = [x.detach().requires_grad_(kind) for x, kind in zip(xs, kinds, strict=True)]
     with torch.no_grad():
-        return fn(xs)
+        return [y.detach() for y in fn(xs)]
 
 
 def vjp(fn: Any, xs: Any, *, nested: bool = False, eager: bool = False) -> Any:
