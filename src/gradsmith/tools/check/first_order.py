@@ -28,7 +28,7 @@ from .purpose import (
 from .reproducer import reproducer
 from .scenarios import Scenario
 from .session import Session
-from .structure import structure_of
+from .structure import Structure, structure_of
 
 FIRST_ORDER = "first order"
 TRIED = 3
@@ -40,6 +40,7 @@ SMOOTH = (
     "none at the scale of the given inputs"
 )
 WITHIN = 1e-6  # the relative error of directions that are rounded
+MATRIX = 2  # axes; a matrix may be transposed, which shows beside its structure alone
 
 
 def check_first_order(session: Session, scenario: Scenario) -> None:
@@ -100,8 +101,9 @@ def _of_reversed(session: Session, scenario: Scenario) -> Scenario:
     before = len(session.checks)
     others = replace(scenario, problem=problem.freezing({name}), is_far=True)
     check_first_order(session, replace(others, reversed=None))
-    told = [check.verdict for check in session.checks[before:]]
-    far = scenario.is_far or Verdict.LIMITED in told
+    if Verdict.LIMITED in [check.verdict for check in session.checks[before:]]:
+        session.signed.add(name)  # a limit is told once, of all such scenarios
+    far = scenario.is_far or name in session.signed
     alone = problem.freezing(set(problem.perturbed) - {name})
     return replace(scenario, problem=alone, reversed=None, is_far=far)
 
@@ -168,8 +170,10 @@ def _report_wrong(
         noise=comparison.resolution,
     )
     session.in_no_time = partial(_disagrees, session, finding)
-    if words := _right_within(point, comparison.part):
-        session.limit(replace(finding, message=words))
+    structure = structure_of(comparison.part.array(point.x))
+    within = _right_within(point, comparison.part, structure)
+    if within and structure.axes < MATRIX:
+        session.limit(replace(finding, message=within))
         return comparison.resolution
     # Elsewhere a value that saturates, or has no full rank, looks like one with steps.
     if scenario.is_given and (stepped := steps_along(point, comparison.part)):
@@ -197,6 +201,9 @@ def _report_wrong(
     if scenario.is_far:
         session.limit(finding)
         return None
+    if within and found.diagnosis is None:
+        session.limit(replace(finding, message=within))
+        return comparison.resolution
     if found.diagnosis is None:
         again = any(each.message == SMOOTH for each in session.limits)
         if not scenario.is_given and grows_smoothly(point, comparison, again=again):
@@ -246,13 +253,12 @@ def _wrong(session: Session, finding: Finding, comparison: Comparison) -> None:
 # --- right in some sense, or on purpose
 
 
-def _right_within(point: Point, part: Part) -> str | None:
+def _right_within(point: Point, part: Part, structure: Structure | None) -> str | None:
     """Words for a gradient of what has a structure, if it is right as long as that is.
 
     The loss of log-probabilities may have the gradient by what they are made of, since
     everyone makes them so.
     """
-    structure = structure_of(part.array(point.x)) if part.shape else None
     if structure is None or structure.tangent is None:
         return None
     # A direction that leaves the domain says nothing, unless all of them do.
@@ -261,9 +267,12 @@ def _right_within(point: Point, part: Part) -> str | None:
     wrong = [each.is_wrong and each.gap > WITHIN * each.scale for each in found]
     if not found or any(wrong):
         return None
+    kept = f"stays {structure.name}"
+    if structure.axes < MATRIX:
+        kept = f"keeps to {structure.name}, along its last axis"
     return (
-        f"right along all directions in which {part.name} keeps to {structure.name}, "
-        "along its last axis; not the derivative by each element alone"
+        f"right along all directions in which {part.name} {kept}; not the derivative "
+        "by each element alone"
     )
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .declared import factored
+from .numerics import largest
 from .problem import Arrays, Problem
 
 
@@ -175,18 +176,21 @@ def _output_names(ys: Sequence[np.ndarray]) -> list[str]:
 
 # --- symmetric matrices of which an operation reads one half
 #
-# `cholesky` and `eigh` read one triangle only. Their gradients are meant for changes
-# that keep the matrix symmetric: the gradient of an element may stand at its mirror
-# image, or half at each. So such arguments are perturbed in symmetric directions.
+# `cholesky` and `eigh` read one triangle only, or the mean of both. Their gradients are
+# meant for changes that keep the matrix symmetric: the gradient of an element may stand
+# at its mirror image, or half at each. So such arguments are perturbed in symmetric
+# directions.
+
+SAME = 1e-9  # relative: the mean of two triangles is rounded
 
 
 def half_read(problem: Problem) -> frozenset[str]:
-    """The names of the arguments of which one triangle is read."""
+    """The names of the arguments of which one triangle is read, or both as one."""
     xs = problem.xs
     return frozenset(
         name
         for i, (name, x) in enumerate(zip(problem.perturbed, xs, strict=True))
-        if _is_symmetric(x) and _reads_a_half(problem, xs, i)
+        if is_symmetric(x) and _reads_a_half(problem, xs, i)
     )
 
 
@@ -200,7 +204,17 @@ def symmetrized(v: np.ndarray, flat: Any) -> np.ndarray:
     return v
 
 
-def _is_symmetric(x: np.ndarray) -> bool:
+def with_mirror_images(chosen: np.ndarray, flat: Any) -> np.ndarray:
+    """Those of the elements that are chosen together with their mirror images."""
+    chosen = chosen.copy()
+    for part in flat.arguments.parts:
+        if part.name in flat.symmetric:
+            some = chosen[part.slice].reshape(*part.shape, -1)
+            chosen[part.slice] = np.ravel(some & np.swapaxes(some, -2, -3))
+    return chosen
+
+
+def is_symmetric(x: np.ndarray) -> bool:
     if x.ndim < 2 or x.shape[-1] != x.shape[-2] or x.shape[-1] < 2:
         return False
     return np.array_equal(x, np.conj(np.swapaxes(x, -1, -2)))
@@ -210,11 +224,13 @@ def _reads_a_half(problem: Problem, xs: Arrays, i: int) -> bool:
     ys = problem.value(xs)
     for changed in _changed_halves(xs[i]):
         others = problem.value([changed if k == i else x for k, x in enumerate(xs)])
-        if all(map(np.array_equal, ys, others)):
+        pairs = zip(ys, others, strict=True)
+        if all(largest(a - b) <= SAME * largest(a) for a, b in pairs):
             return True
     return False
 
 
 def _changed_halves(x: np.ndarray) -> Iterator[np.ndarray]:
-    for half in (np.triu(np.ones(x.shape), 1), np.tril(np.ones(x.shape), -1)):
+    upper, lower = np.triu(np.ones(x.shape), 1), np.tril(np.ones(x.shape), -1)
+    for half in (upper, lower, upper - lower):
         yield x + half * (0.01 * np.abs(x) + 0.01)

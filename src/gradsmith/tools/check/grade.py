@@ -30,10 +30,10 @@ def is_surrogate(finding: Finding) -> bool:
     return finding.diagnosis in SURROGATES
 
 
-def declaration(finding: Finding, info: OperationInfo) -> str:
-    """How to say that a rule is not the derivative on purpose."""
+def declaration(info: OperationInfo, *, linear: bool) -> str:
+    """How to say that a rule is not the derivative, or not linear, on purpose."""
     if of_operation(info.call) is not None:
-        words = "linear=False" if finding.diagnosis in NONLINEAR else 'surrogate="why"'
+        words = 'surrogate="why"' if linear else "linear=False"
         return f"@gs.custom_gradient({words}), or @gs.operation({words})"
     return (
         f'gs.check.options(surrogate="why")({info.name}, ...); for pytest --gradsmith '

@@ -55,9 +55,26 @@ def _kind(problem: Problem, i: int, random: np.random.Generator) -> Kind:
             low = tiny
         if np.all(some <= 0) and _is_outside(problem, i, -x, random):
             high = -tiny
-        if np.all(size <= 1) and _is_outside(problem, i, np.sign(x) + x, random):
+        beyond = np.sign(x) + x
+        if np.all(size <= 1) and (
+            _is_outside(problem, i, beyond, random) or _is_clamped(problem, i, beyond)
+        ):
             low, high = max(low, -1.0), min(high, 1.0)
     return Kind(low, high, SMALLER * np.min(size), LARGER * np.max(size))
+
+
+def _is_clamped(problem: Problem, i: int, x: np.ndarray) -> bool:
+    """Whether the operation takes these values as others: it does not change there.
+
+    The inverse of a sigmoid may clamp its argument, where it is not in its domain.
+    """
+    values = [
+        problem.value(
+            [k * x if j == i else other for j, other in enumerate(problem.xs)]
+        )
+        for k in (1.0, 1.25)
+    ]
+    return all(map(np.array_equal, *values))
 
 
 def _is_outside(

@@ -18,9 +18,10 @@ from functools import partial
 
 import numpy as np
 
+from ...operations.info import OperationInfo
 from .diagnosis.model import Diagnosis
 from .flat import EPS, FlatLinearization, FlatProblem, flatten
-from .grade import CLIPPED, NORMALIZED, RECTIFIED, SOLVED, digits
+from .grade import CLIPPED, NORMALIZED, RECTIFIED, SOLVED, declaration, digits
 from .model import Finding, Verdict
 from .normalized import is_derivative_but_for_length
 from .numerics import largest, precision_of, random_signed
@@ -50,7 +51,7 @@ def check_linearity(session: Session, problem: Problem, scenario: str) -> None:
     broken = rule.broken()
     if broken is not None and (again := rule.fresh().broken()) is not None:
         cause = _compared(rule, _recognized(rule))
-        finding = _finding(again, cause, scenario)
+        finding = _finding(again, cause, scenario, problem.info)
         if again.error < max(SOLVED, session.solved_to(_resolution(rule))):
             words = f"linear in dy to {digits(again.error)}: enough for a solver"
             session.limit(replace(finding, message=words, diagnosis=None, repair=None))
@@ -165,11 +166,13 @@ def _resolution(rule: RuleAtPoint) -> float:
     return max((each.resolution for each in found if each.says_something), default=0.0)
 
 
-def _finding(broken: Broken, cause: Diagnosis | None, scenario: str) -> Finding:
+def _finding(
+    broken: Broken, cause: Diagnosis | None, scenario: str, info: OperationInfo
+) -> Finding:
     message = f"the rule is not linear in the upstream gradient: {broken.words}"
     repair = (
         "a gradient is linear in dy; if this is on purpose, declare it: "
-        "gs.custom_gradient(linear=False)"
+        f"{declaration(info, linear=False)}"
     )
     if cause is not None:
         message = f"{message}\n{cause.message}"

@@ -20,7 +20,13 @@ import numpy as np
 
 from .comparison import Comparison, weighted_slope
 from .differences import STEPS, Slope, slope
-from .flat import FlatLinearization, FlatProblem, Part, symmetrized
+from .flat import (
+    FlatLinearization,
+    FlatProblem,
+    Part,
+    symmetrized,
+    with_mirror_images,
+)
 from .noise import MANY, noise_of
 from .numerics import (
     change_within,
@@ -250,6 +256,7 @@ class Point:
         hidden = chosen & ~self.not_finite
         for each in compared:
             hidden &= np.abs(each.terms) < HIDDEN * each.error / np.sqrt(hidden.size)
+        hidden = with_mirror_images(hidden, self.flat)
         # If all of them are hidden, perturbing them once more would show no more.
         return np.zeros_like(chosen) if np.array_equal(hidden, chosen) else hidden
 

@@ -151,8 +151,8 @@ def _with_symmetry(session: Session, problem: Problem) -> Problem:
     names = half_read(problem)
     for name in sorted(names):
         session.note(
-            f"{name} is symmetric and one triangle of it is read: it is perturbed "
-            "in symmetric directions only"
+            f"{name} is symmetric and one triangle of it is read, or both as one: it "
+            "is perturbed in symmetric directions only"
         )
     return replace(problem, symmetric=names)
 

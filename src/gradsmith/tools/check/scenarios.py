@@ -24,6 +24,7 @@ import numpy as np
 
 from ...core import trees
 from ...core.reach import captured
+from .flat import is_symmetric
 from .kinds import Kind, kinds_of
 from .problem import Arrays, Problem
 from .sizes import SINGLE, resized
@@ -89,7 +90,8 @@ def scenarios(
             other = problem.with_perturbed(values)
             pairs = zip(kinds, other.xs, strict=True)
             far = not all(np.all(kind.holds(x)) for kind, x in pairs)
-            far |= name in DEGENERATE and not _is_degenerate(xs)
+            pairs = zip(xs, values, strict=True)
+            far |= name in DEGENERATE and any(_degenerates(x, y) for x, y in pairs)
             if far and problem.traits.iterates:
                 continue
             scenario = Scenario(name, other, even=name in EVEN, is_far=far)
@@ -165,9 +167,16 @@ DEGENERATE = ("some zeros", "all zeros", "equal values", "pairs of equal values"
 EVEN = ("equal values", "pairs of equal values", "all zeros", "large values")
 
 
-def _is_degenerate(xs: Arrays) -> bool:
-    """Whether there are zeros or equal numbers among those given."""
-    return any(np.any(x == 0) or np.unique(x).size < x.size for x in xs)
+def _degenerates(x: np.ndarray, new: np.ndarray) -> bool:
+    """Whether an argument changes, and was given without zeros and equal numbers."""
+    return not _is_degenerate(x) and not np.array_equal(x, new)
+
+
+def _is_degenerate(x: np.ndarray) -> bool:
+    """Whether there are zeros or equal numbers in an array, but for mirror images."""
+    if is_symmetric(x):
+        x = x[(..., *np.tril_indices(x.shape[-1]))]
+    return bool(np.any(x == 0) or np.unique(x).size < x.size)
 
 
 def _signs(
@@ -229,8 +238,9 @@ def _ranges(
     pairs = zip(kinds, pool, strict=True)
     near = np.logical_and.reduce([kind.holds(x) for kind, x in pairs])
     zero = np.logical_or.reduce([x == 0 for x in pool])  # it may have a kink there
-    if not _is_degenerate(problem.xs):
-        near &= ~zero
+    for x, given in zip(pool, problem.xs, strict=True):
+        if not _is_degenerate(given):
+            near &= x != 0
     turned = {i: sign * pool[i] < 0 for i, sign in signs.items()}
     count = np.sum([*turned.values(), 0 * near], axis=0)
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .flat import EPS
-from .grade import declaration, is_surrogate, solved_to
+from .grade import NONLINEAR, declaration, is_surrogate, solved_to
 from .model import GIVEN, PART, CheckRun, Finding, Verdict
 from .problem import Problem, Unclipped, named_leaves
 
@@ -40,6 +40,7 @@ class Session:
     at: Problem | None = None  # what is looked at now
     wrong_at: Problem | None = None  # what the first finding was about
     unclipped: Unclipped | None = None  # of a rule that clips dy
+    signed: set[str] = field(default_factory=set)  # arguments of the given sign only
     in_no_time: Callable[[], None] | None = None  # what to say if the time is up now
 
     def random(self, name: str) -> np.random.Generator:
@@ -50,7 +51,8 @@ class Session:
         self.wrong_at = self.wrong_at or self.at
         finding = self._with_inputs(finding)
         if is_surrogate(finding):
-            how = declaration(finding, self.problem.info)
+            linear = finding.diagnosis not in NONLINEAR
+            how = declaration(self.problem.info, linear=linear)
             finding = replace(finding, repair=f"{finding.repair}: {how}")
         self.findings.append(finding)
         self.record(finding.what, finding.scenario or "", Verdict.WRONG)

@@ -47,11 +47,11 @@ def _of_matrix(x: np.ndarray) -> Structure | None:
         return Structure("orthogonal", lambda new: x, 2)
     if np.allclose(x, mirrored, rtol=1e-6, atol=0.0):
         if np.all(np.linalg.eigvalsh(x) > 0):
-            return Structure("positive definite", lambda new: x, 2)
-        return Structure("symmetric", _symmetric, 2)
+            return Structure("positive definite", lambda new: x, 2, tangent=_symmetric)
+        return Structure("symmetric", _symmetric, 2, tangent=_symmetric)
     for half in (np.tril, np.triu):
         if np.array_equal(x, half(x)):
-            return Structure("triangular", half, 2)
+            return Structure("triangular", half, 2, tangent=half)
     return None
 
 

@@ -57,7 +57,7 @@ def _diagnosis(s: JacobianBlock, truth: Links, rule: Links) -> Diagnosis:
         "wrong axis",
         f"the rule reduces along other axes than the derivative: {_words(rule)} by "
         f"the rule, {_words(truth)} by the differences",
-        f"reduce or broadcast along {_axes(s, truth)}",
+        _repair(s, truth),
     )
 
 
@@ -68,13 +68,13 @@ def _words(links: Links) -> str:
     return ", ".join(each)
 
 
-def _axes(s: JacobianBlock, links: Links) -> str:
-    """The axes along which the derivative couples or repeats."""
-    free = [k for k in range(len(s.inner)) if k not in {i for _, i in links}]
-    if free:
-        return "axis " + " and ".join(map(str, free)) + " of the argument"
-    free = [k for k in range(len(s.out)) if k not in {j for j, _ in links}]
-    return "axis " + " and ".join(map(str, free)) + " of the output"
+def _repair(s: JacobianBlock, links: Links) -> str:
+    """Along which axes the derivative couples or repeats."""
+    for axes, which, of in ((s.inner, 1, "argument"), (s.out, 0, "output")):
+        linked = {link[which] for link in links}
+        if free := [str(k) for k in range(len(axes)) if k not in linked]:
+            return f"reduce or broadcast along axis {' and '.join(free)} of the {of}"
+    return "reduce along no axis"
 
 
 def wrong_axis_inside(case: Case) -> Diagnosis | None:

@@ -84,7 +84,7 @@ def _worst_error(
     few = np.sqrt(case.part.size) / MANY
     most = float(comparison.gap / comparison.scale * max(1.0, few))
     if not case.is_small:
-        return most
+        return min(most, _beside_value(case.point, comparison))
     found = case.evidence
     u = found.upstream(random)
     with np.errstate(all="ignore"):
@@ -94,17 +94,27 @@ def _worst_error(
         return min(worst, _error_of_value(found, u, off)) or most
 
 
+def _beside_value(point: Point, compared: Comparison) -> float:
+    """The error beside the value, if the slope is zero as far as can be seen."""
+    if max(abs(compared.low), abs(compared.high)) > compared.error:
+        return np.inf
+    value = norm(np.where(compared.u != 0, point.y, 0.0) * compared.u)
+    return compared.gap / value if value else np.inf
+
+
 def _error_of_value(found: Evidence, u: np.ndarray, off: np.ndarray) -> float:
     """The error of the elements beside the value of the outputs that they change.
 
     In the tail of a distribution the slope may be less than the value, by its dtype or
-    as a series, has digits for. Beside the whole gradient it has to be nothing, too.
+    as a series, has digits for. Beside the whole gradient it has to be nothing, too;
+    where the slope is exactly zero (one weight of a softmax), that is all to ask.
     """
     x, y = found.point.scale[found.columns], np.abs(u * found.point.y[found.rows])
+    whole = np.float64(norm(found.expected(u) * x) or norm(y))
     least = np.min(np.where(found.truth, y[:, None], np.inf), axis=0, initial=np.inf)
-    least = np.where(np.isfinite(least), least, 0.0)
-    whole = np.divide(norm(off * x), norm(found.expected(u) * x))
-    return max(_most(np.where(off, off * x / least, 0.0)), _most(whole))
+    least = np.where(np.isfinite(least), least, whole)
+    off = off * x
+    return max(_most(np.where(off, off / least, 0.0)), _most(norm(off) / whole))
 
 
 def _most(error: np.ndarray | float) -> float:

@@ -178,16 +178,22 @@ def clamp(case: Case) -> Diagnosis | None:
     outputs = case.point.linearization.outputs.parts
     if len(outputs) != 1 or outputs[0].shape != case.part.shape:
         return None
+    through = True
     for found in case.points:
         x, y = found.point.x[case.part.slice], found.point.y
         if not np.array_equal(y, np.clip(x, np.min(y), np.max(y))):
             return None
         u = found.upstream(case.random)
-        if not np.array_equal(found.rule(u), u[: len(found.columns)]):
+        inside = (y > np.min(y)) & (y < np.max(y))
+        passes = found.rule(u) == u[: len(found.columns)]
+        through &= bool(np.all(passes))
+        known = inside[found.columns - case.part.start]
+        if not np.all(passes) and not (np.any(known) and np.all(passes[known])):
             return None
+    how = "passed through" if through else "not zero"
     return Diagnosis(
         "clamp",
-        "the value is clamped, and the gradient is passed through where it is",
+        f"the value is clamped, and the gradient is {how} where it is",
         f"if that is not on purpose, return zero there; else {DECLARE}",
     )
 
