@@ -999,3 +999,50 @@ def slax_fast_sigmoid(random):
     from slax.models.surrogates import fast_sigmoid
 
     return fast_sigmoid(), normal(random, 6)
+
+
+# attention, determinants
+
+
+def heads(random, count):
+    return [normal(random, 1, 2, 6, 4) for _ in range(count)]
+
+
+@table(
+    "flash-attention-jax",
+    "flash_attention_jax/flash_attention.py:91",
+    EDGE,
+    "1e-10 is added to what it divides by; the mask gets none",
+    data=(3,),
+)
+def flash_attention(random):
+    import jax.numpy as jnp
+    from flash_attention_jax import flash_attention
+
+    return flash_attention, *heads(random, 3), jnp.ones((1, 6))
+
+
+@table(
+    "flash-attention-jax",
+    "flash_attention_jax/causal_flash_attention.py:103",
+    EDGE,
+    "the first row has one weight, 1 but for 1e-10",
+)
+def causal_flash_attention(random):
+    from flash_attention_jax import causal_flash_attention
+
+    return causal_flash_attention, *heads(random, 3)
+
+
+@table("folx", "folx/slogdet.py:27", RIGHT, "the logarithm of a determinant")
+def folx_slogdet(random):
+    from folx.slogdet import slogdet
+
+    return slogdet, normal(random, 2, 3, 3)
+
+
+@table("folx", "folx/wrapped_functions.py:320", RIGHT, "the absolute value")
+def folx_abs(random):
+    from folx.wrapped_functions import complex_abs
+
+    return complex_abs, normal(random, 6)

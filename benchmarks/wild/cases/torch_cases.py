@@ -1024,3 +1024,145 @@ def grid_pull(random):
 
     grid = uniform(random, 0.2, 3.8, 1, 3, 3, 2, dtype="float64")
     return pull, normal(random, 1, 1, 5, 5, dtype="float64"), grid
+
+
+# sorting, transport, rotations, stochastic equations, relevance
+
+
+@table("diffsort", "diffsort/functional.py:13", RIGHT, "the normal distribution")
+def normal_cdf(random):
+    from diffsort.functional import NormalCDF
+
+    return lambda x: NormalCDF.apply(x, 0.5), normal(random, 8)
+
+
+@table("diffsort", "diffsort/functional.py:23", RIGHT, "a network of soft swaps")
+def sorting_network(random):
+    from diffsort import DiffSortNet
+
+    net = DiffSortNet("odd_even", 4, steepness=3.0, distribution="gaussian")
+    return lambda x: net(x), normal(random, 2, 4)
+
+
+@table("pot", "ot/backend.py:2083", RIGHT, "the transport plan, by the cost")
+def emd2(random):
+    import ot
+
+    a, b = (normal(random, n, dtype="float64").softmax(0) for n in (4, 5))
+    cost = uniform(random, 0.1, 2, 4, 5, dtype="float64")
+    return lambda cost: ot.emd2(a, b, cost), cost
+
+
+@table("pot", "ot/backend.py:2083", RIGHT, "dual potentials, by the weights")
+def emd2_weights(random):
+    import ot
+
+    b = normal(random, 5, dtype="float64").softmax(0)
+    cost = uniform(random, 0.1, 2, 4, 5, dtype="float64")
+    op = lambda z: ot.emd2(z.softmax(0), b, cost)
+    return op, normal(random, 4, dtype="float64")
+
+
+@table("pot", "ot/backend.py:2096", EDGE, "a matrix root; no second order")
+def matrix_sqrt(random):
+    from ot.backend import TorchBackend
+
+    return TorchBackend().MatrixSqrtFunction.apply, definite(random, 4)
+
+
+@table("pypose", "pypose/lietensor/operation.py:340", EDGE, "by the group; first order")
+def so3_exp_act(random):
+    from pypose.lietensor.operation import SO3_Act, so3_Exp
+
+    op = lambda x, p: SO3_Act.apply(so3_Exp.apply(x), p)
+    x, p = (normal(random, 3, 3, dtype="float64") for _ in range(2))
+    return op, x, p
+
+
+@table("pypose", "pypose/lietensor/operation.py:398", EDGE, "by the group; first order")
+def se3_exp_act(random):
+    from pypose.lietensor.operation import SE3_Act, se3_Exp
+
+    op = lambda x, p: SE3_Act.apply(se3_Exp.apply(x), p)
+    return (
+        op,
+        normal(random, 3, 6, dtype="float64"),
+        normal(random, 3, 3, dtype="float64"),
+    )
+
+
+@table("pypose", "pypose/lietensor/operation.py:304", EDGE, "by the group; first order")
+def so3_log_of_product(random):
+    from pypose.lietensor.operation import SO3_Log, SO3_Mul, so3_Exp
+
+    op = lambda x, y: SO3_Log.apply(SO3_Mul.apply(so3_Exp.apply(x), so3_Exp.apply(y)))
+    x, y = (0.5 * normal(random, 2, 3, dtype="float64") for _ in range(2))
+    return op, x, y
+
+
+@table("torchkbnufft", "torchkbnufft/_autograd/interp.py:78", RIGHT, "linear")
+def kb_nufft(random):
+    import torch
+    from torchkbnufft import KbNufft
+
+    nufft = KbNufft(im_size=(6, 6)).to(torch.float64)
+    omega = uniform(random, -3, 3, 2, 5, dtype="float64")
+
+    def transform(re, im):
+        y = nufft(torch.complex(re, im)[None, None], omega)
+        return y.real, y.imag
+
+    re, im = (normal(random, 6, 6, dtype="float64") for _ in range(2))
+    return transform, re, im
+
+
+@table("torchsde", "torchsde/_core/adjoint.py:29", EDGE, "adjoint; second order raises")
+def sdeint_adjoint(random):
+    import torch
+    from torchsde import BrownianInterval, sdeint_adjoint
+
+    class Process(torch.nn.Module):
+        noise_type, sde_type = "diagonal", "ito"
+
+        def f(self, t, y):
+            return -0.5 * y
+
+        def g(self, t, y):
+            return 0.2 * torch.ones_like(y)
+
+    def solve(y):
+        noise = BrownianInterval(0.0, 1.0, size=(4, 2), dtype=y.dtype, entropy=3)
+        times = torch.linspace(0, 1, 3)
+        options = {"bm": noise, "dt": 0.1, "method": "euler", "adjoint_params": ()}
+        return sdeint_adjoint(Process(), y, times, **options)
+
+    return solve, normal(random, 4, 2)
+
+
+@table("lxt", "lxt/functional.py:276", SURROGATE, "relevance in place of gradients")
+def lrp_softmax(random):
+    from lxt.functional import softmax_fn
+
+    return softmax_fn.apply, normal(random, 3, 4), -1
+
+
+@table("lxt", "lxt/functional.py:498", SURROGATE, "relevance is shared by two factors")
+def lrp_product(random):
+    from lxt.functional import mul2_fn
+
+    return mul2_fn.apply, normal(random, 3, 4), normal(random, 3, 4)
+
+
+@table("lxt", "lxt/functional.py:463", SURROGATE, "relevance is passed through")
+def lrp_rms_norm(random):
+    from lxt.functional import rms_norm_identity_fn
+
+    x, weight = normal(random, 3, 4), uniform(random, 0.5, 1.5, 4)
+    return rms_norm_identity_fn.apply, x, weight, 1e-6
+
+
+@table("lampe", "lampe/inference/dcp.py:81", SURROGATE, "a step, and dy is clipped")
+def ste_hardtanh(random):
+    from lampe.inference.dcp import STEhardtanh
+
+    return STEhardtanh.apply, normal(random, 9)

@@ -112,22 +112,40 @@ def test_a_mistake_in_a_region_is_no_approximation():
 # --- in the author's words
 
 
-def test_the_code_says_so():
-    class Natural(torch.autograd.Function):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward(x)
-            return torch.exp(x)
+class Natural(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.exp(x)
 
-        @staticmethod
-        def backward(ctx, dy):
-            """The natural gradient, in the other parameters."""
-            (x,) = ctx.saved_tensors
-            return dy * (1 + x * x)
+    @staticmethod
+    def backward(ctx, dy):
+        """The natural gradient, in the other parameters."""
+        (x,) = ctx.saved_tensors
+        return dy * (1 + x * x)
 
-    report = gs.check(Natural, X)
+
+class Relevance(torch.autograd.Function):
+    """Layer-wise relevance propagation, for a product."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, dy):
+        return dy / 3 * ctx.saved_tensors[0]
+
+
+@pytest.mark.parametrize(
+    ("op", "words"),
+    [(Natural, "natural gradient"), (Relevance, "relevance propagation")],
+)
+def test_the_code_says_so(op, words):
+    report = gs.check(op, X)
     assert report.verdict == "surrogate", report
-    assert "its code calls it 'natural gradient'" in str(report)
+    assert f"its code calls it {words!r}" in str(report)
 
 
 # --- solvers

@@ -172,14 +172,17 @@ def _report_wrong(
     session.in_no_time = partial(_disagrees, session, finding)
     structure = structure_of(comparison.part.array(point.x))
     within = _right_within(point, comparison.part, structure)
-    if within and structure.axes < MATRIX:
+    if within and structure and structure.axes < MATRIX:
         session.limit(replace(finding, message=within))
         return comparison.resolution
     # Elsewhere a value that saturates, or has no full rank, looks like one with steps.
     if scenario.is_given and (stepped := steps_along(point, comparison.part)):
         session.found(_step(finding, *stepped))
         return None
-    if scenario.is_given and not _may_be_less(session, scenario, comparison):
+    if within:
+        limit = replace(finding, message=within)
+        session.in_no_time = partial(session.limit, limit)
+    elif scenario.is_given and not _may_be_less(session, scenario, comparison):
         session.in_no_time = partial(_wrong, session, finding, comparison)
     found = point.flat.problem.budget.run_aside(  # other inputs may take for ever
         lambda: explain(point, comparison, session)

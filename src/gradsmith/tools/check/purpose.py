@@ -55,7 +55,7 @@ JUMP = 4.5  # decades without any: the error of a region comes and goes at once
 
 _WORDS = re.compile(
     r"straight.?through|(?-i:\bSTE\b)|surrogate|pseudo.?gradient|natural gradient"
-    r"|biased gradient"
+    r"|biased gradient|relevance propagation"
     r"|gradient (?:reversal|scaling|clipping|approximation)"
     r"|gradients? (?:to )?(?:flows?|pass(?:es)?) through (?:unchanged|without)"
     r"|(?:approximate|smoothed|reversed?|scaled?) gradient",
