@@ -24,6 +24,7 @@ from .tape import (
     StoppedTape,
     Tape,
     Traced,
+    held_context,
     only,
     state,
     walk_back,
@@ -316,8 +317,13 @@ def _walk(cotangents: Any, sources: Any, **options: Any) -> dict[Node, Any]:
     """Walk back without NumPy's warnings."""
     recorders = state().recorders
     quiet = only(recorders, quiet=True) if recorders else _NOTHING
-    with np.errstate(all="ignore"), quiet:
-        return walk_back(cotangents, sources, **options)
+    with quiet:
+        _held = held_context()  # NumPy sets a variable of the context
+        with np.errstate(all="ignore"):
+            try:
+                return walk_back(cotangents, sources, **options)
+            finally:
+                _held = held_context()
 
 
 def _name_of(tree: Any, i: int, root: str = "the argument") -> str:

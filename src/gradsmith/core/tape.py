@@ -13,7 +13,7 @@ No dispatch and no rules here; a rule is anything with `pullback` and `push`, an
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, MutableMapping, Sequence
+from collections.abc import Callable, Iterable, MutableMapping, Sequence
 from contextvars import ContextVar, Token, copy_context
 from heapq import heapify, heappop, heappush
 from itertools import count
@@ -289,10 +289,15 @@ INSIDE: ContextVar[str] = ContextVar("inside", default="")
 
 if sys.version_info >= (3, 12):
     set_state, reset_state = _STATE.set, _STATE.reset
+
+    def held_context() -> None:
+        """Needed in older Pythons."""
 else:
     # Garbage may be collected within ContextVar.set there: a finalizer that sets a
     # variable frees the table that the outer call still reads, which kills Python. A
     # copy of the context, in 0.06 us, holds the table.
+
+    held_context = copy_context
 
     def set_state(value: State, /) -> Token[State]:
         _held = copy_context()
@@ -323,12 +328,17 @@ class only:  # noqa: N801 (reads as a statement)
         self._token = set_state(self.state)
 
     def __exit__(self, *_: object) -> None:
-        now, outer = state(), self._outer
-        reset_state(self._token)
-        if now is not self.state:  # generators have opened or closed theirs meanwhile
-            before = outer.turns()
-            new = [t for t in now.turns() if t.generator and t not in before]
-            set_state(_state_of([*before, *new], quiet=outer.quiet))
+        if state() is self.state:
+            reset_state(self._token)
+        else:
+            put_back(self._outer)
+
+
+def put_back(outer: State) -> None:
+    """Make a state hold again, with what generators have opened and closed since."""
+    before = outer.turns()
+    new = [t for t in state().turns() if t.generator and t not in before]
+    set_state(_state_of([*before, *new], quiet=outer.quiet))
 
 
 class Scope:
@@ -345,12 +355,34 @@ class Scope:
     def __enter__(self) -> Self:
         frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
         code = frame.f_code
-        if code.co_flags & SUSPENDABLE or code.co_name in ENTERING:
-            return self._enter(opening_generator(frame))
-        return self.open()
+        try:
+            if code.co_flags & SUSPENDABLE or code.co_name in ENTERING:
+                return self._enter(opening_generator(frame))
+            return self._open()
+        except TapeError:
+            raise
+        except BaseException:  # by the handler of a signal: no block follows
+            self.__exit__()
+            raise
 
-    def open(self) -> Self:
-        """`__enter__` in a function of ours, which is no generator: 0.3 us less."""
+    def within(self, fn: Callable[..., Any], *args: Any) -> Any:
+        """Call a function in a block.
+
+        All is as before, also if the handler of a signal raises while it is left.
+        """
+        outer = state()
+        try:
+            self._open()
+            result = fn(*args)
+            self.__exit__()
+        except BaseException:
+            self.__exit__()
+            put_back(outer)
+            raise
+        return result
+
+    def _open(self) -> Self:
+        """`__enter__` in a function, where no generator is involved."""
         me: Any = self  # its subclasses are recorders
         outer = state()
         if outer.__class__ is not State:
@@ -379,15 +411,23 @@ class Scope:
 
     def __exit__(self, *_: object) -> None:
         outer, inner, turn = self._around
-        self._around = None, None, None  # the inner one holds this recorder
-        if turn is not None:
-            turn.close()
+        try:
+            if outer is not None and state() is inner:
+                set_state(outer)
+            else:  # others, in a generator, have opened or closed meanwhile
+                self._leave()
+        except BaseException:  # by the handler of a signal
+            self._leave()
+            raise
+        finally:
+            self._around = None, None, None  # the inner one holds this recorder
+            if turn is not None:
+                turn.close()
+
+    def _leave(self) -> None:
         now = state()
-        if outer is not None and now is inner:
-            set_state(outer)
-        else:  # others, in a generator, have opened or closed meanwhile
-            turns = [each for each in now.turns() if each.recorder is not self]
-            set_state(_state_of(turns, quiet=now.quiet))
+        turns = [turn for turn in now.turns() if turn.recorder is not self]
+        set_state(_state_of(turns, quiet=now.quiet))
 
 
 class Parts(dict[int, Any]):

@@ -97,13 +97,9 @@ def value_and_grad(
         flat = [_lifted(leaf, _name(fun)) for leaf in leaves]
         tape, outside = GradientTape(watch_accessed_variables=False), state().recorders
         tape.private = True
-        try:  # also if a signal's handler raises as soon as it is open
-            tape.open()
-            for x in flat:
-                tape.follow(x)
-            result = call(trees.unflatten(picked, flat) if nested else flat)
-        finally:
-            tape.__exit__()
+        for x in flat:
+            tape.follow(x)
+        result = tape.within(call, trees.unflatten(picked, flat) if nested else flat)
         if state().recorders != outside:
             raise TapeError(
                 f"{_name(fun)} opened or closed a tape that is not its own to close: "
@@ -144,9 +140,8 @@ def vjp(
     xs = _lift(primals, _name(fun), copy=True)  # `pull` may need them, much later
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
     tape.lifts, tape.records_one = False, True  # it is closed before it is walked
-    with tape:
-        tape.watch(xs)
-        result = fun(*xs)
+    tape.watch(xs)
+    result = tape.within(fun, *xs)
     y, aux = _split_aux(fun, result, has_aux)
 
     def pull(dy: Any) -> Any:
@@ -188,8 +183,8 @@ def jvp(
     dxs = trees.map(
         lambda x, dx: checked_tangent(x, dx, "a tangent"), xs, tuple(tangents)
     )
-    with ForwardAccumulator(xs, dxs) as accumulator:
-        result = fun(*xs)
+    accumulator = ForwardAccumulator(xs, dxs)
+    result = accumulator.within(fun, *xs)
     y, aux = _split_aux(fun, result, has_aux)
     dy = accumulator.jvp(y, unconnected_gradients="zero")
     if plain:
@@ -644,8 +639,7 @@ def _columns(run: Any, xs: Any, x: Tensor) -> list[list[Any]]:
         units = np.eye(min(many, x.size - done), x.size, done, x.dtype)
         directions = Directions(x, units.reshape(-1, *x.shape))
         try:
-            with directions:
-                ys = trees.leaves(run(*xs))
+            ys = trees.leaves(directions.within(run, *xs))
         except TooManyTangentsError as error:
             many = error.fitting
             continue

@@ -49,8 +49,8 @@ def load_present() -> bool:
 
 def load(family: str) -> None:
     """Read the rules of a family."""
-    _loaded.add(family)
     import_module(f"{__name__}.{family}")
+    _loaded.add(family)  # not before: another thread would miss what is being read
 
 
 LOADERS.append(load_present)
