@@ -353,10 +353,10 @@ Rows = Callable[[np.ndarray], np.ndarray]
 
 def _rows(rule: RuleAtPoint) -> Iterator[tuple[str, Rows]]:
     """What may have a norm: all of dy, or its rows, and their words."""
-    outputs = rule.linearization.outputs.parts
     yield "", lambda u: u[None]
-    shape = outputs[0].shape
-    if len(outputs) > 1 or len(shape) < 2 or outputs[0].is_complex:
+    first, *others = rule.linearization.outputs.parts
+    shape = first.shape
+    if others or len(shape) < 2 or first.is_complex:
         return
     for axis in (-1, 0):
         rows = lambda u, axis=axis: np.moveaxis(u.reshape(shape), axis, -1)
@@ -367,7 +367,7 @@ def _scaled(rule: RuleAtPoint, v: np.ndarray, rows: tuple[str, Rows]) -> str | N
     """Words for what is scaled to a norm, if it is that."""
     where, rows_of = rows
     norms = lambda u: np.sqrt(np.sum(rows_of(u) ** 2, axis=-1, keepdims=True))
-    norm = float(norms(v).flat[0])
+    norm = float(np.max(norms(v)))
     bound = _least(rule, rule.pull(v), lambda c: v * (c / norm), norm)
     if not bound:
         return None
