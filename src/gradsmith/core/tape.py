@@ -174,9 +174,9 @@ class State:
         # The only one, if it has the shortcut `record_one`
         self.sole = alone if alone is not None and alone.records_one else None
         # Several, if each of them has it and is private
-        several: tuple[Any, ...] = () if len(recorders) < 2 else recorders
-        shortcut = all(r.private and r.records_one for r in several)
-        self.nested = several if shortcut else ()
+        self.nested: tuple[Any, ...] = ()
+        if len(recorders) > 1 and all(r.private and r.records_one for r in recorders):
+            self.nested = recorders
 
     def follower(self, xs: Sequence[Any]) -> Any:
         """The tape that alone follows some of these; None if that is not known.
