@@ -55,7 +55,9 @@ def check_forward_mode(session: Session, problem: Problem, scenario: str) -> Non
                     Finding(FORWARD_MODE, words, argument=part.name, error=error)
                 )
                 return
-            if wrong and is_minor(error, session.problem.dtypes, solves=session.solves):
+            if wrong and is_minor(
+                error, session.problem.dtypes, session.solved_to(0.0)
+            ):
                 words = f"agrees with reverse mode to {digits(error)}"
                 session.limit(
                     Finding(FORWARD_MODE, words, argument=part.name, error=error)
