@@ -66,7 +66,7 @@ def _fuse() -> None:
         )  # fmt: skip
         rows = {
             exponentials.softmax, exponentials.log_softmax, exponentials.logsumexp,
-            _rows.of_classes, _rows.of_shares,
+            _rows.of_classes, _rows.of_shares, corners.norm,
         }  # fmt: skip
         for module in modules:
             for each in vars(module).values():

@@ -68,8 +68,11 @@ def test_value_and_gradient_are_those_of_eager_kernels(name, dtype):
     for got, expected in zip(
         value_and_gradient(run, x), value_and_gradient(fn, x), strict=True
     ):
-        eps = torch.finfo(dtype).eps  # a gradient that is made ahead is rounded twice
-        torch.testing.assert_close(got, expected, rtol=2 * eps, atol=0)
+        # A gradient that is made ahead is rounded twice. What is left of shares that
+        # cancel has the digits of the largest: the two kernels add exps in other orders.
+        eps = torch.finfo(dtype).eps
+        atol = eps * float(expected.abs().max())
+        torch.testing.assert_close(got, expected, rtol=2 * eps, atol=atol)
     assert called.count(FORWARD) == called.count(BACK) == 1
 
 
