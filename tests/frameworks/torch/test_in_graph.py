@@ -69,7 +69,7 @@ def test_value_and_gradient_are_those_of_eager_kernels(name, dtype):
         value_and_gradient(run, x), value_and_gradient(fn, x), strict=True
     ):
         # A gradient that is made ahead is rounded twice. What is left of shares that
-        # cancel has the digits of the largest: the two kernels add exps in other orders.
+        # cancel has the digits of the largest: each kernel adds in its order.
         eps = torch.finfo(dtype).eps
         atol = eps * float(expected.abs().max())
         torch.testing.assert_close(got, expected, rtol=2 * eps, atol=atol)
