@@ -174,7 +174,8 @@ def _check_one(
     start = time.perf_counter()
     problem = problem_for(op, given, options.framework)
     is_compiled = problem.framework.name != NUMPY
-    budget = Budget(options.seconds, compiled=is_compiled, start=start)
+    spent = time.perf_counter() - start
+    budget = Budget(options.seconds, compiled=is_compiled, spent=spent)
     problem = replace(problem, budget=budget)
     names = positional(problem.info, given.args)[: len(given.args)]
     problem = problem.freezing(constants_among(options, problem.names, names))

@@ -34,6 +34,7 @@ class OutOfTimeError(BaseException):
 class Budget:
     """The seconds for one check; None is no limit.
 
+    Those `spent` before it began, as on importing a framework, leave half at least.
     What is left behind of compiled code is waited for when the interpreter ends.
     """
 
@@ -42,13 +43,13 @@ class Budget:
         seconds: float | None,
         *,
         compiled: bool = True,
-        start: float | None = None,
+        spent: float = 0.0,
     ) -> None:
         self.seconds = seconds
         self.compiled = compiled
-        now, self._end = time.perf_counter(), None
-        if seconds is not None:  # importing a framework leaves half of it, at least
-            self._end = max((start or now) + seconds, now + seconds / 2)
+        self._end: float | None = None
+        if seconds is not None:
+            self._end = time.perf_counter() + max(seconds - spent, seconds / 2)
 
     @property
     def is_short(self) -> bool:
