@@ -140,8 +140,9 @@ def test_operations_are_those_of_the_engine(sample, runs, monkeypatch):
     np.testing.assert_allclose(y, value, rtol=2e-6)
     for dx, true in zip(gradients, expected, strict=True):
         np.testing.assert_allclose(dx, true, rtol=4e-6, atol=1e-6)
-    count, run = [], in_engine._run
-    monkeypatch.setattr(in_engine, "_run", lambda *a: (count.append(a), run(*a))[1])
+    count, run = [], in_engine._forward
+    counted = lambda *a: (count.append(a), run(*a))[1]
+    monkeypatch.setattr(in_engine, "_forward", counted)
     gs.grad(loss, argnums)(*[x.astype("float32") for x in sample.xs], *sample.fixed)
     assert [name for name in runs if not name.endswith("_gradient")] == [
         plan.operation.name for plan, _ in count if plan.operation.name != "_where"

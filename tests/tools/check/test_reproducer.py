@@ -171,8 +171,14 @@ def test_a_rule_with_variables_named_as_arguments_of_others_is_inlined():
 
 def numbers(script: str) -> list[float]:
     """What a script prints."""
+    import jax
+
+    before = jax.config.jax_enable_x64  # which one for JAX sets
     with contextlib.redirect_stdout(io.StringIO()) as out:
-        exec(script, {"__name__": "__main__"})
+        try:
+            exec(script, {"__name__": "__main__"})
+        finally:
+            jax.config.update("jax_enable_x64", before)
     return [float(each) for each in re.findall(r": +(\S+)", out.getvalue())]
 
 
