@@ -94,6 +94,24 @@ def test_what_does_not_depend_on_a_followed_value_is_a_constant():
     np.testing.assert_allclose(tape.gradient(product, w).numpy(), X)  # again
 
 
+@pytest.mark.parametrize("fn", [gs.stop_gradient, np.floor, np.sign])
+def test_what_has_no_gradient_has_none(fn):
+    product = lambda x, w: fn(x) * w
+    found = []
+    for run in (product, gs.compile(product)):
+        x, w = gs.Tensor(X), gs.Tensor(W)
+        with gs.GradientTape() as outer:
+            outer.watch([x, w])
+            with gs.GradientTape() as tape:
+                tape.watch([x, w])
+                y = run(x, w)
+            dx, dw = tape.gradient(y, [x, w])
+        assert dx is None
+        assert outer.gradient(dw, [x, w]) == [None, None]
+        found.append(dw.numpy())
+    np.testing.assert_array_equal(*found)
+
+
 def test_one_node_of_a_tape():
     compiled = gs.compile(potential)
     x = gs.Tensor(X)

@@ -136,6 +136,13 @@ def vjp(
     UnsupportedOperationError
         If the function calls what the engine has no rule for.
     """
+    return pullback(fun, primals, has_aux=has_aux, unconnected="zero")
+
+
+def pullback(
+    fun: Callable[..., Any], primals: Any, *, has_aux: bool = False, unconnected: str
+) -> tuple[Any, ...]:
+    """`vjp`, or with unconnected="none" None for a primal that nothing depends on."""
     plain = _is_plain(primals)
     xs = _lift(primals, _name(fun), copy=True)  # `pull` may need them, much later
     tape = GradientTape(persistent=True, watch_accessed_variables=False)
@@ -146,7 +153,7 @@ def vjp(
 
     def pull(dy: Any) -> Any:
         dys = trees.map(lambda part, d: seed(part, d, "the cotangent"), y, dy)
-        dx = tape.gradient(y, xs, dys, unconnected_gradients="zero")
+        dx = tape.gradient(y, xs, dys, unconnected)
         return _lower_new(dx, dy) if plain and _is_plain(dy) else dx
 
     if plain:  # the value is read-only, since `pull` may need it too

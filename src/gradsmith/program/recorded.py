@@ -22,7 +22,7 @@ from ..core.rule import Rule, complete
 from ..core.symbolic import Symbolic
 from ..core.tape import Tape, Traced, state
 from ..core.tensor import wrap
-from ..core.transforms import vjp
+from ..core.transforms import pullback
 from .code import literal
 from .graph import Program, Value, replaced
 from .trace import input_spec
@@ -156,7 +156,7 @@ class OfOutputs(Rule):
                 dxs = self.pull.fn(xs, dys, wanted)
             found = dict(zip(wanted, dxs, strict=True))
             return [
-                project(found[i], like) if i in found else None
+                None if found.get(i) is None else project(found[i], like)
                 for i, like in zip(tracked, likes, strict=True)
             ]
 
@@ -168,6 +168,7 @@ def pullback_of(
 ) -> Any:
     """The function from arrays, cotangents and places to the cotangents there.
 
+    It is None for an array that they do not depend on, as by a tape of the steps.
     `given` are arguments like those that the program was traced with, `trace` makes it
     anew, and `chosen` are the numbers of the outputs whose cotangents these are.
     """
@@ -179,7 +180,7 @@ def pullback_of(
     tree = trees.unflatten(given, static)
     content = _content(program)
 
-    def pullback(xs: Any, dys: Any, places: Any) -> Any:
+    def pulled(xs: Any, dys: Any, places: Any) -> Any:
         if _content(trace()) != content:
             raise GradsmithError(
                 f"{getattr(fn, '__name__', fn)} has changed since it was compiled, and "
@@ -201,10 +202,11 @@ def pullback_of(
             ys = _arrays(fn(*args, **kwargs), program.outputs)
             return [ys[k] for k in chosen]
 
-        _, pull = vjp(run, *[xs[i] for i in places])
+        variables = tuple(xs[i] for i in places)
+        _, pull = pullback(run, variables, unconnected="none")
         return pull([*dys])
 
-    return pullback
+    return pulled
 
 
 def _content(program: Program) -> tuple[list[str], list[bytes]]:
