@@ -89,6 +89,8 @@ class Compiled(Generic[P, R]):
                 key.append(name)
                 _read(kwargs[name], key, leaves)
         signature = tuple(key)
+        if recorded.is_observed():  # or changed, as by an override, which would stay
+            return self.fn(*args, **kwargs)
         if state().recorders:  # which see what is computed
             run = self._under_tapes(signature, leaves, args, kwargs)
             return self.fn(*args, **kwargs) if run is None else run(leaves)

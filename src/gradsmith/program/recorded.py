@@ -30,11 +30,14 @@ from .trace import input_spec
 _HOOKS = (hooks.CALL, hooks.FUNCTION, hooks.BODY, hooks.RULE, hooks.RECOMPUTE)
 
 
+def is_observed() -> bool:
+    """Whether somebody looks at each call of a function or rule, or replaces it."""
+    a, b, c, d, e = _HOOKS  # 0.1 us
+    return bool(a.wrappers or b.wrappers or c.wrappers or d.wrappers or e.wrappers)
+
+
 def is_possible(leaves: Sequence[Any]) -> bool:
     """Whether what is computed of these is for tapes alone to see."""
-    for hook in _HOOKS:
-        if hook.wrappers:
-            return False
     for recorder in state().recorders:
         if not isinstance(recorder, Tape):
             return False
