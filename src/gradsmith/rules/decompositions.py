@@ -5,7 +5,7 @@ eigenvectors and singular vectors (the phases, if complex), and the columns of a
 U or V beyond those that belong to the matrix. A rule follows one smooth choice, and the
 gradient of a function that does not depend on the choice is right. One that does depend
 on it has none, and reverse mode raises: the cotangent of the vectors then has a part
-along a change of the choice.
+along a change of the choice. Compiled code can't raise, and gives NaN.
 
 Where two eigenvalues (or singular values) are equal up to rounding, their vectors have
 no derivative, and the term with the difference of the two in its denominator is left
@@ -69,27 +69,32 @@ def inverse_gaps(w: Any) -> Any:
 
 
 def require_no_choice(
-    name: str, dv: Any, dw: Any, turns: Any, open_: Any = True
-) -> None:
-    """Raise if a function depends on what LAPACK may choose.
+    name: str, of: Any, dv: Any, dw: Any, turns: Any, open_: Any = True
+) -> Any:
+    """`of`; but raise if a function depends on what LAPACK may choose.
 
     `turns` are its derivatives along changes of the choice, where that is open, as they
-    come from the cotangents of the vectors, `dv`, and of the values, `dw`.
+    come from the cotangents of the vectors, `dv`, and of the values, `dw`. Compiled
+    code can't raise, and has NaN for the matrix.
     """
-    if is_symbolic(dv) or not dv.size:
-        return
+    if not dv.size or not (is_symbolic(dv) or np.any(unwrap(dv))):
+        return of
     turns, dv, dw = (np.abs(unwrap(x)) for x in (turns, dv, dw))
     eps = np.finfo(dv.dtype).eps
     # All of dv may be noise: what is left of terms that cancel, as those of V f(w) V^-1
     noise = eps**0.25 * np.max(dv, (-2, -1), keepdims=True)
-    noise += eps**0.5 * (1 + np.max(column(dw), (-2, -1), keepdims=True))
-    if seen_any(open_ & (turns > noise)):
+    noise = noise + eps**0.5 * (1 + np.max(column(dw), (-2, -1), keepdims=True))
+    chosen = open_ & (turns > noise)
+    if is_symbolic(chosen):
+        return np.where(np.any(chosen, (-2, -1), keepdims=True), nan, of)
+    if seen_any(chosen):
         raise NotDifferentiableError(
             f"the result depends on vectors that np.linalg.{name} may choose: on the "
             "phases of complex vectors, on how those of equal values are turned within "
             "their space, or on how the basis is completed. It has no derivative; a "
             "function of the space that they span has one, like V V*."
         )
+    return of
 
 
 def equal_values(w: Any) -> Any:
@@ -188,7 +193,8 @@ def _without_complement(dq: Any, q: Any, n: int, name: str) -> Any:
     """The cotangent of the first n columns, with what those of the others add to it."""
     q1, q2, dq2 = q[..., :n], q[..., n:], dq[..., n:]
     turns = np.matmul(h(q2), dq2)
-    require_no_choice(name, dq, np.zeros(1, dq.dtype), turns - h(turns))
+    zero = np.zeros(1, dq.dtype)
+    dq2 = require_no_choice(name, dq2, dq, zero, turns - h(turns))
     return dq[..., :n] - np.matmul(q2, np.matmul(h(dq2), q1))
 
 
@@ -215,9 +221,10 @@ composite(np.linalg.qr, qr, note="raises if a column depends on those before it"
 def eigh_vjp(dy: Any, y: Any, a: Any, UPLO: Any = "L") -> Any:
     (w, v), (dw, dv) = y, dy
     turns = np.matmul(h(v), dv)
-    require_no_choice("eigh", dv, dw, phases(turns))
-    require_no_choice("eigh", dv, dw, turns - h(turns), equal_values(w))
     dp = with_diagonal(inverse_gaps(w) * turns, dw)
+    if _complex(v):
+        dp = require_no_choice("eigh", dp, dv, dw, phases(turns))
+    dp = require_no_choice("eigh", dp, dv, dw, turns - h(turns), equal_values(w))
     return fold(np.matmul(v, np.matmul(dp, h(v))), UPLO.upper() == "L")
 
 
@@ -249,10 +256,11 @@ def eig_vjp(dy: Any, y: Any, a: Any) -> Any:
     left = _left_vectors(a, w, v, dw, dv)
     along = np.real(np.sum(conj(v) * dv, axis=-2, keepdims=True))
     turns = np.matmul(h(v), dv - v * along)
-    require_no_choice("eig", dv, dw, phases(turns))
-    require_no_choice("eig", dv, dw, turns, equal_values(w))
-    dp = conj(inverse_gaps(w)) * turns
-    return np.matmul(h(left), np.matmul(with_diagonal(dp, dw), h(v)))
+    dp = with_diagonal(conj(inverse_gaps(w)) * turns, dw)
+    if _complex(v):
+        dp = require_no_choice("eig", dp, dv, dw, phases(turns))
+    dp = require_no_choice("eig", dp, dv, dw, turns, equal_values(w))
+    return np.matmul(h(left), np.matmul(dp, h(v)))
 
 
 def eigvals_vjp(dy: Any, y: Any, a: Any) -> Any:
@@ -345,7 +353,7 @@ def svd_vjp(dy: Any, y: Any, a: Any, full_matrices: bool) -> Any:
     if v.shape[-1] > k:
         dv, v = _without_complement(dv, v, k, "svd"), v[..., :k]
     in_u, in_v = np.matmul(h(u), du), np.matmul(h(v), dv)
-    _require_no_choice_of_svd(s, ds, du, dv, in_u, in_v)
+    in_u = _require_no_choice_of_svd(s, ds, du, dv, in_u, in_v)
     dp = _svd_frame(in_u, in_v, s)
     dp = with_diagonal(dp, ds + _svd_phases(in_u, in_v, s) if _complex(a) else ds)
     da = np.matmul(np.matmul(u, dp), h(v))
@@ -359,15 +367,17 @@ def svd_vjp(dy: Any, y: Any, a: Any, full_matrices: bool) -> Any:
 
 def _require_no_choice_of_svd(
     s: Any, ds: Any, du: Any, dv: Any, in_u: Any, in_v: Any
-) -> None:
+) -> Any:
     """Vectors of equal values turn together; those of 0 each by itself."""
     both = np.concatenate([du, dv], axis=-2)
     turn_u, turn_v, equal = in_u - h(in_u), in_v - h(in_v), equal_values(s)
-    require_no_choice("svd", both, ds, phases(in_u + in_v))
-    require_no_choice("svd", both, ds, turn_u + turn_v, equal)
+    if _complex(both):
+        in_u = require_no_choice("svd", in_u, both, ds, phases(in_u + in_v))
+    in_u = require_no_choice("svd", in_u, both, ds, turn_u + turn_v, equal)
     zero = row(unwrap(s) <= rounding(unwrap(s)))
     for turns in (turn_u, turn_v):
-        require_no_choice("svd", both, ds, turns, equal & zero)
+        in_u = require_no_choice("svd", in_u, both, ds, turns, equal & zero)
+    return in_u
 
 
 def _svd_frame(in_u: Any, in_v: Any, s: Any) -> Any:
