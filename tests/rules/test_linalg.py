@@ -277,6 +277,21 @@ def test_compiled_code_cannot_raise_and_has_nan(name):
         assert np.any(np.isnan(gs.grad(gs.compile(loss))(a)))
 
 
+VALUES = {
+    "eigh": lambda a: la.eigh(a)[0] ** 2,
+    "svd": lambda a: la.svd(a)[1] ** 2,
+    "svd of a tall one": lambda a: la.svd(a[:, :2])[1] ** 2,
+    "eigh, rebuilt": lambda a: (lambda w, v: (v * np.exp(w)) @ v.T)(*la.eigh(a)),
+}
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_gradients_of_values_are_compiled(name):
+    a = square(3, 3) + square(3, 3).T
+    slope = gs.grad(lambda v: np.sum(VALUES[name](v)))
+    np.testing.assert_allclose(gs.compile(slope)(a), slope(a), rtol=1e-10)
+
+
 INDEPENDENT = {
     "eigh": lambda a: la.eigh(a)[1],
     "eig": lambda a: la.eig(a)[1],
