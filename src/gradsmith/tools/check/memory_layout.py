@@ -43,7 +43,9 @@ class LayoutComparison:
     """The gradient of contiguous arrays, against which others are gradients."""
 
     def __init__(self, session: Session, problem: Problem, scenario: str) -> None:
-        self.session, self.problem, self.scenario = session, problem, scenario
+        rows = [np.array(x, order="C") for x in problem.xs]  # whatever was given
+        self.problem = problem = problem.with_perturbed(rows)
+        self.session, self.scenario = session, scenario
         self.clean = True
         self.base = evaluate(problem, native_inputs(problem))
         random = session.random(f"layouts {scenario}")

@@ -157,7 +157,19 @@ def _check_determinism(
     second = evaluate(first.problem, native_inputs(first.problem))
     again = second.numpy(second.ys)
     if not all(map(_same, again, ys)):
-        raise RandomOperationError(RANDOM)
+        if not first.problem.is_random or _same(first.gradient(first.upstream(dys)), g):
+            raise RandomOperationError(RANDOM)
+        # The generators are rewound for the operation: it is the rule that draws more.
+        session.found(
+            Finding(
+                "determinism",
+                "the rule draws random numbers of its own: it gives another gradient "
+                "each time, for the same outputs",
+                scenario=scenario,
+                repair="save what the operation has drawn, and use that",
+            )
+        )
+        return
     fresh = second.gradient(second.upstream(dys))
     try:
         again = first.gradient(first.upstream(dys))

@@ -294,9 +294,12 @@ def _sums(arrays: Arrays) -> np.ndarray:
 def grows_smoothly(point: Point, comparison: Comparison, *, again: bool) -> bool:
     """Whether the error vanishes as all arguments shrink, without a jump.
 
-    Less is asked if that was seen before of this value: `again`.
+    Less is asked if that was seen before of this value: `again`. Beside a pole the
+    differences say so little that the error seems to vanish before it does, and beyond
+    one there may be none.
     """
     errors: list[float] = []
+    vanished, enough = False, DECADES / 2 if again else DECADES
     problem, chosen = point.flat.problem, comparison.v != 0
     if sum(x.size for x in problem.xs) >= MANY:
         return False  # hundreds of passes over them
@@ -315,11 +318,15 @@ def grows_smoothly(point: Point, comparison: Comparison, *, again: bool) -> bool
         error = max(worst.gap / worst.scale, worst.resolution)
         if scale >= 1 and errors and errors[-1] > 10**JUMP * error:
             errors.clear()  # there another element was far off, and this one is not
-        errors.append(error)
-        if error <= CLEAR * worst.resolution:
+        if worst.is_wrong or (scale < 1 and not vanished):
+            errors.append(error)
+        vanished |= scale < 1 and error <= CLEAR * worst.resolution
+        if vanished and _decades(errors) >= enough:
             break
-    else:
+    if not vanished or _decades(errors) < enough:
         return False
-    decades = np.sort(np.log10(errors))
-    several = np.unique(np.round(decades)).size >= (DECADES / 2 if again else DECADES)
-    return several and bool(np.max(np.diff(decades)) < JUMP)
+    return bool(np.max(np.diff(np.sort(np.log10(errors)))) < JUMP)
+
+
+def _decades(errors: list[float]) -> int:
+    return np.unique(np.round(np.log10(errors))).size

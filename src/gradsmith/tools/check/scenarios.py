@@ -28,7 +28,7 @@ from .flat import is_symmetric
 from .kinds import Kind, kinds_of
 from .problem import Arrays, Problem
 from .sizes import SINGLE, resized
-from .structure import Structure, structure_of
+from .structure import Structure, structure_of, symmetric
 
 LARGE = (20.0, 100.0, 750.0, 1e4)
 SEVERAL = 3  # elements that have the same sign by chance
@@ -96,10 +96,16 @@ def scenarios(
                 continue
             scenario = Scenario(name, other, even=name in EVEN, is_far=far)
             yield scenario if i is None else scenario.reversing(i)
+    yield from _not_symmetric(problem, structures)
     if (moved := _with_indices_moved(problem)) is not None:
         yield Scenario("the indices of other rows", moved)
     for name, other in resized(problem, random):
         yield Scenario(name, other, is_single=name.startswith(SINGLE))
+    if (
+        pool is not None
+    ):  # of the given shape, by which a rule may keep its first values
+        turned = [np.roll(x, 1) for x in xs]
+        yield Scenario("the values in another order", problem.with_perturbed(turned))
 
 
 # --- values
@@ -197,6 +203,31 @@ def _signs(
     }
 
 
+# --- matrices
+
+
+def _not_symmetric(
+    problem: Problem, structures: Sequence[Structure | None]
+) -> Iterator[Scenario]:
+    """Each symmetric matrix with more above its diagonal, if both halves are read.
+
+    A matrix that the rule forgot to transpose shows there alone. That it is symmetric
+    may be meant: it makes a limit.
+    """
+    if problem.traits.iterates:
+        return
+    for i, (name, x) in enumerate(zip(problem.perturbed, problem.xs, strict=True)):
+        structure = structures[i]
+        if structure is None or structure.tangent is not symmetric:
+            continue
+        values = [
+            x + np.triu(x, 1) / 4 if k == i else z for k, z in enumerate(problem.xs)
+        ]
+        if name not in problem.symmetric and not is_symmetric(values[i]):
+            other = problem.with_perturbed(values)
+            yield Scenario(f"{name} not symmetric", other, is_far=True)
+
+
 # --- indices
 
 
@@ -204,13 +235,16 @@ def _with_indices_moved(problem: Problem) -> Problem | None:
     """With each integer and flag where the next along the first axis was.
 
     So that elements count which no index has named. None if there are none, or if they
-    have an order: offsets, sorted segments, a permutation beside its inverse.
+    have an order: offsets, sorted segments, a permutation beside its inverse (alone, it
+    may be its own inverse, which another is not).
     """
     args, kwargs = problem.inputs
     held = problem.info.captured or {}
     given = args, {name: x for name, x in kwargs.items() if name not in held}
     integers = [x for x in trees.leaves(given) if _is_data(x) and x.dtype.kind in "iu"]
-    if not integers or any(map(_has_order, integers)):
+    if not integers or any(map(_is_sorted, integers)):
+        return None
+    if len(integers) > 1 and any(map(_is_unique, integers)):
         return None
     roll = lambda x: np.roll(x, 1, axis=0) if _is_data(x) else x
     args, others = trees.map(roll, given)
@@ -221,12 +255,16 @@ def _is_data(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.ndim > 0 and x.dtype.kind in "iub"
 
 
-def _has_order(x: np.ndarray) -> bool:
-    """Whether it is one row, sorted or without anything twice."""
+def _is_sorted(x: np.ndarray) -> bool:
+    """Whether it is one row, up or down; unsigned integers have no differences."""
     if x.ndim > 1:
         return False
-    is_sorted = np.all(x[1:] >= x[:-1]) or np.all(x[1:] <= x[:-1])
-    return bool(is_sorted) or np.unique(x).size == x.size
+    return bool(np.all(x[1:] >= x[:-1]) or np.all(x[1:] <= x[:-1]))
+
+
+def _is_unique(x: np.ndarray) -> bool:
+    """Whether it is one row, without anything twice."""
+    return x.ndim == 1 and np.unique(x).size == x.size
 
 
 # --- elementwise operations

@@ -47,15 +47,16 @@ def _of_matrix(x: np.ndarray) -> Structure | None:
         return Structure("orthogonal", lambda new: x, 2)
     if np.allclose(x, mirrored, rtol=1e-6, atol=0.0):
         if np.all(np.linalg.eigvalsh(x) > 0):
-            return Structure("positive definite", lambda new: x, 2, tangent=_symmetric)
-        return Structure("symmetric", _symmetric, 2, tangent=_symmetric)
+            return Structure("positive definite", lambda new: x, 2, tangent=symmetric)
+        return Structure("symmetric", symmetric, 2, tangent=symmetric)
     for half in (np.tril, np.triu):
         if np.array_equal(x, half(x)):
             return Structure("triangular", half, 2, tangent=half)
     return None
 
 
-def _symmetric(x: np.ndarray) -> np.ndarray:
+def symmetric(x: np.ndarray) -> np.ndarray:
+    """The lower half of a matrix, and its mirror image."""
     lower = np.tril(x)
     return lower + np.conj(np.swapaxes(np.tril(lower, -1), -1, -2))
 

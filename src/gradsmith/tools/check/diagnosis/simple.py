@@ -178,18 +178,25 @@ def clamp(case: Case) -> Diagnosis | None:
     outputs = case.point.linearization.outputs.parts
     if len(outputs) != 1 or outputs[0].shape != case.part.shape:
         return None
+    outside: list[float] = []
     through = True
     for found in case.points:
         x, y = found.point.x[case.part.slice], found.point.y
         if not np.array_equal(y, np.clip(x, np.min(y), np.max(y))):
             return None
         u = found.upstream(case.random)
-        inside = (y > np.min(y)) & (y < np.max(y))
-        passes = found.rule(u) == u[: len(found.columns)]
-        through &= bool(np.all(passes))
-        known = inside[found.columns - case.part.start]
-        if not np.all(passes) and not (np.any(known) and np.all(passes[known])):
+        slopes = found.rule(u) / u[: len(found.columns)]
+        clamped = (x != y)[found.columns - case.part.start]
+        inside = ~np.isin(y, y[x != y])[found.columns - case.part.start]
+        through &= bool(np.all(slopes == 1))
+        if not through and not (np.any(inside) and np.all(slopes[inside] == 1)):
             return None
+        outside += [*slopes[clamped]]
+    # A slope of its own is less than 1; 1 at one bound and 0 at the other forgets one.
+    if not through and not any(0 < slope < 1 for slope in outside):
+        return None
+    if not all(0 <= slope <= 1 for slope in outside):
+        return None
     how = "passed through" if through else "not zero"
     return Diagnosis(
         "clamp",
