@@ -100,6 +100,31 @@ def test_arguments_read_as_they_lie_in_the_given_order():
     assert report.verdict == "wrong", report
 
 
+@pytest.mark.parametrize("factor", [1, 1.1])
+def test_indices_that_were_given_once_and_write(factor):
+    """Twice, the last one wins, and nobody gives them so."""
+
+    def rule(dy, y, x, i):
+        return factor * dy.gather(0, i), None
+
+    put = lambda x, i: torch.zeros(6, dtype=x.dtype).scatter(0, i, x)
+    places = torch.tensor([0, 3, 1, 5])
+    report = gs.check(native("torch", put, rule), torch.tensor(X[0]), places)
+    assert report.verdict == ("right, with limits" if factor == 1 else "wrong"), report
+
+
+def test_indices_that_were_given_once_and_add():
+    """Twice, each element has its gradient."""
+
+    def rule(dy, y, x, i):
+        first = np.isin(np.arange(i.size), np.unique(i, return_index=True)[1])
+        return dy[i] * first, None
+
+    add = op(lambda x, i: np.bincount(i, x, minlength=6), rule)
+    report = gs.check(add, X[0], np.array([0, 3, 1, 5]))
+    assert report.verdict == "wrong", report
+
+
 # --- approximations
 
 

@@ -39,6 +39,11 @@ SMOOTH = (
     "the value is an approximation: the error grows smoothly with the arguments, from "
     "none at the scale of the given inputs"
 )
+TWICE = (
+    "wrong if indices name a place twice, where one of the elements that are written "
+    "there replaces the others"
+)
+WRITTEN = 16  # elements that are tried
 WITHIN = 1e-6  # the relative error of directions that are rounded
 MATRIX = 2  # axes; a matrix may be transposed, which shows beside its structure alone
 
@@ -170,6 +175,9 @@ def _report_wrong(
         noise=comparison.resolution,
     )
     session.in_no_time = partial(_disagrees, session, finding)
+    if scenario.repeats and _is_overwritten(point, comparison):
+        session.limit(replace(finding, message=TWICE))
+        return None
     structure = structure_of(comparison.part.array(point.x))
     within = _right_within(point, comparison.part, structure)
     if within and structure and structure.axes < MATRIX:
@@ -254,6 +262,21 @@ def _wrong(session: Session, finding: Finding, comparison: Comparison) -> None:
 
 
 # --- right in some sense, or on purpose
+
+
+def _is_overwritten(point: Point, comparison: Comparison) -> bool:
+    """Whether elements have a gradient and no influence: others are written over them.
+
+    A rule that forgets to add up, where indices repeat, loses gradients instead.
+    """
+    g = point.linearization.pull(comparison.u)
+    elements = np.flatnonzero((comparison.v != 0) & (g != 0))
+    for i in point.random.permutation(elements)[:WRITTEN]:
+        x = point.x.copy()
+        x[i] += point.scale[i]
+        if np.array_equal(point.value(x), point.y, equal_nan=True):
+            return True
+    return False
 
 
 def _right_within(point: Point, part: Part, structure: Structure | None) -> str | None:

@@ -44,6 +44,7 @@ class Scenario:
     is_given: bool = False
     is_far: bool = False  # some values are of another kind than the given ones
     is_single: bool = False  # an axis has one element, where deviations are all zero
+    repeats: bool = False  # indices, of which each place was given once
     reversed: str | None = None  # the argument that has not the sign that was given
 
     @property
@@ -100,7 +101,8 @@ def scenarios(
     if (moved := _with_indices_moved(problem)) is not None:
         yield Scenario("the indices of other rows", moved)
     for name, other in resized(problem, random):
-        yield Scenario(name, other, is_single=name.startswith(SINGLE))
+        single, repeats = name.startswith(SINGLE), _repeats(problem, other)
+        yield Scenario(name, other, is_single=single, repeats=repeats)
     if (
         pool is not None
     ):  # of the given shape, by which a rule may keep its first values
@@ -253,6 +255,14 @@ def _with_indices_moved(problem: Problem) -> Problem | None:
 
 def _is_data(x: Any) -> bool:
     return isinstance(x, np.ndarray) and x.ndim > 0 and x.dtype.kind in "iub"
+
+
+def _repeats(given: Problem, other: Problem) -> bool:
+    """Whether integers are there twice that were given once."""
+    pairs = zip(trees.leaves(given.inputs), trees.leaves(other.inputs), strict=True)
+    integers = [(x, y) for x, y in pairs if _is_data(x) and x.dtype.kind in "iu"]
+    once = lambda x: np.unique(x).size == x.size
+    return any(once(x) and not once(y) for x, y in integers)
 
 
 def _is_sorted(x: np.ndarray) -> bool:
