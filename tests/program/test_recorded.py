@@ -219,3 +219,30 @@ def test_an_override_holds_in_its_block_alone():
             np.testing.assert_array_equal(compiled(X), np.full(3, 10.0))
     for compiled in (early, late):
         np.testing.assert_allclose(compiled(X), slope(X))
+
+
+class Model:
+    def __init__(self):
+        self.w = np.ones(3)
+        self.step = gs.compile(self.forward)
+
+    def forward(self, q):
+        return np.sum(self.w * q)
+
+
+def test_a_tensor_in_the_place_of_a_captured_array_is_followed():
+    model, held = Model(), {"w": np.ones(3)}
+    inner = lambda q: np.sum(held["w"] * q)
+    closed = gs.compile(lambda q: inner(q) * 1.0)
+
+    def by_attribute(w):
+        model.w = w
+        return model.step(w * 1.0)
+
+    def by_closure(w):
+        held["w"] = w
+        return closed(w * 1.0)
+
+    for compiled, loss in ((model.step, by_attribute), (closed, by_closure)):
+        gs.grad(compiled)(X)  # traced with an array there
+        np.testing.assert_allclose(gs.grad(loss)(X), 2 * X)

@@ -75,6 +75,7 @@ class Compiled(Generic[P, R]):
         self.fn = fn
         self._codes: dict[Any, Code] = {}
         self._recorded: dict[Any, Any] = {}
+        self._captures: recorded.Captures | None = None
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.fn, '__name__', self.fn)}>"
@@ -119,7 +120,9 @@ class Compiled(Generic[P, R]):
         self, signature: Any, leaves: list[Any], args: Any, kwargs: Any
     ) -> Any:
         """The function as an operation for tapes; None if they follow its own steps."""
-        if not recorded.is_possible(leaves):
+        if self._captures is None:
+            self._captures = recorded.Captures(self.fn)
+        if self._captures.hold_tensors() or not recorded.is_possible(leaves):
             return None
         if signature not in self._recorded:
             self._recorded[signature] = self._operation(args, kwargs)
