@@ -23,6 +23,7 @@ import numpy as np
 
 from . import trees
 from .arrays import FRAMEWORKS, NUMPY, framework_of
+from .symbolic import Symbolic
 from .tape import Traced
 
 _PLAIN = (
@@ -76,6 +77,75 @@ def reached(
                 seen[id(value)] = value
                 following += _inside(value, globals)
         level = following
+
+
+class Captures:
+    """Where a function finds what it captures, to look there again and again.
+
+    A closure's variables, globals by their names and attributes of objects may hold a
+    tensor where they held an array before. Functions among them are looked into once,
+    so that a look takes 0.3 us for each place; `reached` takes 2 to 90 in all.
+    """
+
+    def __init__(self, fn: Any) -> None:
+        self._cells: list[Any] = []
+        self._names: list[tuple[dict[str, Any], str]] = []
+        self._owners: list[Any] = []
+        self._find(fn, set())
+
+    def _find(self, fn: Any, seen: set[int]) -> None:
+        if id(fn) in seen:
+            return
+        seen.add(id(fn))
+        if isinstance(fn, partial):
+            self._owners.append((fn.args, fn.keywords))
+            self._find(fn.func, seen)
+            return
+        if isinstance(fn, MethodType):
+            self._owners.append(fn.__self__)
+            fn = fn.__func__
+        elif not isinstance(fn, FunctionType):
+            self._owners.append(fn)
+            fn = type(fn).__call__
+        if isinstance(fn, FunctionType):
+            self._find_in(fn, seen)
+
+    def _find_in(self, fn: FunctionType, seen: set[int]) -> None:
+        known = fn.__globals__
+        ours = (fn.__module__ or "").startswith("gradsmith.")
+        names = [] if ours else [n for n in names_in(fn.__code__) if n in known]
+        self._cells += fn.__closure__ or ()
+        self._names += [(known, n) for n in names if not isinstance(known[n], _FIXED)]
+        for value in _of_function(fn, globals=not ours):
+            if isinstance(value, (FunctionType, MethodType, partial)):
+                self._find(value, seen)
+
+    def hold_tensors(self) -> bool:
+        """Whether there is a tensor now, which is not of a trace, not too deep."""
+        if any(_holds_tensor(known.get(name)) for known, name in self._names):
+            return True
+        for cell in self._cells:
+            try:
+                value = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+            if _holds_tensor(value):
+                return True
+        return any(map(_holds_tensor, self._owners))
+
+
+_FIXED = (ModuleType, FunctionType, BuiltinFunctionType, type, np.ufunc)
+_NO_TENSOR = _ATOMS | {np.ndarray, FunctionType}
+
+
+def _holds_tensor(x: Any, deeper: int = 2) -> bool:
+    if x.__class__ in _NO_TENSOR:
+        return False
+    if isinstance(x, Traced):
+        return not isinstance(x.value, Symbolic)
+    if not deeper or isinstance(x, _FIXED):
+        return False
+    return any(_holds_tensor(part, deeper - 1) for part in _inside(x, globals=False))
 
 
 def framework_reached(fn: Any, args: Any, kwargs: Any) -> str:

@@ -31,8 +31,13 @@ class Symbolic:
         """The same array, whose infinite elements stand for large numbers, or not."""
         raise NotImplementedError
 
-    def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:
-        """What a function of arrays gives that nobody can see into, by its specs."""
+    def called(
+        self, fn: Any, arrays: Any, specs: Any, *, in_list: bool = False
+    ) -> list[Any]:
+        """What a function of arrays gives that nobody can see into, by its specs.
+
+        `in_list` says that it returns a list, also of one result.
+        """
         raise NotImplementedError
 
 

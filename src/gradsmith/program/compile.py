@@ -17,7 +17,7 @@ import numpy as np
 
 from ..core import trees
 from ..core.foreign import refuse_as_tensor
-from ..core.reach import reached
+from ..core.reach import Captures, reached
 from ..core.symbolic import Symbolic
 from ..core.tape import Traced, state
 from ..core.tensor import Variable
@@ -75,7 +75,7 @@ class Compiled(Generic[P, R]):
         self.fn = fn
         self._codes: dict[Any, Code] = {}
         self._recorded: dict[Any, Any] = {}
-        self._captures: recorded.Captures | None = None
+        self._captures: Captures | None = None
 
     def __repr__(self) -> str:
         return f"<compiled {getattr(self.fn, '__name__', self.fn)}>"
@@ -121,7 +121,7 @@ class Compiled(Generic[P, R]):
     ) -> Any:
         """The function as an operation for tapes; None if they follow its own steps."""
         if self._captures is None:
-            self._captures = recorded.Captures(self.fn)
+            self._captures = Captures(self.fn)
         if self._captures.hold_tensors() or not recorded.is_possible(leaves):
             return None
         if signature not in self._recorded:

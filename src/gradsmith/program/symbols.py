@@ -113,10 +113,12 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         same.overflows = overflows
         return same
 
-    def called(self, fn: Any, arrays: Any, specs: Any) -> list[Any]:
+    def called(
+        self, fn: Any, arrays: Any, specs: Any, *, in_list: bool = False
+    ) -> list[Any]:
         ys = [self.trace.symbol(spec) for spec in specs]
         arrays = self.trace.values(tuple(arrays))
-        self.trace.add(fn, arrays, {}, [y.spec for y in ys])
+        self.trace.add(fn, arrays, {}, [y.spec for y in ys], in_list=in_list)
         return ys
 
     def __getitem__(self, key: Any) -> Any:

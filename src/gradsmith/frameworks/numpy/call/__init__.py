@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -54,22 +53,8 @@ def host(
     plain = [*map(_plain, arrays)]
     for x in plain:
         if isinstance(x, Symbolic):
-            return x.called(_the_only(fn) if len(specs) == 1 else fn, plain, specs)
+            return x.called(fn, plain, specs, in_list=True)
     return list(fn(*plain))
-
-
-def _the_only(fn: Any) -> Any:
-    """A function that returns a list of one as one that returns what is in it.
-
-    The result of a step with one output is this output.
-    """
-
-    @wraps(fn)
-    def alone(*args: Any) -> Any:
-        (y,) = fn(*args)
-        return y
-
-    return alone
 
 
 def _call_recorded(operation: Any, bound: Bound, recorders: Sequence[Any]) -> Any:
