@@ -12,7 +12,10 @@ from .tape import INSIDE, Traced, state
 LEFT = "it returns a plain array, which no tape follows"
 
 # What to write instead, by how a value becomes a constant
-FOR_NUMBERS = "np.sin instead of math.sin, and NumPy's functions on tensors in general"
+FOR_NUMBERS = (
+    "np.sin instead of math.sin, np.stack of a list instead of array[i] = x, and "
+    "NumPy's functions on tensors in general"
+)
 FOR_ARRAYS = (
     "np.stack([a, b]) or gnp.array([a, b]) instead of np.array([a, b]), gnp.full "
     "instead of np.full, np.where instead of an assignment to elements, "

@@ -58,6 +58,7 @@ class ForwardAccumulator(Scope):
     lifts = False
     records_one = False
     private = True  # what it follows is known, and it walks nothing
+    saves = True
     noun = "accumulator"
     many = 0  # tangents of each value, along a leading axis; 0 for one without it
 

@@ -100,21 +100,26 @@ def _in_place(operator: Any) -> Any:
         y = operator(self, other)
         if y is NotImplemented or not isinstance(self.value, np.ndarray):
             return y
-        if y.shape != self.shape:
-            raise ValueError(
-                f"an in-place operator can't change the shape {self.shape} of a "
-                f"Tensor to {y.shape}. Write `x = x + y`"
-            )
+        require_kept(self, y.shape, y.dtype)
         if y.dtype == self.dtype:
             return y
-        if not np.can_cast(y.dtype, self.dtype, "same_kind"):
-            raise TypeError(
-                f"an in-place operator can't change the dtype {self.dtype} of a Tensor "
-                f"to {y.dtype}. Write `x = x + y`"
-            )
         return call(np.astype, (y, self.dtype), {})
 
     return method
+
+
+def require_kept(x: Any, shape: tuple[int, ...], dtype: Any) -> None:
+    """Raise if x can't be replaced by a result of this shape and dtype in place."""
+    if shape != x.shape:
+        raise ValueError(
+            f"an in-place operator can't change the shape {x.shape} of an array to "
+            f"{shape}. Write `x = x + y`"
+        )
+    if not np.can_cast(dtype, x.dtype, "same_kind"):
+        raise TypeError(
+            f"an in-place operator can't change the dtype {x.dtype} of an array to "
+            f"{dtype}. Write `x = x + y`"
+        )
 
 
 def _axes_method(fn: Any) -> Any:
@@ -129,7 +134,7 @@ def _axes_method(fn: Any) -> Any:
     return method
 
 
-_OPERATORS = {
+OPERATORS = {
     "add": np.add,
     "sub": np.subtract,
     "mul": np.multiply,
@@ -175,7 +180,7 @@ METHODS = {name: getattr(np, name) for name in _LIKE_FUNCTIONS.split()} | {
     "conjugate": np.conj,
 }
 
-for _name, _ufunc in _OPERATORS.items():
+for _name, _ufunc in OPERATORS.items():
     _forward, _reflected = _binary(_ufunc, f"__r{_name}__")
     if _ufunc is np.power and np.lib.NumpyVersion(np.__version__) < "2.3.0":
         _forward = _with_exact_powers(_forward)

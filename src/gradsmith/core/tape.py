@@ -149,6 +149,7 @@ class Recorder(Protocol):
     lifts: bool  # what rules compute for it later may be recorded by itself
     records_one: bool  # has the shortcut `record_one`
     private: bool  # of one transform, which opens it, follows, closes it, and walks
+    saves: bool  # may hold values of what is computed, for a rule
 
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
@@ -459,6 +460,7 @@ class Tape:
     """Records operations on watched values for the walk back."""
 
     private = False
+    saves = True
     plain = True  # as is all that was saved
 
     def __init__(self, *, lifts: bool, watch_variables: bool) -> None:

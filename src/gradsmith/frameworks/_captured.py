@@ -82,12 +82,15 @@ class _StandIn:
     outer: Any
     key: Key
     part = 0  # of an output: 1 is what comes from variables, if it is told apart
+    saves = False
 
     def mark_of(self, x: Traced, *, reading: bool = True) -> Any:
         mark = x.marks.get(self.key) if x.marks else None
         if mark is not None:
             return None if mark is _BLIND else mark
-        return self.mark_from_outside(x)
+        mark = self.mark_from_outside(x)
+        self.saves = self.saves or mark is not None
+        return mark
 
     def mark_from_outside(self, x: Traced) -> Any:
         return self.outer.mark_of(x)

@@ -20,7 +20,7 @@ from ..core.cotangent import stack_of_rows
 from ..core.pool import SMALLEST, empty
 from ..core.rule import convert, index, is_basic
 from ..rules.indexing import scatter
-from .graph import Program, Step, Value, values_in
+from .graph import Program, Step, Value, changed, setitem, values_in
 
 # Ufuncs whose `reduce` a function is
 _REDUCTIONS = {
@@ -41,14 +41,15 @@ _OPERATORS = {
 }
 _OUT_BY_NAME = (np.maximum, np.minimum)  # NumPy warns: a third number may be meant
 _RESHAPED = (np.reshape, np.expand_dims, np.squeeze, np.ravel)
-_PERMUTED = (np.transpose, np.swapaxes, np.moveaxis, np.matrix_transpose)
+PERMUTED = (np.transpose, np.swapaxes, np.moveaxis, np.matrix_transpose)
 # Functions that return new memory; all others may return a view of an argument
 _NEW = {
     *_REDUCTIONS, np.mean, np.var, np.std, np.where, np.concatenate, np.stack, np.dot,
     np.tensordot, np.outer, np.take, np.take_along_axis, np.cumsum, np.cumprod, np.sort,
     np.argsort, np.argmax, np.argmin, np.count_nonzero, np.clip, np.tile, np.repeat,
     np.pad, np.zeros, np.ones, np.full, np.linalg.solve, np.linalg.inv, np.linalg.det,
-    np.linalg.cholesky, np.searchsorted, scatter, convert,
+    np.linalg.cholesky, np.searchsorted, np.roll, np.diff, np.cross, scatter, convert,
+    changed,
 }  # fmt: skip
 
 
@@ -142,7 +143,7 @@ class _Emitter:
             line = self.summed(step, i) or self.elementwise(step, i)
             line = line or self.reduced(step, i) or self.masked(step, i)
             line = line or self.scattered(step, i) or self.joined(step, i)
-            line = line or self.powered(step, i)
+            line = line or self.powered(step, i) or self.changed(step, i)
             self.lines.append(line or self.other(step))
         added = [
             x for y in step.inputs if y in self.parts for x in self.parts[y][1].inputs
@@ -192,6 +193,26 @@ class _Emitter:
         dy, key, y = self.text(step.args[0]), self.text(step.args[1]), step.outputs[0]
         out = self.placed(y, None, i).name
         return f"{out}.fill(0); {out}[{key}] = {dy}"
+
+    def changed(self, step: Step, i: int) -> str:
+        """A write, in place where nobody needs the array as it was."""
+        if step.fn is not changed or not isinstance(step.args[1], Value):
+            return ""
+        change, x, *args = step.args
+        others = [*values_in((args, step.kwargs))]
+        alone = not any(x in self.roots[other] for other in others)
+        reused = Step(changed, (x,), {}, step.outputs) if alone else None
+        before, texts = self.names[x], [*map(self.text, args)]
+        out = self.placed(step.outputs[0], reused, i).name
+        lines = (
+            [] if out == before else [f"{self.constant(np.copyto)}({out}, {before})"]
+        )
+        if change is setitem:
+            lines.append(f"{out}[{texts[0]}] = {texts[1]}")
+        else:
+            texts += [f"{name}={self.text(a)}" for name, a in step.kwargs.items()]
+            lines.append(f"{self.constant(change)}({', '.join([out, *texts])})")
+        return "; ".join(lines)
 
     def joined(self, step: Step, i: int) -> str:
         """Arrays side by side, in memory that was used before if they are large."""
@@ -341,7 +362,7 @@ class _Emitter:
             return f"{name}{',' * (len(keys) == 1)} = {cuts}{',' * (len(keys) == 1)}"
         if fn in _RESHAPED and isinstance(first, Value) and _is_in_order(step):
             return f"{name} = {args[0]}.reshape({self.constant(y.shape)})"
-        if fn in _PERMUTED and isinstance(first, Value):
+        if fn in PERMUTED and isinstance(first, Value):
             axes = permutation(step, first)
             return f"{name} = {args[0]}.transpose({self.constant(axes)})"
         if fn is np.stack and _is_plain_stack(step):
@@ -518,7 +539,7 @@ def slices_of(step: Step) -> list[Any]:
 
 def _is_silent(step: Step) -> bool:
     """Whether it never warns: a kernel, or a view."""
-    views = (index, *_RESHAPED, *_PERMUTED)
+    views = (index, *_RESHAPED, *PERMUTED)
     return hasattr(step.fn, "kernel") or step.fn in views
 
 
@@ -531,14 +552,14 @@ def _roots(program: Program) -> dict[Value, set[Value]]:
     roots = {x: {x} for x in (*program.inputs, *program.constants)}
     for step in program.steps:
         found: set[Value] = set()
-        if not (isinstance(step.fn, np.ufunc) or _makes_new(step.fn)):
+        if not (isinstance(step.fn, np.ufunc) or makes_new(step.fn)):
             found = {root for x in step.inputs for root in roots[x]}
         for y in step.outputs:
             roots[y] = found | {y}
     return roots
 
 
-def _makes_new(fn: Any) -> bool:
+def makes_new(fn: Any) -> bool:
     return hasattr(fn, "kernel") or fn in _NEW
 
 

@@ -2,8 +2,9 @@
 
 Straight-line code in single assignment form: each value is computed by one step, from
 values before it. A step is a call of a NumPy function (or of `index` and `convert`,
-which tensors have and NumPy has no function for), so that running a program needs no
-interpreter of its own, and a rule written in NumPy calls becomes steps as it is.
+which tensors have and NumPy has no function for, or of `changed`, for a write). So
+running a program needs no interpreter of its own, and a rule written in NumPy calls
+becomes steps as it is.
 """
 
 from __future__ import annotations
@@ -190,6 +191,18 @@ def _portable(fn: Any) -> Any:
         return gnp.asarray
     name = "absolute" if fn is np.fabs else str(fn.__name__)
     return getattr(gnp, name, None) or getattr(gnp.special, name)
+
+
+def changed(change: Callable[..., Any], x: Any, *args: Any, **options: Any) -> Any:
+    """A copy of x after `change(x, ...)`, which writes into it."""
+    y = x.copy()
+    change(y, *args, **options)
+    return y
+
+
+def setitem(x: Any, key: Any, value: Any) -> None:
+    """`x[key] = value`, as a function."""
+    x[key] = value
 
 
 def values_in(x: Any) -> Iterator[Value]:

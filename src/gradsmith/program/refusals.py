@@ -13,14 +13,16 @@ class OpenShapeError(UnsupportedOperationError):
     """What a result is like depends on elements."""
 
 
-def refuse(what: str, way: str, error: Any = UnsupportedOperationError) -> NoReturn:
+_WHY = ", and a traced function runs on arrays that have only a shape and a dtype"
+
+
+def refuse(
+    what: str, way: str, error: Any = UnsupportedOperationError, *, why: str = _WHY
+) -> NoReturn:
     """Raise for what can't be traced, with the line and the way out."""
     place = place_here()
     line = "" if place is None else f"\n  at {place}: {place.source}"
-    raise error(
-        f"{what}, and a traced function runs on arrays that have only a shape and a "
-        f"dtype{line}\n  what to do: {way}"
-    )
+    raise error(f"{what}{why}{line}\n  what to do: {way}")
 
 
 def refuse_open(fn: Any, what: str = "shape") -> NoReturn:

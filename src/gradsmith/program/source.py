@@ -13,7 +13,7 @@ import numpy as np
 
 from ..core.rule import convert, index, name_of
 from ..rules.indexing import scatter
-from .graph import Program, Step, Value
+from .graph import Program, Step, Value, changed, setitem
 
 LARGEST = 64  # elements of a constant that is written down
 
@@ -94,6 +94,8 @@ class Writer:
     def lines(self, step: Step) -> list[str]:
         if step.fn is scatter:
             return self._scattered(step)
+        if step.fn is changed:
+            return self._changed(step)
         names = ", ".join(self.name(y) for y in step.outputs)
         comma = "," if len(step.outputs) == 1 and step.in_list else ""
         return [f"{names}{comma} = {self.call(step)}"]
@@ -112,6 +114,17 @@ class Writer:
             add = f"np.add.at({name}, {self.text(key)}, {dy})"
             return [made, add, f"{name} = {name}.astype('float16')"]
         return [made, f"np.add.at({name}, {self.text(key)}, {dy})"]
+
+    def _changed(self, step: Step) -> list[str]:
+        """A copy, and the write into it."""
+        change, x, *args = step.args
+        name = self.name(step.outputs[0])
+        copied = f"{name} = {self.text(x)}.copy()"
+        if change is setitem:
+            return [copied, f"{name}[{self.key(args[0])}] = {self.text(args[1])}"]
+        options = [f"{key}={self.text(a)}" for key, a in step.kwargs.items()]
+        given = ", ".join([name, *map(self.text, args), *options])
+        return [copied, f"{self.function(change)}({given})"]
 
     def call(self, step: Step) -> str:
         args = [self.text(x) for x in step.args]

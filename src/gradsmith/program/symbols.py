@@ -20,15 +20,24 @@ from ..core import calls
 from ..core.cotangent import Spec
 from ..core.errors import GradsmithError, UnsupportedOperationError
 from ..core.escapes import traced_in
-from ..core.operators import METHODS, PROPERTIES
+from ..core.operators import METHODS, OPERATORS, PROPERTIES, require_kept
 from ..core.places import place_here
 from ..core.rule import convert, index, name_of
 from ..core.symbolic import Symbolic
 from ..rules.axes import NoValue
 from ..rules.indexing import scatter
-from .graph import Step, Value, is_uniform
+from .graph import Step, Value, changed, is_uniform, setitem
 from .refusals import OpenShapeError, refuse
 from .results import STRUCTURAL, result_of, tried
+from .writes import (
+    CHANGING,
+    NEW_BEGINNING,
+    View,
+    link,
+    require_known,
+    view_of,
+    write,
+)
 
 LARGEST_LITERAL = 64  # elements; a larger array of equal ones is made when it runs
 
@@ -36,13 +45,21 @@ LARGEST_LITERAL = 64  # elements; a larger array of equal ones is made when it r
 class Symbol(NDArrayOperatorsMixin, Symbolic):
     """An array of a function that is being traced."""
 
-    __slots__ = ("overflows", "spec", "trace")
+    __slots__ = (
+        "__weakref__", "is_argument", "is_number", "lost", "overflows", "spec", "trace",
+        "view", "views",
+    )  # fmt: skip
     __hash__ = object.__hash__  # type: ignore[assignment]
 
     def __init__(self, trace: Trace, spec: Value) -> None:
         self.trace = trace
-        self.spec = spec
+        self.spec = spec  # another one after a write
         self.overflows = False
+        self.is_argument = False
+        self.is_number = not spec.shape  # one of NumPy's, which is no array
+        self.view: View | None = None  # of other symbols
+        self.views: list[Any] = []  # references to those of this one
+        self.lost = ""  # where a write may have changed it, or not
 
     # What is known
 
@@ -92,7 +109,7 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
             y = self.trace.call(ufunc, inputs, kwargs)
             return _product(y, *inputs) if ufunc is np.multiply else _passed(y, inputs)
         if method == "at":
-            refuse(f"{name_of(ufunc)}.at changes an array in place", _IN_PLACE)
+            return self.trace.change(ufunc.at, inputs, kwargs)
         if method == "outer":
             x1, x2 = inputs
             x1 = np.reshape(x1, np.shape(x1) + (1,) * np.ndim(x2))
@@ -110,7 +127,8 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         if self.overflows == overflows:
             return self
         same = Symbol(self.trace, self.spec)
-        same.overflows = overflows
+        same.overflows, same.is_number = overflows, self.is_number
+        link(same, View((self,), lambda x: x, lambda x, new: new))
         return same
 
     def called(
@@ -136,10 +154,27 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         """Like `np.transpose`, also with the axes one by one."""
         return np.transpose(self, _packed(axes) if axes else None)  # type: ignore[call-overload]
 
-    # What is refused
+    def flatten(self, *order: Any) -> Any:
+        """Like `np.ravel`, but always a copy."""
+        return np.copy(np.ravel(self, *order))  # type: ignore[call-overload]
 
-    def __setitem__(self, key: Any, value: Any) -> NoReturn:
-        refuse("an assignment to elements changes an array in place", _IN_PLACE)
+    # What is changed
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        view = value.view if isinstance(value, Symbol) else None
+        if view is not None and view.of[0] is self and view.key is key:
+            return  # as `x[key] += y` ends, after the write into the view
+        self.trace.change(setitem, (self, key, value), {})
+
+    def fill(self, value: Any) -> None:
+        """Write a number into all elements."""
+        self[...] = value
+
+    def sort(self, axis: int = -1) -> None:
+        """Sort the elements along an axis."""
+        self[...] = np.sort(self, axis)  # type: ignore[call-overload]
+
+    # What is refused
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NoReturn:
         refuse(
@@ -210,13 +245,10 @@ def _overflows(x: Any) -> bool:
     return isinstance(x, Symbol) and x.overflows
 
 
-_IN_PLACE = (
-    "make a new array: np.where(mask, new, x), x = x + y instead of x += y, or "
-    "np.stack of a list that is filled"
-)
 _NUMBER = (
-    "compute with NumPy's functions, np.sin instead of math.sin; what decides the "
-    "course of the program is passed as a Python number, which the program has built in"
+    "compute with NumPy's functions, np.sin instead of math.sin, and np.stack of a "
+    "list instead of array[i] = x; what decides the course of the program is passed as "
+    "a Python number, which the program has built in"
 )
 
 
@@ -225,8 +257,13 @@ def _packed(axes: tuple[Any, ...]) -> Any:
     return axes[0] if alone else axes
 
 
-def _in_place(self: Symbol, other: Any) -> NoReturn:
-    refuse("an in-place operator like `x += y` changes an array", _IN_PLACE)
+def _in_place(ufunc: np.ufunc) -> Callable[..., Any]:
+    """`x += y`; of a number it is a new one."""
+
+    def method(self: Symbol, other: Any) -> Any:
+        return ufunc(self, other) if self.is_number else ufunc(self, other, out=self)
+
+    return method
 
 
 def _method(fn: Any) -> Callable[..., Any]:
@@ -237,11 +274,9 @@ def _method(fn: Any) -> Callable[..., Any]:
     return method
 
 
-for _name in [name for name in vars(NDArrayOperatorsMixin) if name.startswith("__i")]:
-    if _name != "__invert__" and _name.replace("__i", "__", 1) in vars(
-        NDArrayOperatorsMixin
-    ):
-        setattr(Symbol, _name, _in_place)
+for _name, _ufunc in OPERATORS.items():
+    if _name != "divmod":
+        setattr(Symbol, f"__i{_name}__", _in_place(_ufunc))
 for _name, _fn in METHODS.items():
     if not hasattr(Symbol, _name):
         setattr(Symbol, _name, _method(_fn))
@@ -276,12 +311,14 @@ class Trace:
             if x is not NoValue and (name != "out" or _is_given(x))
         }
         if "out" in kwargs:
-            refuse(f"{name_of(fn)} writes into an array by out=", _IN_PLACE)
+            return self.call_into(kwargs.pop("out"), fn, args, kwargs)
+        if fn in CHANGING:
+            return self.change(fn, args, kwargs)
         if fn in STRUCTURAL:
             return tried(fn, args, kwargs)
         fn, args, kwargs = _usual(fn, args, kwargs)
         if fn is np.copy:
-            return args[0]
+            return self._copy(args[0])
         if _is_ours(fn):
             n = len(self.steps)
             try:
@@ -296,11 +333,53 @@ class Trace:
         if not all(isinstance(spec, Spec) for spec in specs):
             refuse(f"what {name_of(fn)} returns is no array", "leave it out")
         ys = [self.symbol(spec) for spec in specs]
+        for y in ys:
+            view = view_of(fn, args, kwargs, y)
+            if view is not None:
+                link(y, view)
+            y.is_number = y.is_number and view is None and fn not in _FILLING
         args, kwargs = self.values(args), self.values(kwargs)
         self.add(fn, args, kwargs, [y.spec for y in ys], in_list=several)
         if not several:
             return ys[0]
         return type(made)(*ys) if hasattr(made, "_fields") else type(made)(ys)
+
+    def _copy(self, x: Symbol) -> Symbol:
+        """The same in memory of its own, without a step."""
+        same = Symbol(self, self.values(x))
+        same.overflows = x.overflows
+        return same
+
+    def call_into(
+        self, out: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> Any:
+        """`fn(..., out=x)`: x, which is written."""
+        x = out[0] if isinstance(out, tuple) and len(out) == 1 else out
+        if not isinstance(x, Symbol):
+            refuse(
+                f"{name_of(fn)} writes into an array by out= or an operator like "
+                "`a += x`, and the array is no result of what is traced",
+                NEW_BEGINNING,
+            )
+        where = kwargs.pop("where", True) if isinstance(fn, np.ufunc) else True
+        y: Any = self.call(fn, args, kwargs)
+        require_kept(x, y.shape, y.dtype)
+        if where is not True:
+            y = np.where(where, y, x)
+        write(x, convert(y, x.dtype) if y.dtype != x.dtype else y)
+        return x
+
+    def change(self, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """A function that writes into its first argument."""
+        if not args or not isinstance(args[0], Symbol):
+            refuse(
+                f"{name_of(fn)} writes into an array that is no result of what is "
+                "traced",
+                NEW_BEGINNING,
+            )
+        x, *rest = args
+        y = _chosen(x, *rest) if fn is setitem else None
+        write(x, self.call(changed, (fn, *args), kwargs) if y is None else y)
 
     def add(
         self,
@@ -323,6 +402,7 @@ class Trace:
                     "arrays of two traced functions were combined: a trace within "
                     "another one is given the outer one's arrays as arguments"
                 )
+            require_known(x)
             return x.spec
         if isinstance(x, np.ndarray):
             return self.constant(np.asarray(x))
@@ -361,7 +441,16 @@ def _is_ours(fn: Any) -> bool:
     return module.startswith("gradsmith.") and fn not in _WHOLE
 
 
-_WHOLE = (index, convert, scatter)  # steps by themselves
+_WHOLE = (index, convert, scatter, changed)  # steps by themselves
+_FILLING = (np.zeros, np.ones, np.full)
+
+
+def _chosen(x: Symbol, key: Any, value: Any) -> Any:
+    """x after `x[mask] = number`, element by element; None for other writes."""
+    flags = getattr(key, "dtype", np.dtype(int)).kind == "b"
+    if not flags or key.shape != x.shape or np.ndim(value):
+        return None
+    return np.where(key, value, x) if np.result_type(x, value) == x.dtype else None
 
 
 def _equal(held: np.ndarray, copy: Any, x: np.ndarray) -> bool:
@@ -384,6 +473,7 @@ def _usual(fn: Any, args: Any, kwargs: Any) -> tuple[Any, Any, dict[str, Any]]:
         rest = dict(zip(_FILLED[fn][1], args[1:], strict=False)) | kwargs
         shape = rest.get("shape")
         shape = x.shape if shape is None else shape
+        shape = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
         dtype = np.dtype(rest.get("dtype") or x.dtype)
         fill = [rest["fill_value"]] if fn is np.full_like else []
         return _FILLED[fn][0], (shape, *fill), {"dtype": dtype}

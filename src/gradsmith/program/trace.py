@@ -77,6 +77,7 @@ def traced(
         if spec is None:
             return x
         y = tracing.symbol(spec)
+        y.is_argument = not isinstance(x, np.generic)
         inputs[name] = y.spec
         return y
 
@@ -89,6 +90,11 @@ def traced(
     try:
         with only(recorders), _holding(variables, values):
             returned = fn(*symbols, **options)
+    except ValueError as error:  # by NumPy, where an element is set to a symbol
+        if isinstance(error.__cause__, GradsmithError):
+            raise error.__cause__ from None
+        raise
+    else:
         outputs = trees.map(lambda y: _output(tracing, unwrap(y)), returned)
     finally:
         tracing.is_open = False

@@ -1,0 +1,301 @@
+"""Writes into the arrays of a traced function."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import gradsmith as gs
+
+X = np.random.default_rng(0).normal(size=(4, 5))
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    e /= e.sum(-1, keepdims=True)
+    return e
+
+
+def shifted(x):
+    y = np.zeros_like(x)
+    y[1:] = x[:-1]
+    y[0] += 1.0
+    y[:, 2] *= x[:, 1]
+    y[y > 0.5] = 0.5
+    return y
+
+
+def other_names(x):
+    y = np.exp(x)
+    same, row, turned = y, y[1], y.T
+    y += 1.0
+    row *= 2.0
+    turned[0] -= 5.0
+    return y, same, row, turned, x
+
+
+def scattered(x):
+    y = np.zeros_like(x[0], shape=3)
+    np.add.at(y, np.array([0, 2, 0, 2]), x[:, 0])
+    np.fill_diagonal(z := np.exp(x), 0.0)
+    np.put_along_axis(z, np.argmax(x, 1)[:, None], 9.0, 1)
+    np.copyto(z, x, where=x > 1)
+    return y, z
+
+
+def safely(x):
+    return np.divide(1.0, x, out=np.zeros_like(x), where=x > 0)
+
+
+def into(x):
+    y = np.empty_like(x)
+    np.multiply(x, 2, out=y)
+    np.sin(y, y)
+    y.sort()
+    z = np.exp(x)
+    z.fill(3.0)
+    return y, z
+
+
+def numbers(x):
+    total, first = 0.0, x[0, 0]
+    least = first
+    for row in x:
+        total += row.sum()
+        least -= 1.0
+    return total, first, least
+
+
+def fresh(x):
+    y, z, flat = x.copy(), x.astype(float), x.flatten()
+    y += 1.0
+    z[0] = 2.0
+    flat[3] = 0.0
+    return y, z, flat, x * 1.0
+
+
+def in_a_row(x):
+    y = np.exp(x).reshape(-1)  # nobody else has its memory
+    y -= y.mean()
+    return y.reshape(4, 5)
+
+
+def whole_numbers(x):
+    y = np.zeros_like(x, dtype=int)
+    y[x > 0] = 3
+    y[np.arange(3), np.arange(3)] += 1
+    return y
+
+
+PROGRAMS = [
+    softmax, shifted, other_names, scattered, safely, into, numbers, fresh, in_a_row,
+    whole_numbers,
+]  # fmt: skip
+
+
+def results(fn, x):
+    y = fn(x)
+    return y if isinstance(y, tuple) else (y,)
+
+
+def pasted(program):
+    names = {}
+    exec(str(program), names)
+    return names[program.name]
+
+
+@pytest.mark.parametrize("fn", PROGRAMS)
+@pytest.mark.parametrize("kernels", [True, False])
+def test_writes_are_those_of_numpy(fn, kernels):
+    expected = results(fn, X.copy())
+    program = gs.trace(fn, X)
+    with gs.kernels(kernels):
+        compiled = gs.compile(fn)
+        runs = [program, pasted(program), compiled, compiled]
+        for run in runs:
+            x = X.copy()
+            for found, y in zip(results(run, x), expected, strict=True):
+                np.testing.assert_allclose(found, y, rtol=1e-14)
+                assert np.asarray(found).dtype == np.asarray(y).dtype
+            np.testing.assert_array_equal(x, X)
+
+
+def of_an_argument(x):
+    x += 1
+    return x
+
+
+def of_its_view(x):
+    y = x.reshape(-1)
+    y[0] = 1
+    return y
+
+
+def of_an_array_of_numpy(x):
+    y = np.zeros((4, 5))
+    y += x
+    return y
+
+
+def of_an_element_of_numpy(x):
+    y = np.zeros(5)
+    y[0] = x[0, 0]
+    return y
+
+
+def at_places(x):
+    y = np.zeros(5)
+    np.add.at(y, np.array([0]), x[0, :1])
+    return y
+
+
+def maybe_written(x):
+    y = np.exp(x)
+    flat = y.reshape(-1)
+    flat += 1
+    return y
+
+
+def maybe_changed(x):
+    y = np.exp(x)
+    flat = y.reshape(-1)
+    y += 1
+    return flat[0]
+
+
+@pytest.mark.parametrize(
+    ("fn", "words"),
+    [
+        (of_an_argument, "changes an argument in place"),
+        (of_its_view, "changes an argument in place"),
+        (of_an_array_of_numpy, "np.zeros_like"),
+        (at_places, "np.zeros_like"),
+        (of_an_element_of_numpy, "np.stack of a list"),
+        (maybe_written, r"may share its memory .*test_writes.py:\d+"),
+        (maybe_changed, r"may share its memory .*test_writes.py:\d+"),
+    ],
+)
+def test_what_nobody_can_know_is_refused_with_its_line(fn, words):
+    with pytest.raises(gs.UnsupportedOperationError, match=words) as caught:
+        gs.trace(fn, X)
+    assert f"{__file__}:" in str(caught.value)
+
+
+def test_what_a_rule_may_have_saved_is_not_changed():
+    def fn(x, t):
+        c = np.exp(t)
+        y = x * c
+        c += 1.0
+        return np.sum(y)
+
+    with pytest.raises(gs.UnsupportedOperationError, match="may have saved"):
+        gs.trace(gs.grad(fn), X, X)
+
+
+@pytest.mark.parametrize(
+    ("other", "error"), [(np.ones((3, 4, 5)), ValueError), (1j, TypeError)]
+)
+def test_shape_and_dtype_are_kept(other, error):
+    def fn(x):
+        y = np.exp(x)
+        y += other
+        return y
+
+    for run in (fn, lambda x: gs.trace(fn, x)):
+        with pytest.raises(error):
+            run(X)
+
+
+def test_an_operation_that_writes_is_fused():
+    @gs.custom_gradient(fused=True)
+    def op(x):
+        y = np.exp(x)
+        y += 1.0
+        return y, lambda dy: dy * (y - 1.0)
+
+    found = gs.grad(lambda x: np.sum(op(x)))(X)
+    np.testing.assert_allclose(found, np.exp(X), rtol=1e-14)
+
+
+# Random programs: arrays, views of them by all ways, and writes into any of them
+
+VIEWS = [
+    lambda x: x[1:],
+    lambda x: x[..., ::-1],
+    lambda x: x[:, 0],
+    lambda x: x[-1],
+    lambda x: x[None],
+    lambda x: x.T,
+    lambda x: np.swapaxes(x, 0, -1),
+    lambda x: np.squeeze(x),
+    lambda x: np.expand_dims(x, 1),
+    lambda x: np.reshape(x, (-1,)),
+    lambda x: np.flip(x),
+    lambda x: x.copy(),
+    lambda x: x + 1.0,
+    lambda x: x[np.array([0, 0])],
+]
+
+
+def add_to(x, y):
+    x += y.sum()
+
+
+def put_into(x, y):
+    x[0] = y.max()
+
+
+def scale_a_part(x, y):
+    x[..., 1:] *= 1.5
+
+
+def flip_into(x, y):
+    x[...] = x[..., ::-1]
+
+
+def choose(x, y):
+    x[x > 0.3] = -0.3
+
+
+WRITES = [add_to, put_into, scale_a_part, flip_into, choose]
+LINES = st.tuples(
+    st.sampled_from([*VIEWS, *WRITES]), st.integers(0, 99), st.integers(0, 99)
+)
+
+
+@settings(max_examples=150)
+@given(st.lists(LINES, min_size=2, max_size=12))
+def test_random_views_and_writes(lines):
+    def fn(x):
+        arrays = [np.exp(x), x * 2.0]
+        for line, i, j in lines:
+            a, b = arrays[i % len(arrays)], arrays[j % len(arrays)]
+            if a.ndim < 1 or (line is VIEWS[2] and a.ndim < 2):
+                continue
+            if line in VIEWS:
+                arrays.append(line(a))
+            else:
+                line(a, b)
+        return arrays
+
+    x = X[:3, :3]
+    try:
+        expected = fn(x)
+    except (IndexError, ValueError):  # NumPy's own
+        with pytest.raises((IndexError, ValueError, gs.UnsupportedOperationError)):
+            gs.trace(fn, x)
+        return
+    if {VIEWS[9], VIEWS[10]} & {line for line, *_ in lines}:
+        try:
+            program = gs.trace(fn, x)
+        except gs.UnsupportedOperationError as error:
+            if "may share its memory" not in str(error):
+                raise
+            return
+    else:
+        program = gs.trace(fn, x)
+    for run in (program, gs.compile(fn)):
+        for found, y in zip(run(x), expected, strict=True):
+            np.testing.assert_allclose(found, y, rtol=1e-13)
