@@ -624,3 +624,32 @@ def test_in_place_operators_refuse_what_numpy_refuses():
     with pytest.raises(TypeError, match="can't change the dtype"):
         changed("x *= z", np.ones(3))
     assert changed("x *= 2.0", np.float32(1.0)) == 2  # a scalar has no place
+
+
+@pytest.mark.parametrize(
+    "name", ["add", "sub", "mul", "truediv", "pow", "lt", "le", "gt", "ge", "eq", "ne"]
+)
+@pytest.mark.parametrize("other", [2.0, 2, np.float64(-0.7), 0.0, np.array([3.0, 4.0])])
+def test_operators_of_single_numbers_are_those_of_arrays(name, other):
+    compute = getattr(operator, name)
+    for number in np.float64([1.1, -1.7, 0.0, np.nan, np.inf, 1e200]):
+        with np.errstate(all="ignore"):
+            expected = compute(np.array([number]), other)
+            found = compute(gs.Tensor([number])[0], other)
+        np.testing.assert_array_equal(found.value, expected.reshape(found.shape))
+        assert found.dtype == expected.dtype
+
+
+def test_a_comparison_within_a_gradient_is_seen_by_no_tape():
+    seen = []
+
+    def f(x):
+        seen.append(x < 2 * x)
+        return x * x if seen[-1] else x
+
+    assert gs.grad(f)(3.0) == 6.0
+    assert seen[-1].marks is None
+    with gs.GradientTape() as tape:  # which can be asked why
+        x = gs.Variable(3.0)
+        y = x < 2.0 * x
+    assert "np.less" in tape.explain(y * 1.0, x)

@@ -16,7 +16,7 @@ import numpy as np
 from .cotangent import Scattered, Spec
 from .elementwise import call_elementwise, call_unary, tell
 from .errors import UnsupportedOperationError
-from .escapes import all_private, is_followed, tell_lost, traced_in
+from .escapes import is_followed, tell_lost, traced_in
 from .foreign import answer_of, computes_differently, foreign_in, read
 from .hooks import FUNCTION
 from .rule import (
@@ -297,7 +297,7 @@ def _call_undifferentiated(
 ) -> Any:
     followed = []
     known = isinstance(rule, Nondifferentiable)
-    if state().recorders and not (known and all_private()):
+    if state().recorders and not (known and state().private):
         given = (args, kwargs) if kwargs else args
         followed = [x for x in traced_in(given) if is_followed(x)]
     if known:

@@ -72,7 +72,7 @@ def call_with_number(
     if value.nbytes >= SMALLEST:
         return _call_large(rule, inputs, values)
     y = _new(Tensor)
-    y.value = rule.fn(*values)
+    y.value = (rule.of_scalars if value.__class__ is _FLOAT64 else rule.fn)(*values)
     y.marks = None
     active = state()
     tape = active.sole or active.follower((x,))
@@ -94,14 +94,20 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
     values = (x1.value if traced1 else x1, x2.value if traced2 else x2)
     if values[not traced1].nbytes >= SMALLEST:
         return _call_large(rule, (x1, x2), values)
+    scalars = values[0].__class__ is _FLOAT64 and values[1].__class__ is _FLOAT64
     y = _new(Tensor)
-    y.value = rule.fn(*values)
+    y.value = (rule.of_scalars if scalars else rule.fn)(*values)
     y.marks = None
     active = state()
     tape = active.sole or active.follower((x1, x2))
     if tape:
-        node1 = tape.mark_of(x1) if traced1 else None
-        node2 = tape.mark_of(x2) if traced2 else None
+        node1 = node2 = None
+        if traced1:
+            marks = x1.marks
+            node1 = (marks and marks.get(tape.key)) or tape.mark_of(x1)
+        if traced2:
+            marks = x2.marks
+            node2 = (marks and marks.get(tape.key)) or tape.mark_of(x2)
         if node1 is not None and node2 is not None:
             tape.record_two(rule, (node1, node2), values, y)
         elif node1 is not None:
@@ -147,6 +153,8 @@ def _large(saved: Any, pull: Any) -> tuple[Any, Any]:
     return saved, pull
 
 
+_FLOAT64 = np.float64
+SCALARS = {float, np.float64}  # that Python's own operators compute alike
 _PLAIN = (float, int, np.ndarray, np.float64)
 
 

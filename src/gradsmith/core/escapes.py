@@ -30,11 +30,6 @@ def tell_lost(xs: Sequence[Traced], where: str, why: str) -> None:
             recorder.lost(xs, INSIDE.get() or where, why)
 
 
-def all_private() -> bool:
-    """Whether nobody can ask a recorder why a gradient stops."""
-    return all(recorder.private for recorder in state().recorders)
-
-
 def traced_in(x: Any, types: Any = Traced) -> Iterator[Any]:
     """The tensors in lists, tuples and dicts; or what else is of these types."""
     if isinstance(x, types):

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
+from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
 import numpy as np
 
 from .calls import KNOWN, call
-from .elementwise import call_binary, call_with_number
-from .escapes import all_private
+from .elementwise import SCALARS, call_binary, call_with_number
 from .foreign import computes_differently, foreign_in, goes_first
 from .hooks import FUNCTION
-from .rule import RULES, Elementwise, Nondifferentiable, name_of
+from .rule import RULES, Elementwise, name_of
+from .tape import state
 from .tensor import Tensor, wrap
+
+
+def _comparison(ufunc: np.ufunc, run: Any, reflection: str) -> Any:
+    """An operator whose result has no gradient."""
+    asking, _ = _binary(ufunc, reflection)
+
+    def operator(self: Tensor, other: Any) -> Any:
+        known = other.__class__ in KNOWN and not FUNCTION.wrappers
+        if not (known and state().private):
+            return asking(self, other)
+        # Nobody needs to be told: 1.2 us less
+        x2 = other.value if isinstance(other, Tensor) else other
+        scalars = self.value.__class__ in SCALARS and x2.__class__ in SCALARS
+        return wrap((run if scalars else ufunc)(self.value, x2))
+
+    return operator
 
 
 def _binary(ufunc: np.ufunc, reflection: str) -> tuple[Any, Any]:
     """An operator and its reflection."""
     rule = RULES.get(ufunc)
     if type(rule) is not Elementwise:
-        compares = type(rule) is Nondifferentiable and ufunc.nout == 1
 
         def slow_operator(self: Tensor, other: Any) -> Any:
-            known = compares and other.__class__ in KNOWN and not FUNCTION.wrappers
-            if known and all_private():  # of whom nobody needs to be told: 1.5 us less
-                return wrap(
-                    ufunc(
-                        self.value, other.value if isinstance(other, Tensor) else other
-                    )
-                )
             if other.__class__ not in KNOWN:
                 if goes_first(type(other), reflection):
                     return NotImplemented
@@ -151,12 +160,12 @@ OPERATORS = {
     "rshift": np.right_shift,
 }
 _COMPARISONS = {
-    "lt": np.less,
-    "le": np.less_equal,
-    "gt": np.greater,
-    "ge": np.greater_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
+    "lt": (np.less, lt, "__gt__"),
+    "le": (np.less_equal, le, "__ge__"),
+    "gt": (np.greater, gt, "__lt__"),
+    "ge": (np.greater_equal, ge, "__le__"),
+    "eq": (np.equal, eq, "__eq__"),
+    "ne": (np.not_equal, ne, "__ne__"),
 }
 _UNARY = {
     "neg": np.negative,
@@ -188,10 +197,8 @@ for _name, _ufunc in OPERATORS.items():
     setattr(Tensor, f"__r{_name}__", _reflected)
     if _name != "divmod":
         setattr(Tensor, f"__i{_name}__", _in_place(_forward))
-for (_name, _ufunc), _other in zip(
-    _COMPARISONS.items(), ("gt", "ge", "lt", "le", "eq", "ne"), strict=True
-):
-    setattr(Tensor, f"__{_name}__", _binary(_ufunc, f"__{_other}__")[0])
+for _name, _compared in _COMPARISONS.items():
+    setattr(Tensor, f"__{_name}__", _comparison(*_compared))
 for _name, _ufunc in _UNARY.items():
     setattr(Tensor, f"__{_name}__", _unary(_ufunc))
 for _name, _fn in PROPERTIES.items():

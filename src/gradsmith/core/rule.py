@@ -24,6 +24,7 @@ from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
 from math import inf
+from operator import add, mul, sub, truediv
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,10 @@ class Elementwise(Rule):
 
     def __init__(self, fn: Any, *partials: Any, **facts: Any) -> None:
         super().__init__(fn, **facts)
+        # On two float64, or on one and a number: in a tenth of a ufunc's 0.36 us
+        self.of_scalars = _OF_SCALARS.get(fn, fn)
         self.partials = partials
+        self.is_product = fn is np.multiply
         # What each partial is called with: -1 is y, other numbers are arguments.
         self.wants = [_wanted(partial) for partial in partials]
         self.quick = [
@@ -151,6 +155,12 @@ class Elementwise(Rule):
         wants1, wants2 = self.wants
         if partial1 is partial2 is ONE:
             return _both
+        if self.is_product:
+            x1, x2 = call
+            return lambda dy, needs: (
+                dy * x2 if needs is None or needs[0] else None,
+                dy * x1 if needs is None or needs[1] else None,
+            )
         args1 = [y if j < 0 else call[j] for j in wants1]
         args2 = [y if j < 0 else call[j] for j in wants2]
 
@@ -188,6 +198,19 @@ class Elementwise(Rule):
                 term = dx if p is ONE else dx * p
                 total = term if total is None else total + term
         return None if total is None else fit(total, y, lead)
+
+
+def _power(x1: Any, x2: Any) -> Any:
+    return x1 * x1 if x2 == 2 else np.power(x1, x2)
+
+
+_OF_SCALARS: dict[Any, Any] = {
+    np.add: add,
+    np.subtract: sub,
+    np.multiply: mul,
+    np.true_divide: truediv,
+    np.power: _power,
+}
 
 
 def _quick(partial: Any, wants: list[int]) -> tuple[Any, int | None] | None:

@@ -7,7 +7,7 @@ dies with the last value that needs it, and recorders never meet each other's ma
 any nesting of them, hence any order of derivative, is right.
 
 No dispatch and no rules here; a rule is anything with `pullback` and `push`, and for
-`record_one` with `quick` and `pull_one`.
+`record_one` with `quick` and `pull_one`, for `record_two` with `pull_two`.
 """
 
 from __future__ import annotations
@@ -166,18 +166,22 @@ class State:
     It is quiet where NumPy's warnings are off already.
     """
 
-    __slots__ = ("nested", "quiet", "recorders", "sole")
+    __slots__ = ("nested", "private", "quiet", "recorders", "sole")
 
     def __init__(self, recorders: tuple[Recorder, ...], *, quiet: bool = False) -> None:
         self.quiet = quiet
-        alone: Any = recorders[0] if len(recorders) == 1 else None
         self.recorders = recorders  # outermost first
+        private = quick = True
+        for recorder in recorders:
+            private = private and recorder.private
+            quick = quick and recorder.records_one
+        # Whether nobody can ask one of them why a gradient stops
+        self.private = private
         # The only one, if it has the shortcut `record_one`
-        self.sole = alone if alone is not None and alone.records_one else None
+        self.sole: Any = recorders[0] if quick and len(recorders) == 1 else None
         # Several, if each of them has it and is private
-        self.nested: tuple[Any, ...] = ()
-        if len(recorders) > 1 and all(r.private and r.records_one for r in recorders):
-            self.nested = recorders
+        several = quick and private and len(recorders) > 1
+        self.nested: tuple[Any, ...] = recorders if several else ()
 
     def follower(self, xs: Sequence[Any]) -> Any:
         """The tape that alone follows some of these; None if that is not known.
@@ -248,6 +252,10 @@ class SuspendableState(State):
     @property
     def sole(self) -> Any:  # pyright: ignore
         return self.now().sole
+
+    @property
+    def private(self) -> bool:  # pyright: ignore
+        return self.now().private
 
     def follower(self, xs: Sequence[Any]) -> Any:
         return self.now().follower(xs)
@@ -563,12 +571,26 @@ class Tape:
     def record_two(
         self, rule: Any, parents: tuple[Node, Node], call: Any, y: Traced
     ) -> None:
-        """`record` for an elementwise rule of two inputs that are followed."""
-        value = y.value
-        if holds_objects(value):
-            refuse_tensors_in(call, self)
-        pull = rule.pullback((0, 1), call, value)
-        y.marks = {self.key: _node(rule, parents, pull, NOTHING)}
+        """`record` for an elementwise rule of two small inputs that are followed."""
+        value, (x1, x2) = y.value, call
+        dtype = value.dtype
+        node = _new(Node)
+        node.index = _next_index()
+        node.rule = rule
+        node.parents = parents
+        node.saved = NOTHING
+        if (
+            x1.dtype is dtype
+            and x2.dtype is dtype
+            and dtype.kind == "f"
+            and x1.shape == x2.shape
+        ):
+            node.pull = rule.pull_two(call, value)
+        else:
+            if holds_objects(value):
+                refuse_tensors_in(call, self)
+            node.pull = rule.pullback((0, 1), call, value)
+        y.marks = {self.key: node}
 
     def record_pull(self, rule: Any, parents: Any, pull: Any, y: Traced) -> None:
         """`record` with what a node is made of; one parent's cotangent may defer."""
