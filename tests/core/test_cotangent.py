@@ -3,7 +3,13 @@
 import numpy as np
 import pytest
 
-from gradsmith.core.cotangent import stack_of_rows, unbroadcast
+from gradsmith.core.cotangent import (
+    Scattered,
+    are_short_rows,
+    stack_of_rows,
+    unbroadcast,
+)
+from gradsmith.core.infinite import Infinite
 
 SUMMED = {  # the shape of a cotangent, that of the value, and whether rows are added
     "columns": ((300, 5), (5,), True),
@@ -41,3 +47,55 @@ def test_infinite_and_nan_stay_in_their_column():
     dy = np.ones((300, 4))
     dy[3, 1], dy[5, 2] = np.inf, np.nan
     np.testing.assert_array_equal(unbroadcast(dy, (4,)), [300, np.inf, np.nan, 300])
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("shape", [(300, 3), (10, 30, 4), (300, 129), (20, 3)])
+def test_sums_of_rows(shape, dtype):
+    dy = np.random.default_rng(0).normal(size=shape).astype(dtype)
+    fits = dtype in (np.float32, np.float64) and 1 < shape[-1] <= 128
+    assert are_short_rows(dy) == (fits and dy.size >= 200)
+    dy[0, ..., 0], dy[1, ..., 0] = np.inf, np.nan
+    for each in (dy, dy[::-1], np.asfortranarray(dy)):
+        found = unbroadcast(each, (*shape[:-1], 1))
+        assert found.dtype == dtype
+        rtol = 20 * np.finfo(dtype).eps
+        expected = np.sum(each, axis=-1, keepdims=True)
+        np.testing.assert_allclose(found, expected, rtol=rtol, atol=shape[-1] * rtol)
+
+
+SOME = {  # keys of a matrix of 2000 rows and 11 columns
+    "columns": (slice(None), slice(3, 6)),
+    "every other": (slice(None, None, 2), slice(9, 1, -2)),
+    "many": (slice(None), slice(1, 9)),
+    "one": (slice(None), 4),
+    "rows": slice(10, 20),
+    "rest": (..., slice(3, 6)),
+    "chosen": (np.array([3, 5]), np.array([0, 1])),
+}
+
+
+@pytest.mark.parametrize("name", SOME)
+def test_scattered_cotangents_add_up(name):
+    rng, key, shape = np.random.default_rng(0), SOME[name], (2000, 11)
+    values, total = rng.normal(size=np.empty(shape)[key].shape), rng.normal(size=shape)
+    expected = np.zeros(shape)
+    expected[key] += values
+    scattered = Scattered(key, values, shape, distinct=True)
+    np.testing.assert_array_equal(scattered.dense(), expected)
+    np.testing.assert_array_equal(scattered.added_to(total.copy()), total + expected)
+    one = Scattered(key, np.float64(2), shape, distinct=True)
+    np.testing.assert_array_equal(one.dense(), 2 * (expected != 0))
+    np.testing.assert_array_equal(
+        one.added_to(total.copy()), total + 2 * (expected != 0)
+    )
+
+
+def test_scattered_cotangents_that_overflow_are_marked():
+    key, values = (slice(None), slice(0, 2)), np.full((2000, 2), np.inf)
+    scattered = Scattered(key, values.view(Infinite), (2000, 3), distinct=True)
+    for dx in (scattered.dense(), scattered.added_to(np.ones((2000, 3)))):
+        assert isinstance(dx, Infinite)
+        with np.errstate(invalid="ignore"):  # as in a walk
+            masked = dx * np.zeros((2000, 3))
+        np.testing.assert_array_equal(np.asarray(masked), 0)

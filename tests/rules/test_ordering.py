@@ -38,6 +38,58 @@ def test_tied_minima_share_equally():
         )
 
 
+# What is chosen is a constant to an outer tape
+
+
+def test_the_gradient_of_a_minimum_is_a_constant_to_an_outer_tape():
+    x = gs.Tensor(RNG.normal(size=(30, 4)))
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        dx = gs.grad(lambda x: np.sum(np.min(x, axis=1)))(x)
+    assert tape.mark_of(dx) is None  # so nothing is computed for it
+    told = tape.explain(dx, x)
+    assert "the gradient of a maximum or minimum" in told
+    assert "it is constant until another element is chosen" in told
+    assert tape.gradient(dx, x) is None
+
+
+@pytest.mark.parametrize("fn", [np.max, np.min])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_what_reaches_a_chosen_element_is_still_differentiated(fn, axis):
+    x, v = RNG.normal(size=(2, 3, 4))
+    x[1, 1] = x[1, 2] = x[0, 1] = fn(x)  # ties
+    f = lambda x: np.sum(np.sin(fn(x, axis=axis)))
+    by_rows = gs.grad(lambda x: np.sum(gs.grad(f)(x) * v))(x)
+    np.testing.assert_allclose(by_rows, gs.hvp(f, (x,), (v,)), rtol=1e-12)
+    y = fn(x, axis=axis, keepdims=True)
+    shares = (x == y) / np.sum(x == y, axis=axis, keepdims=True)
+    expected = -np.sin(y) * np.sum(shares * v, axis=axis, keepdims=True) * shares
+    np.testing.assert_allclose(by_rows, expected, rtol=1e-12)
+
+
+# Many short rows are reduced by columns
+
+
+@pytest.mark.parametrize("fn", [np.max, np.min])
+@pytest.mark.parametrize("shape", [(100, 3), (70, 16), (100, 17), (5, 40, 2), (100, 1)])
+def test_short_rows_have_the_extrema_that_numpy_finds(fn, shape):
+    x = RNG.normal(size=shape).astype(np.float32)
+    x[0, 0], x[1, -1] = np.nan, -np.inf
+    for each in (x, np.asfortranarray(x), x[::-1]):
+        for axis in (-1, x.ndim - 1, 0):
+            y, expected = fn(gs.Tensor(each), axis=axis), fn(each, axis=axis)
+            assert y.shape == expected.shape
+            assert y.dtype == expected.dtype
+            np.testing.assert_array_equal(y.numpy(), expected)
+
+
+def test_short_rows_have_gradients():
+    x = np.round(RNG.normal(size=(200, 5)), 1)  # with ties
+    dx = gradient(lambda x: np.min(x, axis=1), x)
+    ties = x == x.min(axis=1, keepdims=True)
+    np.testing.assert_array_equal(dx, ties / ties.sum(axis=1, keepdims=True))
+
+
 def test_an_initial_value_that_ties_takes_its_share():
     x = np.array([[0.0, -1.0, 0.0], [-1.0, -2.0, -3.0], [1.0, 0.0, 0.0]])
     dx = gradient(lambda x: np.max(x, axis=1, initial=0.0), x)

@@ -84,7 +84,11 @@ class Scattered(Deferred):
         self.distinct = distinct  # no element is named twice
 
     def dense(self) -> np.ndarray:
-        return self.added_to(np.zeros(self.shape, self.dtype))
+        total = np.zeros(self.shape, self.dtype)
+        if not self.distinct:
+            return self.added_to(total)
+        total[self.key] = self.values  # half of the time of a sum with zeros
+        return total.view(Infinite) if isinstance(self.values, Infinite) else total
 
     def added_to(self, total: Any) -> Any:
         """The sum of both; `total` is given away by the caller."""
@@ -95,13 +99,33 @@ class Scattered(Deferred):
         elif not is_held_once(total):
             total = total.copy()
         if self.distinct:
-            total[self.key] += self.values
+            _add_at(total, self.key, self.values)
         else:
             np.add.at(total, self.key, self.values)
         return total.view(Infinite) if isinstance(self.values, Infinite) else total
 
     def __add__(self, other: Any) -> Any:
         return self.added_to(other)
+
+
+def _add_at(total: np.ndarray, key: Any, values: Any) -> None:
+    """total[key] += values, where the key names no element twice.
+
+    Narrow columns are added one by one: 3 of 11 with 31,843 rows take 83 us so, at once
+    191, since NumPy's innermost loop is along the rows.
+    """
+    if key.__class__ is tuple and all(part.__class__ is slice for part in key):
+        part: Any = total[key]  # a view
+        shape = part.shape
+        narrow = len(shape) > 1 and 1 < shape[-1] <= 4 and part.size >= LONG
+        if narrow and values.shape == shape:
+            for j in range(shape[-1]):
+                part[..., j] += values[..., j]
+            return
+    total[key] += values
+
+
+LONG = 4000  # elements
 
 
 def broadcast_axes(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
@@ -146,6 +170,20 @@ def stack_of_rows(x: Any, axes: Any) -> tuple[int, int, int] | None:
     return (before, rows, columns) if pays else None
 
 
+def are_short_rows(x: Any) -> bool:
+    """Whether the sums of rows are faster as a product with ones.
+
+    Of 31,843 rows of 3 elements it takes 18 us, NumPy's sum 328; of 100 rows of 2 they
+    take 1.3 and 1.9.
+    """
+    return (
+        x.size >= MANY
+        and 1 < x.shape[-1] <= 128
+        and x.dtype.char in "fd"
+        and x.flags.c_contiguous
+    )
+
+
 def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
     """Sum a cotangent over the axes along which `shape` was broadcast.
 
@@ -158,6 +196,9 @@ def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
         dy.__class__ is np.ndarray and dy.dtype.kind != "O"
     ):  # np.sum and np.reshape take 3 us more
         axes = _known_axes(dy.shape, shape)
+        if axes == (dy.ndim - 1,) and are_short_rows(dy):
+            ones = np.ones(dy.shape[-1], dy.dtype)
+            return dy.reshape(-1, len(ones)).dot(ones).reshape(shape)
         rows = dy.size >= 2 * MANY and axes[-1] != dy.ndim - 1
         stack = stack_of_rows(dy, axes) if rows else None
         if stack is not None and dy.flags.c_contiguous:

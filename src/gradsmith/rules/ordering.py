@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.cotangent import Scattered, broadcast_axes
+from ..core.escapes import is_followed, tell_lost
 from ..core.pool import compared
 from ..core.rule import REDUCTIONS, composite, differentiable, primitive
 from ..core.symbolic import Symbolic
@@ -114,10 +115,30 @@ def _are_single(ties: Any, chosen: Any) -> bool:
 transposes(from_tied, to_tied)
 
 
+# Which element is chosen does not change with x. So nothing of this is recorded unless
+# dy is: a Hessian times a vector, of the minima of 1000 x 10 numbers, takes 0.7 of the
+# time (215 us instead of 318).
+def _constant(x: Any) -> Any:
+    """The plain value of x, which an outer tape takes as a constant."""
+    if not isinstance(x, Traced):
+        return x
+    tell_lost([x], "the gradient of a maximum or minimum", _CHOSEN)
+    return x.value
+
+
+_CHOSEN = "it is constant until another element is chosen"
+
+
+def _unfollowed(dy: Any) -> Any:
+    """dy, as a plain array if nobody differentiates it."""
+    return dy.value if isinstance(dy, Traced) and not is_followed(dy) else dy
+
+
 def extremum_vjp(
     dy: Any, y: Any, a: Any, axis: Any = None, out: Any = None, keepdims: Any = False,
     initial: Any = None, where: Any = True,
 ) -> Any:  # fmt: skip
+    dy, a, y = _unfollowed(dy), _constant(a), _constant(y)
     plain = isinstance(a, np.ndarray) and isinstance(dy, (np.ndarray, np.generic))
     if plain and y.size == 1 and a.ndim:
         return to_few(dy, a, y, where, initial)
@@ -131,6 +152,20 @@ def extremum_jvp(
 ) -> Any:  # fmt: skip
     chosen = np.reshape(y, kept_shape(a.shape, axis))
     return np.reshape(from_tied(dx, a, chosen, where, initial), y.shape)
+
+
+def across(reduce: Any, a: Any, axis: Any) -> Any:
+    """`reduce(a, axis)` along short rows, all rows at once; None where that is slower.
+
+    With 1000 rows of 10 numbers NumPy takes 29 us along them, and 6 so.
+    """
+    n = a.shape[-1] if a.ndim > 1 else 0
+    if not 1 < n <= 16 or a.size < 64 * n or a.dtype.kind != "f":
+        return None
+    if axis.__class__ is not int or axis not in (-1, a.ndim - 1):
+        return None
+    columns = np.ascontiguousarray(a.reshape(-1, n).T)
+    return reduce(columns, 0).reshape(a.shape[:-1])
 
 
 @primitive
@@ -147,8 +182,8 @@ for _fn in (np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin):
     differentiable(
         _fn, extremum_vjp, extremum_jvp, saves="a y", note="the tied share equally"
     )
-by_ufunc(np.max, np.maximum)
-by_ufunc(np.min, np.minimum)
+by_ufunc(np.max, np.maximum, across)
+by_ufunc(np.min, np.minimum, across)
 for _fn in (fmax_reduce, fmin_reduce):
     differentiable(
         _fn,

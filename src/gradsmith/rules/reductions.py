@@ -31,17 +31,23 @@ from .running import delayed
 from .wide import is_narrow, widen
 
 
-def by_ufunc(fn: Any, ufunc: np.ufunc) -> None:
+def by_ufunc(fn: Any, ufunc: np.ufunc, shortcut: Any = None) -> None:
     """Run a reduction of a plain array by its ufunc: 0.7 us less than by NumPy's way.
 
     That does the same, after it has looked for another type's method of that name.
+    `shortcut(reduce, a, axis)` may do the same in less time, or return None.
     """
 
     def run(a: Any, *args: Any, **kwargs: Any) -> Any:
         known = len(args) < 2 and _SHORT.issuperset(kwargs)
         if not known or a.__class__ is not np.ndarray or NoValue in kwargs.values():
             return fn(a, *args, **kwargs)
-        return reduce(a, *(args or (kwargs.pop("axis", None),)), **kwargs)
+        axis = args[0] if args else kwargs.pop("axis", None)
+        if shortcut is not None and not kwargs and axis is not None:
+            y = shortcut(reduce, a, axis)
+            if y is not None:
+                return y
+        return reduce(a, axis, **kwargs)
 
     rule, reduce = RULES[fn], ufunc.reduce
     rule.run = run  # type: ignore[attr-defined]
