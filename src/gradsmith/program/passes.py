@@ -12,6 +12,7 @@ import numpy as np
 
 from ..core.rule import convert
 from .graph import Program, Step, Value, comparable, is_uniform, replaced
+from .products import with_smaller_products
 
 LARGEST = 64  # elements of what is computed ahead, unless all are equal
 
@@ -24,6 +25,7 @@ def simplified(program: Program) -> Program:
         with_known_values,
         without_copies,
         without_repetition,
+        with_smaller_products,
         without_dead,
     ):
         program = apply(program)
