@@ -66,7 +66,7 @@ def _fuse() -> None:
         )  # fmt: skip
         rows = {
             exponentials.softmax, exponentials.log_softmax, exponentials.logsumexp,
-            _rows.of_classes, _rows.of_shares, corners.norm,
+            _rows.of_classes, _rows.of_shares, classification._divergence, corners.norm,
         }  # fmt: skip
         for module in modules:
             for each in vars(module).values():

@@ -41,10 +41,11 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
 
 @operation
 def _huber(x: Any, t: Any, delta: float) -> Any:
-    size = gnp.abs(x - t)
-    near = size <= delta
-    c = gnp.where(near, size, delta)  # whose square is finite
-    return gnp.where(near, c * c / 2, delta * (size - delta / 2))
+    # With d = x - t it is d^2 / 2 up to delta and delta (|d| - delta / 2) beyond. Made
+    # of its slope c, Inductor computes it in the loop that saves c.
+    d = x - t
+    c = gnp.clip(d, -delta, delta)
+    return c * (d - c * 0.5)
 
 
 @_huber.vjp

@@ -11,7 +11,8 @@ from ._inputs import like, require_positive, wide
 
 
 def _step(x: Any, threshold: Any) -> Any:
-    return gnp.where(gnp.isnan(x), x, gnp.astype(x >= threshold, x.dtype))
+    # Not by isnan, which Inductor takes of one element at a time: 3.8 of the time
+    return gnp.where(x != x, x, gnp.astype(x >= threshold, x.dtype))
 
 
 @operation(surrogate="the slope of a fast sigmoid in place of the step's")

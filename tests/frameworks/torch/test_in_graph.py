@@ -17,6 +17,7 @@ pytestmark = [  # PyTorch's own
 ]
 
 LABELS = torch.arange(20) % 40
+SHARES = torch.full((20, 40), 1 / 40)
 LARGE = {
     "softmax": ops.softmax,
     "log_softmax": ops.log_softmax,
@@ -24,6 +25,7 @@ LARGE = {
     "cross_entropy": lambda x: ops.cross_entropy(x, LABELS),
     "smooth": lambda x: ops.cross_entropy(x, LABELS, label_smoothing=0.1, z_loss=0.1),
     "rows": lambda x: ops.cross_entropy(x, LABELS, reduction="none"),
+    "kl_divergence": lambda x: ops.kl_divergence(x, SHARES),
 }
 
 
