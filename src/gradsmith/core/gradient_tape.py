@@ -272,10 +272,10 @@ class GradientTape(Scope, Tape):
         ]
 
     def pulled(self, target: Any, sources: list[Tensor]) -> list[Tensor]:
-        """`gradient` of a number for all that is watched, zeros where unconnected."""
+        """`gradient` of a number for all that it owns, zeros where unconnected."""
         node = self.mark_of(target) if isinstance(target, Traced) else None
         found: dict[Node, Any] = {}
-        nodes = [self.leaves[id(x)][1] for x in sources]
+        nodes: list[Any] = [x.marks[self.key] for x in sources]
         if node is not None:
             dtype = target.dtype  # a number of it takes 0.5 us less than an array
             dy: Any = dtype.type(1) if dtype.kind == "f" else np.ones((), dtype)

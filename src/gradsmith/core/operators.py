@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .calls import KNOWN, call
-from .elementwise import SCALARS, call_binary, call_with_number
+from .elementwise import SCALARS, call_binary, call_unary, call_with_number
 from .foreign import computes_differently, foreign_in, goes_first
 from .hooks import FUNCTION
 from .rule import RULES, Elementwise, name_of
@@ -72,7 +72,14 @@ def _binary(ufunc: np.ufunc, reflection: str) -> tuple[Any, Any]:
 
 
 def _unary(fn: Any) -> Any:
-    return lambda self: call(fn, (self,), {})
+    rule = RULES.get(fn)
+    if type(rule) is not Elementwise:
+        return lambda self: call(fn, (self,), {})
+
+    def operator(self: Tensor) -> Any:  # what `call` finds out, 0.3 us less
+        return call(fn, (self,), {}) if FUNCTION.wrappers else call_unary(rule, self)
+
+    return operator
 
 
 def _method(fn: Any) -> Any:

@@ -98,7 +98,7 @@ def value_and_grad(
         tape, outside = GradientTape(watch_accessed_variables=False), state().recorders
         tape.private = True
         for x in flat:
-            tape.follow(x)
+            tape.own(x)
         result = tape.within(call, trees.unflatten(picked, flat) if nested else flat)
         if state().recorders != outside:
             raise TapeError(

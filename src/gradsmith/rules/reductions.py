@@ -39,6 +39,8 @@ def by_ufunc(fn: Any, ufunc: np.ufunc, shortcut: Any = None) -> None:
     """
 
     def run(a: Any, *args: Any, **kwargs: Any) -> Any:
+        if not args and not kwargs and a.__class__ is np.ndarray:  # 0.3 us less
+            return reduce(a, None)
         known = len(args) < 2 and _SHORT.issuperset(kwargs)
         if not known or a.__class__ is not np.ndarray or NoValue in kwargs.values():
             return fn(a, *args, **kwargs)
