@@ -275,7 +275,7 @@ class GradientTape(Scope, Tape):
         """`gradient` of a number for all that it owns, zeros where unconnected."""
         node = self.mark_of(target) if isinstance(target, Traced) else None
         found: dict[Node, Any] = {}
-        nodes: list[Any] = [x.marks[self.key] for x in sources]
+        nodes: list[Any] = [(x.marks or {})[self.key] for x in sources]
         if node is not None:
             dtype = target.dtype  # a number of it takes 0.5 us less than an array
             dy: Any = dtype.type(1) if dtype.kind == "f" else np.ones((), dtype)

@@ -76,7 +76,7 @@ def _unary(fn: Any) -> Any:
     if type(rule) is not Elementwise:
         return lambda self: call(fn, (self,), {})
 
-    def operator(self: Tensor) -> Any:  # what `call` finds out, 0.3 us less
+    def operator(self: Tensor) -> Any:  # 0.2 us less
         return call(fn, (self,), {}) if FUNCTION.wrappers else call_unary(rule, self)
 
     return operator

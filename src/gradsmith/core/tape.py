@@ -482,6 +482,7 @@ class Tape:
         self.leaves: dict[int, tuple[Traced, Node]] = {}
 
     def follow(self, x: Traced) -> Node:
+        assert not self.private, "a private tape owns its leaves"
         if id(x) not in self.leaves:
             self.leaves[id(x)] = (x, Node(None, (), None))
         return self.leaves[id(x)][1]
@@ -489,7 +490,7 @@ class Tape:
     def own(self, x: Traced) -> None:
         """`follow` a value that was made for this tape: the mark may be on it.
 
-        It is found there without a call, which takes 0.3 us less per operand.
+        There `State.follower` finds it without a call.
         """
         leave_mark(x, self.key, Node(None, (), None))
 

@@ -108,7 +108,7 @@ def fuse(operation: Any) -> Any:
     return operation
 
 
-def fuse_if_possible(operation: Any, *, in_graph: bool = False) -> None:
+def fuse_if_possible(operation: Any, *, in_graph: Sequence[str] = ()) -> None:
     """Let an operation run as kernels where it can, `in_graph` as in `Fused`."""
     if operation.fused is None:
         operation.fused = Fused(operation, strict=False, in_graph=in_graph)
@@ -117,14 +117,16 @@ def fuse_if_possible(operation: Any, *, in_graph: bool = False) -> None:
 class Fused:
     """The plans of an operation, by the specs of a call.
 
-    A call that can't be fused raises if `strict`, else it has no plan. `in_graph` is
-    for what takes whole rows: a compiler that would make several loops of it may call
-    kernels.
+    A call that can't be fused raises if `strict`, else it has no plan. `in_graph`
+    names the devices for which a compiler may call kernels: it would make several
+    loops of whole rows, and on a CPU slow ones of long formulas.
     """
 
     __slots__ = ("_plans", "_small", "again", "in_graph", "operation", "strict")
 
-    def __init__(self, operation: Any, *, strict: bool, in_graph: bool = False) -> None:
+    def __init__(
+        self, operation: Any, *, strict: bool, in_graph: Sequence[str] = ()
+    ) -> None:
         self.operation = operation
         self.strict = strict
         self.in_graph = in_graph

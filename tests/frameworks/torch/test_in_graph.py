@@ -26,6 +26,10 @@ LARGE = {
     "smooth": lambda x: ops.cross_entropy(x, LABELS, label_smoothing=0.1, z_loss=0.1),
     "rows": lambda x: ops.cross_entropy(x, LABELS, reduction="none"),
     "kl_divergence": lambda x: ops.kl_divergence(x, SHARES),
+    "gelu": ops.gelu,
+    "gelu, tanh": lambda x: ops.gelu(x, approximate="tanh"),
+    "silu": ops.silu,
+    "log1mexp": lambda x: ops.log1mexp(0.01 + abs(x)),
 }
 
 
@@ -104,6 +108,15 @@ def test_kernels_that_are_off_are_composed():
     run, called = compiled(ops.softmax)
     with gs.kernels(False):
         value_and_gradient(run, x_of())
+    assert FORWARD not in called
+
+
+def test_a_device_for_which_kernels_do_not_pay_is_composed(monkeypatch):
+    monkeypatch.setattr(ops.gelu.fused, "in_graph", ("cuda",))
+    run, called = compiled(ops.gelu)
+    got = value_and_gradient(run, x_of())
+    torch.testing.assert_close(got, value_and_gradient(ops.gelu, x_of()))
+    assert called
     assert FORWARD not in called
 
 

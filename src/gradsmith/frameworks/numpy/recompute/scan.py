@@ -82,10 +82,10 @@ class StepTape(SourceTape):
             self.follow(x) if isinstance(x, Traced) and x.dtype.kind in "fcO" else None
             for x in leaves
         ]
-        self.own = set(self.leaves)
+        self.given = set(self.leaves)
 
     def captured(self) -> list[tuple[Traced, Node]]:
-        return [leaf for key, leaf in self.leaves.items() if key not in self.own]
+        return [leaf for key, leaf in self.leaves.items() if key not in self.given]
 
 
 class RecordedStep:

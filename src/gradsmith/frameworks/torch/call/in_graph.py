@@ -1,9 +1,10 @@
-"""Kernels under torch.compile: operations that take whole rows are a node of the graph.
+"""Kernels under torch.compile: operations for which they pay are a node of the graph.
 
-Inductor reads a row once for each of the passes that such an operation makes over it,
-and can't choose by rows. Two operators of PyTorch run all kernels, forward and back,
-and name a plan by a number. They are called while AOTAutograd traces; a gradient is
-never made ahead here, since no memory of a graph may be given away.
+Inductor reads a row once for each of the passes that an operation makes over it, and
+can't choose by rows; on a CPU it takes long for long formulas. Two operators of PyTorch
+run all kernels, forward and back, and name a plan by a number. They are called while
+AOTAutograd traces; a gradient is never made ahead here, since no memory of a graph may
+be given away.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _plan_of(operation: Any, bound: Bound) -> Any:
     is_there = runs_on_gpu() if gpu else runs_on_cpu()
     if not is_there or not is_on() or len(devices) > 1:
         return None
-    if not gpu and devices != {torch.device("cpu")}:
+    if not {device.type for device in devices} <= {*operation.fused.in_graph}:
         return None
     for x in leaves:
         is_plain = x.layout is torch.strided and x.dtype in NAMES and not x.is_neg()
