@@ -211,6 +211,16 @@ def as_target(op: str, target: Any, x: Any, argument: str = "target") -> Any:
     return target
 
 
+def operands(op: str, x: Any, target: Any) -> tuple[Any, Any]:
+    """The first argument of a loss and its target, in the precision to compute in.
+
+    Two of the same 16 bits stay such: a kernel converts them as it reads them.
+    """
+    is_narrow = kind(x) in NARROW and kind(target) == kind(x)
+    z = x if is_narrow else prediction(x)
+    return z, as_target(op, target, z)
+
+
 def _goes_into(given: tuple[Any, ...], shape: tuple[Any, ...]) -> bool:
     if len(given) > len(shape):
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
-from ._inputs import NARROW, is_eager, kind, like, wide, wrong
+from ._inputs import is_eager, like, wide, wrong
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -31,18 +31,16 @@ def reduced(parts: Any, reduction: str, x: Any) -> Any:
     return like(gnp.sum(parts) / n if n else gnp.mean(parts), x)
 
 
-def summed(op: Any, total: Any, args: Any, reduction: str, x: Any, target: Any) -> Any:
+def summed(op: Any, total: Any, args: Any, reduction: str, x: Any) -> Any:
     """`op(*args)` of each element, reduced, in the precision of x.
 
-    `args` are x and the target to compute with, and an option. Where nothing else makes
-    one loop of it, `total`, which is `total_of(op)`, adds up within the operation: its
-    kernel writes no array but the gradient, and reads half precision as it is.
+    `args` are x and the target as `operands` gives them, and an option. Where nothing
+    else makes one loop of it, `total`, which is `total_of(op)`, adds up within the
+    operation: its kernel writes no array but the gradient.
     """
     z, t, option = args
     if reduction == "none" or not _is_in_rows(z, t):
-        return reduced(op(*args), reduction, x)
-    if kind(x) in NARROW and kind(target) == kind(x):
-        z, t = x, target
+        return reduced(op(wide(z), wide(t), option), reduction, x)
     return like(total(z, t, option, reduction), x)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient
+from ..program.kernels.mode import in_gpu_kernel
 from ._inputs import classes_along, like, times, wide
 from .exponentials import Shares
 
@@ -33,7 +34,6 @@ def of_classes(
     precision is converted here, not before: a kernel reads and writes it as it is.
     """
     given, x = x, wide(x)
-    rows = Shares(x, axis)
     labels = gnp.expand_dims(labels, axis)
     if isinstance(n, str):
         n, kept = prod(gnp.shape(labels)), None
@@ -41,6 +41,9 @@ def of_classes(
     else:
         kept = gnp.not_equal(labels, ignored)
         places = gnp.where(kept, labels, gnp.zeros_like(labels))
+        if in_gpu_kernel():  # which does not even read the others
+            x = gnp.where(kept, x, gnp.zeros_like(x))
+    rows = Shares(x, axis)
     picked = gnp.take_along_axis(rows.off, places, axis=axis)
     each, loss = _each(smoothing, x, axis), -picked
     if smoothing:
@@ -56,17 +59,22 @@ def of_classes(
         y = y * scale
 
     def grad(dy: Any) -> Any:
-        p = _share_of_z_loss(rows, z_loss)
         hot = gnp.equal(classes_along(x, axis), places)
         if smoothing or z_loss:
             q = gnp.where(hot, 1 - smoothing + each, each)
-            dx = p - gnp.astype(q, x.dtype)
+            dx = (_share_of_z_loss(rows, z_loss) - gnp.astype(q, x.dtype)) * scale
+            dx = _where(kept, dx)
         else:
             # Of a label that is nearly sure p - 1 has few digits, the others' sum all
             greatest = rows.close & (picked == 0)
             others = gnp.where(greatest, rows.rest, rows.total - gnp.exp(picked))
-            dx = gnp.where(hot, -others / rows.total, p)
-        dx = _where(kept, dx if n is None else dx * scale)
+            share = scale / rows.total  # one product for each element
+            if in_gpu_kernel():
+                share, kept_here = _where(kept, share), None
+            else:
+                kept_here = kept
+            first, rest = -others * share, rows.e * share
+            dx = gnp.where(hot, _where(kept_here, first), _where(kept_here, rest))
         dy = wide(dy if total else gnp.expand_dims(dy, axis))
         return {"x": like(dx * _where(kept, dy), given)}
 

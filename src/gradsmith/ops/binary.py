@@ -12,6 +12,7 @@ from ._inputs import (
     as_target,
     is_number,
     known_values,
+    operands,
     prediction,
     require_share,
     times,
@@ -50,9 +51,8 @@ def binary_cross_entropy_with_logits(
     if not is_number(pos_weight) or pos_weight < 0:
         got, do = repr(pos_weight), "give 1 for none"
         raise wrong(op, "pos_weight", "a number from 0 on", got, do)
-    x = prediction(logits)
-    args = x, as_target(op, target, x), float(pos_weight)
-    return summed(_binary, _binary_total, args, reduction, logits, target)
+    args = *operands(op, logits, target), float(pos_weight)
+    return summed(_binary, _binary_total, args, reduction, logits)
 
 
 @operation

@@ -18,6 +18,7 @@ from ._inputs import (
     prediction,
     require_axis,
     require_share,
+    wide,
     wrong,
 )
 from ._reductions import reduced, require_reduction
@@ -70,12 +71,11 @@ def cross_entropy(
     if not is_whole(ignore_index):
         got, do = repr(ignore_index), "give a label that no row has, -1 say, for none"
         raise wrong(op, "ignore_index", "a whole number", got, do)
-    x = prediction(logits)
+    x = logits if kind(logits) in NARROW else prediction(logits)
     from_front = require_axis(op, x, axis)
     axis = int(axis)
     if _is_whole(op, labels):
         labels, are_kept = _classes(op, x, labels, from_front, ignore_index)
-        x = logits if kind(logits) in NARROW else x
         given = x, labels, axis, label_smoothing, ignore_index, z_loss
         total, n = reduction != "none", None
         if reduction == "mean" and are_kept:
@@ -84,6 +84,7 @@ def cross_entropy(
             kept = gnp.not_equal(labels, ignore_index)
             n = gnp.maximum(gnp.count_nonzero(kept, keepdims=True), 1)
         return _rows.of_classes(*given, n, total)
+    x = wide(x)
     q = _same_shape(op, labels, x)
     rows = _rows.of_shares(x, q, from_front, label_smoothing, z_loss)
     return reduced(rows, reduction, logits)

@@ -7,7 +7,8 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient, operation
-from ..program.kernels.mode import in_cpu_kernel, in_kernel
+from ..program.kernels.mode import in_cpu_kernel, in_gpu_kernel, in_kernel
+from ..program.kernels.primitives import exp_rest, exp_total
 from ._inputs import (
     fitted,
     kind,
@@ -28,14 +29,20 @@ class Shares:
     """
 
     def __init__(self, x: Any, axis: Any, *, log: bool = True) -> None:
-        self.axis = axis
+        self.axis, self.x = axis, x
         self.off, self.top = off_greatest(x, axis)
         self.e = gnp.exp(self.off)
-        total = gnp.sum(self.e, axis=axis, keepdims=True)
+        if in_gpu_kernel():
+            total = exp_total(x, axis)
+        else:
+            total = gnp.sum(self.e, axis=axis, keepdims=True)
         self.masked = total == 0
         several = (total > 1) & (self.top == gnp.inf)
         total = gnp.where(several | (self.top != self.top), gnp.nan, total)
-        self.total = gnp.where(self.masked, gnp.ones_like(total), total)
+        if in_gpu_kernel():  # which then knows that it may divide by it
+            self.total = gnp.maximum(total, 1)
+        else:
+            self.total = gnp.where(self.masked, gnp.ones_like(total), total)
         if log:
             self.close = self.total < 1.5
             self.rest = self._of_others()
@@ -47,11 +54,17 @@ class Shares:
 
     def _of_others(self) -> Any:
         """The total less the greatest's 1, to all digits where it is close to 1."""
+        if in_gpu_kernel():
+            return exp_rest(self.x, self.axis)
 
         def of_others() -> Any:
-            e = gnp.where(self.e < 1, self.e, gnp.zeros_like(self.e))
             if in_cpu_kernel():  # which then leaves the sum out in the other rows
+                e = gnp.where(self.e < 1, self.e, gnp.zeros_like(self.e))
                 e = gnp.where(self.close, e, gnp.zeros_like(e))
+            else:
+                # XLA takes x - top together with a product that x is, which is not
+                # rounded then: the e of the greatest is not quite 1
+                e = gnp.where(self.x < self.top, self.e, gnp.zeros_like(self.e))
             return gnp.sum(e, axis=self.axis, keepdims=True)
 
         return unless_none(self.close, of_others, lambda: self.total - 1)
@@ -73,6 +86,8 @@ def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
         return x, gnp.stop_gradient(gnp.sum(x, axis=axis, keepdims=True))
     top = gnp.stop_gradient(gnp.max(x, axis=axis, keepdims=True))
     top = gnp.where(top == -gnp.inf, gnp.zeros_like(top), top)
+    if in_gpu_kernel():
+        return gnp.where(x == top, gnp.zeros_like(x), x - top), top
     infinite = top == gnp.inf
     off = x - gnp.where(infinite, gnp.zeros_like(top), top)
 

@@ -15,7 +15,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
-from ..program.kernels.mode import in_cpu_kernel
+from ..program.kernels.mode import in_kernel
 from ..program.kernels.primitives import exp_times
 from ._inputs import FAR, held, kind, like, polynomial, precise
 
@@ -33,7 +33,7 @@ def _parts(x: Any) -> tuple[Any, Any, Any]:
     if kind(x) is None:  # certified balls have no smallest number
         e = gnp.exp(-size)
         return size, e, lambda y: y * e
-    if in_cpu_kernel():
+    if in_kernel():
         return size, gnp.exp(-size), lambda y: exp_times(-size, y)
     shift = 512.0 if kind(x) == "float64" else 64.0
     far = size > shift
@@ -207,7 +207,7 @@ def _crossing(x: Any, e: Any) -> Any:
     """
     t = x - _ROOT[0]
     near = gnp.abs(t) < 0.2
-    if in_cpu_kernel():
+    if in_kernel():
         t = t - _ROOT[1] - _ROOT[2]
     else:
         # Chosen in between, the parts of the root are not added up by XLA

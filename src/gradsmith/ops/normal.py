@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
-from ..program.kernels.mode import in_cpu_kernel
+from ..program.kernels.mode import in_kernel
 from ..program.kernels.primitives import exp_times, fma, has_fma
 from ._inputs import computed_by_numpy, kind, like, polynomial, wide, wrong
 from .logistic import both, bump, sigmoid
@@ -119,7 +119,7 @@ def _mills(u: Any) -> Any:
 
 def _slope_over_bell(u: Any) -> Any:
     """The slope at -u over exp(-u^2 / 2): its root is a factor."""
-    if in_cpu_kernel():
+    if in_kernel():
         off = _ROOT[0] - u + _ROOT[1] + _ROOT[2]
         return off * polynomial((u - 4) / (u + 4), _SLOPE)
     # The bounds keep XLA from adding up the parts of the root

@@ -8,7 +8,14 @@ from typing import Any
 from .. import numpy as gnp
 from ..operations.define import operation
 from ..operations.fusing import made_again
-from ._inputs import as_target, kind, prediction, require_positive, times
+from ._inputs import (
+    as_target,
+    kind,
+    operands,
+    prediction,
+    require_positive,
+    times,
+)
 from ._reductions import reduced, require_reduction, summed, total_of
 
 
@@ -34,9 +41,8 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
         return y
     require_reduction("huber", reduction)
     require_positive("huber", delta=delta)
-    z = prediction(x)
-    args = z, as_target("huber", target, z), delta
-    return summed(_huber, _huber_total, args, reduction, x, target)
+    args = *operands("huber", x, target), delta
+    return summed(_huber, _huber_total, args, reduction, x)
 
 
 @operation
@@ -76,10 +82,9 @@ def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
         If the reduction is not "mean", "sum" or "none", or the target does not fit.
     """
     require_reduction("poisson_nll", reduction)
-    z = prediction(log_rate)
-    greatest = float(gnp.finfo(log_rate if kind(log_rate) else z).max)
-    args = z, as_target("poisson_nll", target, z), greatest
-    return summed(_poisson, _poisson_total, args, reduction, log_rate, target)
+    z, t = operands("poisson_nll", log_rate, target)
+    args = z, t, float(gnp.finfo(log_rate if kind(log_rate) else z).max)
+    return summed(_poisson, _poisson_total, args, reduction, log_rate)
 
 
 @operation

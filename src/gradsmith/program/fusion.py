@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import product
-from math import inf, isnan, prod
+from math import exp, inf, isnan, nan, prod
+from operator import add, mul, neg, sub, truediv
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from ..core.errors import UnsupportedOperationError
 from ..core.places import Place
 from ..core.rule import convert, index
 from .graph import Program, Step, Value, is_uniform
-from .kernels.primitives import PRIMITIVES
+from .kernels.primitives import PRIMITIVES, SUMS
 
 SCALAR, ROW, COLUMN, FULL = "scalar", "row", "column", "full"
 
@@ -136,6 +137,7 @@ _REDUCTIONS = {
     np.sum: "sum", np.max: "max", np.min: "min", np.any: "any", np.all: "all",
     np.mean: "mean", np.count_nonzero: "count",
 }  # fmt: skip
+REDUCING = ("sum", "max", "min", "any", "all", *SUMS.values())
 _POSITIONS = {np.argmax: "max", np.argmin: "min"}
 RESHAPING = {
     np.reshape, np.expand_dims, np.squeeze, np.ravel, np.ascontiguousarray, np.copy,
@@ -143,7 +145,7 @@ RESHAPING = {
 }  # fmt: skip
 _FILLED = {np.zeros_like: 0, np.ones_like: 1, np.zeros: 0, np.ones: 1}
 # What is read again from fast memory, since computing it takes longer
-_LONG = {
+LONG = {
     "exp",
     "exp_times",
     "expm1",
@@ -160,7 +162,7 @@ _LONG = {
 
 def takes_long(fn: Any) -> bool:
     """Whether computing a function takes longer than reading its result."""
-    return (_special(fn) or _ARITHMETIC.get(fn)) in _LONG
+    return (_special(fn) or _ARITHMETIC.get(fn)) in LONG
 
 
 def nest_of(program: Program, repeated: dict[int, str] | None = None) -> Nest:
@@ -401,6 +403,8 @@ class Builder:
         if fn is np.round and y.dtype.kind == "f" and not _decimals(step):
             x = self._operand(args[0], y.dtype, step, y.shape)
             return self._node("rint", [x], y.dtype, x.kind)
+        if fn in SUMS:
+            return self._over_row(SUMS[fn], self._reduced_operand(step), y.dtype)
         if fn in _REDUCTIONS:
             return self._reduction(_REDUCTIONS[fn], step, y)
         if fn in _POSITIONS:
@@ -626,7 +630,7 @@ def _is_reshaping(key: Any) -> bool:
 
 def passes_of(outputs: list[Node]) -> list[Pass]:
     nodes = _ordered(outputs)
-    reductions = [n for n in nodes if n.op in ("sum", "max", "min", "any", "all")]
+    reductions = [n for n in nodes if n.op in REDUCING]
     last = max([n.level - 1 for n in reductions], default=-1)
     last = max([last, *[y.level for y in outputs if y.kind == FULL]])
     passes = [Pass() for _ in range(last + 1)]
@@ -639,7 +643,7 @@ def passes_of(outputs: list[Node]) -> list[Pass]:
     for i, each in enumerate(passes):
 
         def is_known(node: Node, i: int = i) -> bool:
-            is_long = node.op in _LONG and node.kind == FULL
+            is_long = node.op in LONG and node.kind == FULL
             return is_long and first.get(id(node), i) < i
 
         for node in _within(each.roots, is_known, usual=True):
@@ -651,23 +655,76 @@ def passes_of(outputs: list[Node]) -> list[Pass]:
     return passes
 
 
-def range_of(node: Node, steps: int = 4) -> tuple[float, float]:
-    """Between which numbers a value is, as far as its last steps tell, unless NaN."""
+def range_of(
+    node: Node, known: dict[int, tuple[float, float]] | None = None
+) -> tuple[float, float]:
+    """Between which numbers a value is, as far as its steps tell, unless NaN.
+
+    What is `known` of others is added to.
+    """
+    known = {} if known is None else known
+    for each in _ordered([node]):
+        if id(each) not in known:
+            known[id(each)] = _range_after(each, [known[id(a)] for a in each.args])
+    return known[id(node)]
+
+
+def _range_after(node: Node, of: list[tuple[float, float]]) -> tuple[float, float]:
+    """The range of a value by those of what it is computed of."""
     if node.op == "number":
         return float(node.data), float(node.data)
-    if node.op == "absolute":
-        return 0.0, inf
-    if node.op not in ("negative", "minimum", "maximum", "multiply") or not steps:
+    if node.op not in _RANGES or node.dtype.kind != "f":
         return -inf, inf
-    ranges = [range_of(a, steps - 1) for a in node.args]
-    lows, highs = zip(*ranges, strict=True)
-    if node.op == "negative":
-        return -highs[0], -lows[0]
-    if node.op == "multiply":
-        ends = [x * y for x, y in product(*ranges)]
-        return (-inf, inf) if any(map(isnan, ends)) else (min(ends), max(ends))
-    pick = min if node.op == "minimum" else max
-    return pick(lows), pick(highs)
+    ends = _RANGES[node.op](*of)
+    if any(map(isnan, ends)):
+        return -inf, inf
+    # Each step rounds, by less than this
+    low, high = ends
+    if node.op in _ROUNDED:
+        low, high = low - abs(low) * 2.0**-20, high + abs(high) * 2.0**-20
+    return low, high
+
+
+Range = tuple[float, float]
+
+
+def _ends(fn: Any) -> Any:
+    """By a function that is monotonic in each argument: at the ends of the ranges."""
+
+    def ends(*ranges: Range) -> Range:
+        found = [fn(*each) for each in product(*ranges)]
+        return (nan, nan) if any(map(isnan, found)) else (min(found), max(found))
+
+    return ends
+
+
+def _exp(x: float) -> float:
+    return exp(x) if x < 709 else inf
+
+
+def _absolute(x: Range) -> Range:
+    return (0.0 if x[0] <= 0 <= x[1] else min(map(abs, x))), max(map(abs, x))
+
+
+def _square(x: Range) -> Range:
+    low, high = _absolute(x)
+    return low * low, high * high
+
+
+def _quotient(x: Range, y: Range) -> Range:
+    return (-inf, inf) if y[0] <= 0 <= y[1] else _ends(truediv)(x, y)
+
+
+_RANGES: dict[str, Any] = {
+    "absolute": _absolute, "square": _square, "negative": _ends(neg),
+    "positive": lambda x: x, "minimum": _ends(min), "maximum": _ends(max),
+    "add": _ends(add), "subtract": _ends(sub), "multiply": _ends(mul),
+    "divide": _quotient,
+    "exp": _ends(_exp), "exp_total": lambda x: (0.0, 2.0**40),
+    "tanh": lambda x: (-1.0, 1.0),
+    "where": lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
+}  # fmt: skip
+_ROUNDED = ("square", "add", "subtract", "multiply", "divide", "exp")
 
 
 def is_choice(node: Node) -> bool:

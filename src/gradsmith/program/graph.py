@@ -21,6 +21,7 @@ from ..core import trees
 from ..core.cotangent import Spec
 from ..core.places import Place
 from ..core.rule import convert, index
+from .kernels.primitives import PORTABLE
 
 
 class Value(Spec):
@@ -189,6 +190,8 @@ def _portable(fn: Any) -> Any:
         return lambda x, dtype: gnp.astype(x, np.dtype(dtype).name)
     if fn in (np.copy, np.ascontiguousarray):
         return gnp.asarray
+    if fn in PORTABLE:
+        return PORTABLE[fn]
     name = "absolute" if fn is np.fabs else str(fn.__name__)
     return getattr(gnp, name, None) or getattr(gnp.special, name)
 

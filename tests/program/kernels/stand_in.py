@@ -12,8 +12,9 @@ import scipy.special
 
 
 class Tile(np.ndarray):
-    def to(self, dtype):
-        return np.asarray(self).astype(dtype).view(Tile)
+    def to(self, dtype, bitcast=False):
+        x = np.asarray(self)
+        return (x.view(dtype) if bitcast else x.astype(dtype)).view(Tile)
 
 
 def tile(x):
@@ -31,8 +32,9 @@ class Pointer:
 
 
 class Language(ModuleType):
-    constexpr = object
-    int1, int8, int16, int32, int64, uint8 = "?", "i1", "i2", "i4", "i8", "u1"
+    constexpr = int
+    int1, int8, int16, int32, int64 = "?", "i1", "i2", "i4", "i8"
+    uint8, uint32 = "u1", "u4"
     float16, float32, float64 = map(np.dtype, ("f2", "f4", "f8"))
     bfloat16 = "no such dtype"
     PropagateNan = type("PropagateNan", (), {"ALL": None})
@@ -42,7 +44,7 @@ class Language(ModuleType):
         assert axis == 0
         return tile(np.int32(self.program))
 
-    def load(self, pointer, mask=None, other=None):
+    def load(self, pointer, mask=None, other=None, volatile=False):
         places = np.asarray(pointer.places)
         if mask is None:
             return tile(pointer.memory[places])
@@ -55,13 +57,22 @@ class Language(ModuleType):
         assert value.dtype == pointer.memory.dtype
         pointer.memory[places[mask]] = value[mask]
 
+    def debug_barrier(self):
+        pass
+
     def reduce(self, x, axis, fn, keep_dims):
         y = reduce(fn, np.moveaxis(np.asarray(x), axis, 0))
         return tile(np.expand_dims(y, axis) if keep_dims else y)
 
     def inline_asm_elementwise(self, text, names, args, *, dtype, is_pure, pack):
-        x = np.asarray(args[0])
-        return tile(np.exp2(x) if "ex2" in text else x.astype(dtype))
+        x, *more = map(np.asarray, args)
+        if "sat" in text:  # what is held for the exponential
+            y = np.exp(x, dtype=float)
+            return tile((y * more[0] if more else y).astype(dtype))
+        for name, fn in {"ex2": np.exp2, "lg2": np.log2, "rcp": np.reciprocal}.items():
+            if name in text:
+                return tile(fn(x))
+        return tile(x.astype(dtype))
 
 
 def _reduction(fn):

@@ -171,7 +171,8 @@ def _started(kernel, given, monkeypatch, written=None):
         if written is None:
             written = [np.empty(v.shape, v.dtype) for v in kernel.program.results]
         own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
-        started.start([*given, *kernel.nest.constants, *written], own)
+        constants = kernel.nest.constants
+        started.start([*given, *constants, *written], own)
     return written
 
 

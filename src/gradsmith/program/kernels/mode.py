@@ -19,6 +19,11 @@ def in_cpu_kernel() -> bool:
     return getattr(_thread, "target", "") == "cpu"
 
 
+def in_gpu_kernel() -> bool:
+    """Whether it becomes one for a GPU, to which a choice by rows is a branch."""
+    return getattr(_thread, "target", "") == "gpu"
+
+
 @contextmanager
 def for_kernel(*, gpu: bool = False) -> Iterator[None]:
     before = getattr(_thread, "target", "")

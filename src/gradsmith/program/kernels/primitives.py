@@ -1,6 +1,6 @@
-"""What kernels for a CPU can, and NumPy has no function for: steps of a trace.
+"""What kernels can, and NumPy has no function for: steps of a trace.
 
-They are called where `in_cpu_kernel()` holds. Run as functions of NumPy's arrays they
+They are called where `in_kernel()` holds. Run as functions of NumPy's arrays they
 compute the same, of float32 by float64.
 """
 
@@ -10,16 +10,17 @@ from typing import Any
 
 import numpy as np
 
+from ... import numpy as gnp
 from ...core.cotangent import Spec
 from ...core.symbolic import Symbolic
 from ...core.tensor import unwrap
 from .machine import this_machine
-from .mode import in_cpu_kernel
+from .mode import in_cpu_kernel, in_gpu_kernel
 
 
 def has_fma() -> bool:
     """Whether what runs now becomes a kernel in which `fma` is rounded once."""
-    return in_cpu_kernel() and this_machine().fma
+    return in_gpu_kernel() or (in_cpu_kernel() and this_machine().fma)
 
 
 def fma(a: Any, b: Any, c: Any) -> Any:
@@ -37,11 +38,32 @@ def exp_times(x: Any, y: Any) -> Any:
     return _step(_exp_times, x, y)
 
 
+def exp_total(x: Any, axes: Any) -> Any:
+    """The sum of exp(x - top) along axes that stay, with `top` the greatest there.
+
+    A top of minus infinity counts as 0; one of plus infinity takes all. A kernel needs
+    no pass for the top alone: it is changed as a greater x comes.
+    """
+    return _row_step(_exp_total, x, axes)
+
+
+def exp_rest(x: Any, axes: Any) -> Any:
+    """The same sum without what is 1, the greatest."""
+    return _row_step(_exp_rest, x, axes)
+
+
 def _step(fn: Any, *args: Any) -> Any:
     args = tuple(map(unwrap, args))
     x = next(a for a in args if isinstance(a, Symbolic))
     shape = np.broadcast_shapes(*map(np.shape, args))
     return x.called(fn, args, [Spec(shape, x.dtype)])[0]
+
+
+def _row_step(fn: Any, x: Any, axes: Any) -> Any:
+    x = unwrap(x)
+    places = range(x.ndim) if axes is None else np.atleast_1d(axes) % x.ndim
+    shape = tuple(1 if i in places else n for i, n in enumerate(x.shape))
+    return x.called(fn, (x, axes), [Spec(shape, x.dtype)])[0]
 
 
 def _fma(a: Any, b: Any, c: Any) -> Any:
@@ -52,4 +74,26 @@ def _exp_times(x: Any, y: Any) -> Any:
     return (np.exp(x, dtype=float) * y).astype(x.dtype)
 
 
+def _over_top(x: Any, axes: Any) -> Any:
+    top = gnp.max(x, axis=axes, keepdims=True)
+    top = gnp.where(top == -gnp.inf, gnp.zeros_like(top), top)
+    return gnp.exp(gnp.where(x == top, gnp.zeros_like(x), x - top))
+
+
+def _exp_total(x: Any, axes: Any) -> Any:
+    return gnp.sum(_over_top(x, axes), axis=axes, keepdims=True)
+
+
+def _exp_rest(x: Any, axes: Any) -> Any:
+    e = _over_top(x, axes)
+    e = gnp.where(e < 1, e, gnp.zeros_like(e))
+    return gnp.sum(e, axis=axes, keepdims=True)
+
+
 PRIMITIVES = {_fma: "fma", _exp_times: "exp_times"}
+SUMS = {_exp_total: "exp_total", _exp_rest: "exp_rest"}
+# What they are on arrays of any framework
+PORTABLE = {
+    _fma: lambda a, b, c: a * b + c, _exp_times: lambda x, y: gnp.exp(x) * y,
+    **{fn: fn for fn in SUMS},
+}  # fmt: skip

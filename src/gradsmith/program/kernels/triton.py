@@ -2,7 +2,8 @@
 
 A program of the grid takes a tile of rows. Columns that fit into its registers are read
 once, and all passes go over them there; longer rows go by in chunks, once for each
-pass. A nest that reduces nothing is cut along its columns too.
+pass, in turns from the first to the last and back: what was read last is still in the
+cache. A nest that reduces nothing is cut along its columns too.
 
 A value of the nest is a tile: of rows and columns, of one column ("row"), of one row
 ("column") or of one number, so that Triton's broadcasting is the nest's.
@@ -12,18 +13,19 @@ from __future__ import annotations
 
 import linecache
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from math import isfinite
+from math import frexp, isfinite
 from typing import Any
 
 import numpy as np
 
-from ..fusion import COLUMN, FULL, ROW, SCALAR, Nest, Node, Pass
+from ..fusion import COLUMN, FULL, LONG, ROW, SCALAR, Nest, Node, Pass, range_of
+from .primitives import SUMS
+from .triton_functions import CALLS, HEAD, INFIX, QUICK
 
 # The longest row that is read once: its numbers fill half of the registers that a
-# processor has, at 32 for each thread.
+# processor has.
 LONGEST = 32768
 _CHUNK = 4096  # of longer rows
 _TILE = 2048  # numbers of a tile without reductions
@@ -35,34 +37,6 @@ _TYPES = {
 }  # fmt: skip
 _HALF = ("float16", "bfloat16")
 
-_INFIX = {
-    "add": "+", "subtract": "-", "multiply": "*", "less": "<", "less_equal": "<=",
-    "greater": ">", "greater_equal": ">=", "equal": "==", "not_equal": "!=",
-    "and": "&", "or": "|", "xor": "^", "right_shift": ">>",
-}  # fmt: skip
-_CALLS = {
-    "absolute": "tl.abs({0})", "maximum": "greatest({0}, {1})",
-    "minimum": "least({0}, {1})", "negative": "-{0}", "positive": "{0}",
-    "spread": "{0}", "square": "{0} * {0}", "reciprocal": "1.0 / {0}",
-    "divide": "({0} / {1})", "where": "tl.where({0}, {1}, {2})",
-    "not": "({0} == 0)", "isnan": "({0} != {0})",
-    "isfinite": '(tl.abs({0}) < float("inf"))',
-    "isinf": '(tl.abs({0}) == float("inf"))', "sqrt": "root({0})",
-    "floor": "tl.floor({0})",
-    "ceil": "tl.ceil({0})", "trunc": "libdevice.trunc({0})",
-    "rint": "libdevice.rint({0})", "copysign": "libdevice.copysign({0}, {1})",
-    "sign": "tl.where({0} > 0, 1.0, tl.where({0} < 0, -1.0, {0}))",
-    **{
-        name: f"libdevice.{name}({{0}})"
-        for name in (
-            "exp", "expm1", "log", "log1p", "tanh", "erf", "erfc", "sin", "cos",
-            "exp2", "log2", "log10",
-        )
-    },
-    "power": "libdevice.pow({0}, {1})",
-}  # fmt: skip
-# What loses digits that a result of 16 bits has not
-_FAST = {"exp": "quick_exp({0})", "log": "tl.log({0})"}
 _COMPARED = ("equal", "not_equal")
 _EMPTY = {
     "sum": "0",
@@ -71,73 +45,6 @@ _EMPTY = {
     "any": "0",
     "all": "1",
 }
-
-_HEAD = '''\
-import triton
-import triton.language as tl
-from triton.language.extra import libdevice
-
-
-@triton.jit
-def greatest(a, b):
-    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)
-
-
-@triton.jit
-def least(a, b):
-    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)
-
-
-@triton.jit
-def root(x):
-    return tl.sqrt_rn(x) if x.dtype == tl.float32 else tl.sqrt(x)
-
-
-@triton.jit
-def over(a, b):
-    """a / b, rounded: Triton's own is off by 2 ULP in float32, its div_rn slow."""
-    r = 1.0 / b
-    q = a * r
-    rest = tl.fma(-q, b, a)
-    return tl.where(rest == rest, tl.fma(rest, r, q), a / b)
-
-
-@triton.jit
-def over_row(a, b):
-    """a / b for one b of many a: a product, 1 ULP worse, with 1 / b a normal number."""
-    size = tl.abs(b)
-    scale = tl.where(size < 2.0**-60, 2.0**64, tl.where(size > 2.0**60, 2.0**-64, 1.0))
-    return a * (1.0 / (b * scale)) * scale
-
-
-@triton.jit
-def once(condition):
-    """1 if it holds in some row, for a loop: LLVM turns branches into selects."""
-    return tl.max(tl.max(condition.to(tl.int32), 1), 0)
-
-
-@triton.jit
-def quick_exp(x):
-    """exp to the digits of 16 bits; results below the normal numbers are 0."""
-    return tl.inline_asm_elementwise(
-        "ex2.approx.ftz.f32 $0, $1;", "=f,f", [x * 1.4426950408889634],
-        dtype=tl.float32, is_pure=True, pack=1,
-    )
-
-
-@triton.jit
-def reread(x):
-    """16 bits as float32, computed each time, so that no float32 is kept."""
-    if x.dtype == tl.bfloat16:
-        return tl.inline_asm_elementwise(
-            "shl.b32 $0, $2, 16; and.b32 $1, $2, 0xffff0000;",
-            "=r,=r,r", [x], dtype=tl.float32, is_pure=False, pack=2,
-        )
-    return tl.inline_asm_elementwise(
-        "{.reg .b16 a, b; mov.b32 {a, b}, $2; cvt.f32.f16 $0, a; cvt.f32.f16 $1, b;}",
-        "=r,=r,r", [x], dtype=tl.float32, is_pure=False, pack=2,
-    )
-'''
 
 
 @dataclass(frozen=True)
@@ -152,6 +59,7 @@ class Launch:
     exact: bool  # no column of a tile is left over
     half: bool  # all that is read and written has 16 bits
     split: bool  # columns of a row are given to several programs
+    again: bool = False  # each pass computes its tiles anew
 
     def programs(self, nest: Nest) -> int:
         """How many tiles there are."""
@@ -179,14 +87,15 @@ def launch_of(nest: Nest, storage: Sequence[str], *, in_place: bool = False) -> 
         chunked = not split and whole > block
         rows, exact = max(tile // block, 1), columns % block == 0
         return Launch(rows, block, warps, None, chunked, exact, half, split)
-    chunked = whole > LONGEST
+    longest = 2 * LONGEST if half else LONGEST
+    # To compute an exponential anew takes longer than its registers are worth
+    again = half and len(nest.passes) > 1 and not any(n.op in LONG for n in nest.nodes)
+    chunked = whole > longest
     block = _CHUNK if chunked else whole
     rows = max(1024 // block, 1)
-    size = rows * block
-    warps = 16 if chunked else min(max(size // 512, 4), 16 if half else 32)
-    registers = 64 if size >= LONGEST and not half else None
+    warps = 16 if chunked else min(max(rows * block // 512, 4), 16)
     exact = columns % block == 0
-    return Launch(rows, block, warps, registers, chunked, exact, half, False)
+    return Launch(rows, block, warps, None, chunked, exact, half, False, again)
 
 
 def reduces(nest: Nest) -> bool:
@@ -210,7 +119,7 @@ def source(
     an input and an output that are products `in_place` have the same address where the
     kernel is given `IN_PLACE`: then nothing is done in rows whose factors are 1.
     """
-    return f"{_HEAD}\n\n{_Emitter(nest, storage, launch, in_place).text(name)}"
+    return f"{HEAD}\n\n{_Emitter(nest, storage, launch, in_place).text(name)}"
 
 
 class _Emitter:
@@ -233,19 +142,8 @@ class _Emitter:
         self.raw: dict[int, str] = {}  # names of tiles of inputs as they are stored
         self.mask = ""
         self.column = ""
-        self.never: set[int] = set()  # conditions that don't hold here
-        # Whether each pass computes its tiles anew
-        self.again = launch.chunked or (launch.half and len(nest.passes) > 1)
-
-    @contextmanager
-    def _block(self, head: str) -> Iterator[None]:
-        self.write(head)
-        self.indent += 1
-        before = self.one, self.full, self.raw
-        self.one, self.full, self.raw = dict(self.one), {**self.full}, {**self.raw}
-        yield  # what is computed inside is not known outside
-        self.one, self.full, self.raw = before
-        self.indent -= 1
+        self.ranges: dict[int, tuple[float, float]] = {}  # of values
+        self.again = launch.chunked or launch.again
 
     def write(self, line: str) -> None:
         self.lines.append("    " * self.indent + line)
@@ -282,22 +180,12 @@ class _Emitter:
         self._row_values(0)
         if self.in_place:
             self._unless_ones()
-        rare = [n.args[0] for n in nest.nodes if _is_rare(n)]
-        split = max([c.level for c in rare], default=0)
-        for i in range(split):
-            self._pass(i)
-        self._store_rows(0, split)
-        if split == 0:
-            self._rest(0)
-        else:
-            needed = " | ".join(dict.fromkeys(self._one(c) for c in rare))
-            rarely = self.let(f"once({needed})", "rarely")
-            with self._block(f"for _ in range({rarely}):"):
-                self.full, self.raw = {}, {}  # read again: no registers for this
-                self._rest(split)
-            self.never = {id(c) for c in rare}
-            with self._block(f"for _ in range(1 - {rarely}):"):
-                self._rest(split)
+        self._store_rows(0)
+        for i, each in enumerate(nest.passes):
+            self._go_over(each, backward=i % 2 == 1)
+            self._row_values(i + 1)
+            self._store_rows(i + 1)
+
         body = "\n".join(self.lines)
         return f"@triton.jit\ndef {name}({', '.join(given)}, {tile}):\n{body}\n"
 
@@ -315,16 +203,10 @@ class _Emitter:
         self.write("for _ in range(todo):")
         self.indent += 1
 
-    def _rest(self, first: int) -> None:
-        """The passes from one on, and what they know of rows."""
-        for i in range(first, len(self.nest.passes)):
-            self._pass(i)
-        self._store_rows(first + 1, len(self.nest.passes))
-
-    def _store_rows(self, first: int, last: int) -> None:
+    def _store_rows(self, level: int) -> None:
         """Write what is known after some passes."""
         for i, y in enumerate(self.nest.outputs):
-            if y.kind in (ROW, SCALAR) and first <= y.level <= last:
+            if y.kind in (ROW, SCALAR) and y.level == level:
                 self.write(
                     f"tl.store(out{i} + row, tl.broadcast_to({self._one(y)}, row.shape)"
                     f"{self._stored(i)}, mask=there)"
@@ -388,8 +270,6 @@ class _Emitter:
         if node.kind in (SCALAR, ROW):
             return self._one(node)
         if id(node) not in known:
-            if node.op == "where" and id(node.args[0]) in self.never:
-                return self._tile(node.args[2], column, mask, known)
             text = self._tile_text(node, column, mask, known)
             known[id(node)] = self.let(text, "t")
         return known[id(node)]
@@ -402,19 +282,24 @@ class _Emitter:
             return f"(row * n_columns + {column}).to({dtype})"
         if node.op == "index":
             return column
+        rows = ""
+        if _is_in_rows(node):  # others are not read
+            rows = self._one(node.args[0])
+            node = node.args[1]
         if node.op != "input":
             return self._formula(node, lambda a: self._tile(a, column, mask, known))
         i = int(node.data)
         stored = self.storage[i]
-        raw = self.raw.get(i) if known is self.full else None
+        raw = self.raw.get(i) if known is self.full and not rows else None
         if raw is None:
             place = f"in{i} + {column} * along{i}"
             if node.kind == FULL:
                 place += f" + row * down{i}"
-            guard = f", mask={mask}, other=0" if mask else ""
+            wanted = " & ".join(each for each in (mask, rows) if each)
+            guard = f", mask={wanted}, other=0" if wanted else ""
             raw = f"tl.load({place}{guard})"
-            keep = known is self.full and not self.launch.chunked
-            if keep and self.again and stored in _HALF:
+            keep = known is self.full and not self.launch.chunked and not rows
+            if keep and self.again and stored in (*_HALF, "float32"):
                 raw = self.raw[i] = self.let(raw, "raw")
         if raw in self.raw.values() and node.dtype.name == "float32":
             return f"reread({raw})"
@@ -426,45 +311,135 @@ class _Emitter:
             return _converted(args[0], node.args[0], node)
         if any(a.op == "index" for a in node.args) and node.op in _COMPARED:
             args = [f"{a}.to(tl.int32)" for a in args]  # a row is shorter than 2**31
-        if self.launch.half and node.op in _FAST:
-            return _FAST[node.op].format(*args)
         if node.op == "divide" and node.dtype == np.float32:
-            if node.kind == FULL and node.args[1].kind in (ROW, SCALAR):
-                return f"over_row({args[0]}, {args[1]})"
-            if not self.launch.half:
-                return f"over({args[0]}, {args[1]})"
-        if node.op in _INFIX:
-            return f"{args[0]} {_INFIX[node.op]} {args[1]}"
-        return _CALLS[node.op].format(*args)
+            return self._quotient(node, *args)
+        if node.op == "log1p" and node.dtype == np.float32 and not self.launch.half:
+            least, most = self._range(node.args[0])
+            if least >= 0 and most <= 2.0**60:
+                return f"log1p_held({args[0]})"
+        if self.launch.half and node.op in QUICK:
+            return QUICK[node.op].format(*args)
+        if node.op in INFIX:
+            return f"{args[0]} {INFIX[node.op]} {args[1]}"
+        return CALLS[node.op].format(*args)
+
+    def _quotient(self, node: Node, a: str, b: str) -> str:
+        x, y = node.args
+        if y.op == "number" and abs(frexp(y.data)[0]) == 0.5 and abs(y.data) < 2.0**126:
+            return f"{a} * {1 / float(y.data)!r}"
+        if y.op == "number" and self._is_middling(y):
+            return f"over_number({a}, {b})"
+        if node.kind == FULL and y.kind in (ROW, SCALAR):
+            is_safe = self._is_middling(y)
+            return f"{a} * inverse({b})" if is_safe else f"over_row({a}, {b})"
+        if self.launch.half and x.op == "number" and 2.0**-64 < abs(x.data) < 2.0**64:
+            return f"{a} * quick_inverse({b})" if x.data != 1 else f"quick_inverse({b})"
+        if self._is_middling(y):
+            if self.launch.half:
+                return f"{a} * quick_inverse({b})"
+            if all(abs(end) <= 2.0**60 for end in self._range(x)):
+                return f"near_over({a}, {b})"
+        if self.launch.half:
+            return f"{a} / {b}"
+        return f"over({a}, {b})" if x.op != "number" or x.data != 1 else f"inverse({b})"
+
+    def _is_middling(self, node: Node) -> bool:
+        """Whether it is far from 0 and from what is infinite."""
+        least, most = self._range(node)
+        if most < 0:
+            least, most = -most, -least
+        return least >= 2.0**-60 and most <= 2.0**60
+
+    def _range(self, node: Node) -> tuple[float, float]:
+        return range_of(node, self.ranges)
 
     # One pass
 
-    def _pass(self, i: int) -> None:
-        each = self.nest.passes[i]
-        self._go_over(each)
-        self._row_values(i + 1)
-
-    def _go_over(self, each: Pass) -> None:
+    def _go_over(self, each: Pass, *, backward: bool) -> None:
         if self.again:
             self.full = {}
-        reductions, stores = each.reductions, each.stores
-        if not self.launch.chunked:
-            for node in reductions:
-                self.one[id(node)] = self.let(_reduced(node, self._operand(node)))
-            self._store(stores)
+        if self.launch.chunked:
+            self._in_chunks(each, backward=backward)
             return
-        totals = [self.let(_start(node), "total") for node in reductions]
+        self._know(each, self._reduced_tiles(each))
+        self._store(each.stores)
+        self._correct(each.stores)
+
+    def _in_chunks(self, each: Pass, *, backward: bool) -> None:
+        """Totals are tiles, whose columns are reduced behind the loop."""
+        totals = [
+            self.let(f"tl.full((ROWS, BLOCK), {t.empty}, {_TYPES[t.dtype]})", "total")
+            for t in _totals(each)
+        ]
         self.write("for first in range(0, n_columns, BLOCK):")
         self.indent += 1
+        if backward:
+            self.write("first = (tl.cdiv(n_columns, BLOCK) - 1) * BLOCK - first")
         self.full = {}
         self._columns("first + ")
-        for node, total in zip(reductions, totals, strict=True):
-            self.write(f"{total} = {_combined(node, total, self._operand(node))}")
-        self._store(stores)
+        for group in _groups(each):
+            names = [totals[i] for i in group.places]
+            for total, text in zip(names, self._joined(group, names), strict=True):
+                self.write(f"{total} = {text}")
+        self._store(each.stores)
         self.indent -= 1
         self.full = {}
-        for node, total in zip(reductions, totals, strict=True):
-            self.one[id(node)] = self.let(_reduced(node, total))
+        self._correct(each.stores)
+        self._know(each, self._reduced(each, totals))
+
+    def _joined(self, group: Group, totals: Sequence[str]) -> list[str]:
+        """Totals with those of one more tile."""
+        if not group.of_exp:
+            x = self._operand(group.nodes[0])
+            return [_combined(group.nodes[0], totals[0], x)]
+        x = self._operand_of_exp(group)
+        top, total, rest = totals
+        new = self.let(f"greatest({top}, {x})", "new")
+        held = self.let(f"finite_top({new})", "top")
+        e = self._exp_off(x, held)
+        less = self.let(f"{total} * {self._exp_off(top, held)}", "less")
+        rest = self.let(f"tl.where({top} == {new}, {rest}, {less})", "rest")
+        return [new, f"{less} + {e}", f"{rest} + below_top({e}, {x}, {held})"]
+
+    def _reduced_tiles(self, each: Pass) -> list[str]:
+        """The totals of a tile."""
+        found: list[str] = []
+        for group in _groups(each):
+            if not group.of_exp:
+                (node,) = group.nodes
+                found.append(self.let(_reduced(node, self._operand(node))))
+                continue
+            x = self._operand_of_exp(group)
+            top = self.let(f"tl.reduce({x}, 1, greatest, keep_dims=True)")
+            held = self.let(f"finite_top({top})", "top")
+            e = self._exp_off(x, held)
+            total = self.let(f"tl.sum({e}, 1, keep_dims=True)")
+            less = f"below_top({e}, {x}, {held})"
+            rest = self.let(f"tl.sum({less}, 1, keep_dims=True)")
+            found += [top, total, rest]
+        return found
+
+    def _reduced(self, each: Pass, totals: Sequence[str]) -> list[str]:
+        """Totals of several tiles as one."""
+        found: list[str] = []
+        for group in _groups(each):
+            names = [totals[i] for i in group.places]
+            if not group.of_exp:
+                found.append(self.let(_reduced(group.nodes[0], names[0])))
+                continue
+            tops, parts, rests = names
+            top = self.let(f"tl.reduce({tops}, 1, greatest, keep_dims=True)")
+            held = self.let(f"finite_top({top})", "top")
+            less = self.let(f"{parts} * {self._exp_off(tops, held)}", "less")
+            total = self.let(f"tl.sum({less}, 1, keep_dims=True)")
+            others = f"tl.where({tops} == {top}, {rests}, {less})"
+            rest = self.let(f"tl.sum({others}, 1, keep_dims=True)")
+            found += [top, total, rest]
+        return found
+
+    def _know(self, each: Pass, totals: Sequence[str]) -> None:
+        for node, i in _known_by(each):
+            self.one[id(node)] = totals[i]
 
     def _operand(self, node: Node) -> str:
         """What is reduced, without what lies beyond the row."""
@@ -472,25 +447,133 @@ class _Emitter:
         x = f"tl.broadcast_to({x}, (ROWS, BLOCK)).to({_TYPES[_accumulated(node)]})"
         return f"tl.where({self.mask}, {x}, {_empty(node)})" if self.mask else x
 
+    def _operand_of_exp(self, group: Group) -> str:
+        x = self._tile(group.nodes[0].args[0], self.column, self.mask, self.full)
+        x = f"tl.broadcast_to({x}, (ROWS, BLOCK))"
+        if self.mask:
+            x = f'tl.where({self.mask}, {x}, float("-inf"))'
+        return self.let(x, "x")
+
+    def _exp_off(self, x: str, top: str) -> str:
+        return self.let(f"exp_of(off_top({x}, {top}), {self.launch.half})", "e")
+
     def _store(self, stores: Sequence[tuple[int, Node]]) -> None:
         for i, node in stores:
+            if _one_place(node):
+                node = node.args[2]
             x = self._tile(node, self.column, self.mask, self.full)
             guard = f", mask={self.mask}" if self.mask else ""
             place = f"out{i} + row * n_columns + {self.column}"
             wide = f"tl.broadcast_to({x}, (ROWS, BLOCK)){self._stored(i)}"
             self.write(f"tl.store({place}, {wide}{guard})")
 
+    def _correct(self, stores: Sequence[tuple[int, Node]]) -> None:
+        """Write over the one place of a row that has another value.
+
+        To compare each column with it takes three instructions of some 25.
+        """
+        found = [(i, node) for i, node in stores if _one_place(node)]
+        if found:
+            self.write("tl.debug_barrier()")
+        for i, node in found:
+            at, value = self._one(_one_place(node)), self._one(node.args[1])
+            mask = f"there & ({at} >= 0) & ({at} < n_columns)"
+            if self.launch.split:
+                mask += f" & ({at} >= first) & ({at} < first + BLOCK)"
+            x = f"tl.broadcast_to({value}, row.shape){self._stored(i)}"
+            self.write(f"tl.store(out{i} + row * n_columns + {at}, {x}, mask={mask})")
+
     def _stored(self, i: int) -> str:
         name = self.storage[len(self.nest.inputs) + i]
         return f".to({_TYPES['int8' if name == 'bool' else name]})"
 
 
-def _is_rare(node: Node) -> bool:
-    """Whether it is a choice by rows between two tiles, of which one is rare."""
+def _is_in_rows(node: Node) -> bool:
+    """Whether it is an input in some rows, and 0 in the others."""
     if node.op != "where" or node.kind != FULL or node.args[0].kind != ROW:
         return False
-    _, then, otherwise = node.args
-    return then.kind == otherwise.kind == FULL and then.op != "input"
+    _, x, zero = node.args
+    return x.op == "input" and x.kind == FULL and zero.op == "number" and zero.data == 0
+
+
+def _one_place(node: Node) -> Node | None:
+    """The column of each row that has a value of its own, if it is such a choice."""
+    if node.op != "where" or node.args[0].op != "equal" or node.args[1].kind == FULL:
+        return None
+    places = [x for x in node.args[0].args if _without_conversion(x).op != "index"]
+    is_one = len(places) == 1 and places[0].kind in (ROW, SCALAR)
+    return places[0] if is_one and node.args[1].kind != COLUMN else None
+
+
+def _without_conversion(node: Node) -> Node:
+    return node.args[0] if node.op == "convert" else node
+
+
+@dataclass(frozen=True)
+class Total:
+    """What a pass sums up: the dtype, and what it is of nothing."""
+
+    dtype: str
+    empty: str
+
+
+@dataclass(frozen=True)
+class Group:
+    """Reductions of a pass that are made together, and which of its totals they take.
+
+    Those `of_exp` are the greatest, and sums of exp(x - top) with the greatest so far
+    for top: if a greater one comes, the sums are multiplied.
+    """
+
+    nodes: tuple[Node, ...]
+    places: tuple[int, ...]
+    of_exp: bool = False
+
+
+def _groups(each: Pass) -> list[Group]:
+    found: list[Group] = []
+    of_exp: dict[int, list[Node]] = {}
+    count = 0
+    for node in each.reductions:
+        if node.op in _SUMS_OF_EXP:
+            of_exp.setdefault(id(node.args[0]), []).append(node)
+    for node in each.reductions:
+        others = of_exp.get(id(node.args[0]), [])
+        if node.op in _SUMS_OF_EXP and node is others[0]:
+            places = (count, count + 1, count + 2)
+            found.append(Group(tuple(others), places, of_exp=True))
+            count += 3
+        elif node.op not in _SUMS_OF_EXP and not (node.op == "max" and others):
+            found.append(Group((node,), (count,)))
+            count += 1
+    return found
+
+
+_SUMS_OF_EXP = (*SUMS.values(),)
+_OF_EXP = {"max": 0, "exp_total": 1, "exp_rest": 2}
+
+
+def _known_by(each: Pass) -> Iterator[tuple[Node, int]]:
+    """The reductions of a pass, and which total each of them is."""
+    for group in _groups(each):
+        if not group.of_exp:
+            yield group.nodes[0], group.places[0]
+            continue
+        for node in each.reductions:
+            if node.op in _OF_EXP and node.args[0] is group.nodes[0].args[0]:
+                yield node, group.places[_OF_EXP[node.op]]
+
+
+def _totals(each: Pass) -> list[Total]:
+    found: list[Total] = []
+    for group in _groups(each):
+        if group.of_exp:
+            found += [Total("float32", 'float("-inf")')]
+            found += [Total("float32", "0.0")] * 2
+        else:
+            (node,) = group.nodes
+            found.append(Total(_accumulated(node), _empty(node)))
+    return found
 
 
 def _read(raw: str, node: Node, stored: str) -> str:
@@ -527,10 +610,6 @@ def _accumulated(node: Node) -> str:
     if node.op == "sum":
         return {"float16": "float32", "bfloat16": "float32"}.get(name, name)
     return name
-
-
-def _start(node: Node) -> str:
-    return f"tl.full((ROWS, BLOCK), {_empty(node)}, {_TYPES[_accumulated(node)]})"
 
 
 def _empty(node: Node) -> str:
@@ -577,9 +656,10 @@ class GpuKernel:
         nest: Nest,
         storage: Sequence[str],
         in_place: Sequence[tuple[int, int]] = (),
+        launch: Launch | None = None,
     ) -> None:
         self.nest, self.in_place = nest, in_place
-        self.launch = launch_of(nest, storage, in_place=bool(in_place))
+        self.launch = launch or launch_of(nest, storage, in_place=bool(in_place))
         self.source = source(nest, storage, self.launch, in_place=in_place)
         self.programs = self.launch.programs(nest)
         self.options: dict[str, Any] = {"num_warps": self.launch.warps}
