@@ -58,12 +58,19 @@ def plan_of(
     # XLA copies what is written over if somebody needs it. Where nothing compiles, it
     # would do that for every gradient.
     plan = operation.fused.plan_of(bound, wanted, ahead=y is not None)
-    if plan is None or not plan.forward.size:
+    if plan is None or not plan.forward.size or not _is_held(plan.saved):
         return None
     if y is None:
         return plan
     is_alike = y.shape == plan.y.shape and y.dtype.name == plan.y_dtype
     return plan if is_alike and (is_asked or plan.is_worth_a_call) else None
+
+
+def _is_held(specs: Sequence[Any]) -> bool:
+    """Whether JAX has arrays of these dtypes: without its 64-bit mode some are narrower
+    than what a kernel writes.
+    """
+    return all(jax.dtypes.canonicalize_dtype(s.dtype) == s.dtype for s in specs)
 
 
 def refusal(plan: Any) -> str:
@@ -132,7 +139,7 @@ def _are_on_one_cpu(arrays: Sequence[Any]) -> bool:
 
 _registered: dict[int, str] = {}  # names, by address
 _refused: list[str] = []  # what XLA said when it refused a kernel
-_calls: dict[str, Any] = {}  # compiled, by name
+_calls: dict[Any, Any] = {}  # compiled, by name and shapes
 
 
 def _target(kernel: Any) -> str:
@@ -153,9 +160,11 @@ def _target(kernel: Any) -> str:
 
 def _called(name: str, outs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
     """What a kernel computes of concrete arrays."""
-    call = _calls.get(name)
+    # A kernel of elements is the same for all shapes of one size
+    key = name, *((y.shape, y.dtype) for y in outs)
+    call = _calls.get(key)
     if call is None:
-        call = _calls[name] = jax.jit(jax.ffi.ffi_call(name, outs))
+        call = _calls[key] = jax.jit(jax.ffi.ffi_call(name, outs))
     return call(*inputs)
 
 
