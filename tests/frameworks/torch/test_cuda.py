@@ -122,7 +122,7 @@ def test_more_than_two_to_the_31_elements(at_once):
     assert bool((x.grad[:1000] == 0).all())
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
 @pytest.mark.parametrize("columns", [10, 1000, 40000])
 def test_cross_entropy(columns, dtype, at_once):
     x, _ = arrays((17, columns), dtype)

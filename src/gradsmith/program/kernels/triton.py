@@ -286,7 +286,6 @@ class _Emitter:
         split = max([c.level for c in rare], default=0)
         for i in range(split):
             self._pass(i)
-        self._store_rows(0, split)
         if split == 0:
             self._rest(0)
         else:
@@ -316,19 +315,9 @@ class _Emitter:
         self.indent += 1
 
     def _rest(self, first: int) -> None:
-        """The passes from one on, and what they know of rows."""
+        """The passes from one on."""
         for i in range(first, len(self.nest.passes)):
             self._pass(i)
-        self._store_rows(first + 1, len(self.nest.passes))
-
-    def _store_rows(self, first: int, last: int) -> None:
-        """Write what is known after some passes."""
-        for i, y in enumerate(self.nest.outputs):
-            if y.kind in (ROW, SCALAR) and first <= y.level <= last:
-                self.write(
-                    f"tl.store(out{i} + row, tl.broadcast_to({self._one(y)}, row.shape)"
-                    f"{self._stored(i)}, mask=there)"
-                )
 
     def _columns(self, start: str) -> None:
         """The columns of a tile, and which of them there are."""
@@ -349,9 +338,18 @@ class _Emitter:
         return self.one[id(node)]
 
     def _row_values(self, level: int) -> None:
-        for node in self.nest.nodes:
-            if node.kind == ROW and node.level == level and id(node) not in self.one:
-                self._compute_one(node)
+        """What is known of rows after some passes, and is written as soon as it is.
+
+        If a value is compared with a gathered one first, Triton 3.6 compiles neither
+        ("operand #1 does not dominate this use").
+        """
+        nodes = [n for n in self.nest.nodes if n.kind in (ROW, SCALAR)]
+        for node in (n for n in nodes if n.level == level):
+            text = self._one(node)
+            for i, y in enumerate(self.nest.outputs):
+                if y is node:
+                    wide = f"tl.broadcast_to({text}, row.shape){self._stored(i)}"
+                    self.write(f"tl.store(out{i} + row, {wide}, mask=there)")
 
     def _compute_one(self, node: Node) -> None:
         if node.op == "number":
