@@ -33,6 +33,7 @@ from .fusion import FULL, is_counted, refuse, takes_long
 from .graph import Program, Step, Value, is_uniform
 from .kernels.kernel import Kernel
 from .kernels.mode import for_kernel
+from .kernels.triton import reduces
 from .passes import without_dead
 from .trace import trace
 
@@ -63,6 +64,7 @@ class Plan:
     parts: Spec | None
     y_dtype: str
     _backward: dict[Any, Kernel]
+    gpu: bool = False  # else its kernels are for a CPU
     note: str = ""  # why the framework does without, if it does
     # What a framework remembers of calls that it made by this
     calls: dict[Any, Any] = field(default_factory=dict)
@@ -110,10 +112,18 @@ class Plan:
     @cached_property
     def is_worth_a_call(self) -> bool:
         """Whether it is more than a loop that moves memory, which a compiler writes."""
-        kernels = [self.forward, *([self.backward()] if self.gradient else [])]
-        steps = [step for each in kernels for step in each.program.steps]
-        is_flat = all(each.nest.flat for each in kernels)
+        steps = [step for each in self._kernels for step in each.program.steps]
+        is_flat = all(each.nest.flat for each in self._kernels)
         return not is_flat or any(takes_long(step.fn) for step in steps)
+
+    @cached_property
+    def reduces(self) -> bool:
+        """Whether some kernel does more than go over elements."""
+        return any(reduces(each.nest) for each in self._kernels)
+
+    @cached_property
+    def _kernels(self) -> list[Kernel]:
+        return [self.forward, *([self.backward()] if self.gradient else [])]
 
     @cached_property
     def made(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
@@ -160,7 +170,12 @@ class Plan:
             gnp.astype(x, v.dtype.name) if str(x.dtype) in NARROW else x
             for x, v in zip(arrays, program.inputs, strict=True)
         ]
-        return without_dead(replace(program, outputs=saved)).portably(given, as_array)
+        found = without_dead(replace(program, outputs=saved)).portably(given, as_array)
+        names = self.forward.storage[-len(saved) :]
+        return [
+            gnp.astype(v, name) if name in NARROW else v
+            for v, name in zip(found, names, strict=True)
+        ]
 
     def backward(self, dy: str = FULL) -> Kernel:
         """The gradient's kernel, for an upstream gradient that may repeat itself."""
@@ -216,8 +231,9 @@ def plan_of(
         kernel = Kernel(program, _storage([*first.inputs, written], narrow, precise))
         none: list[Any] = []
         return Plan(
-            operation, kernel, y, none, (), None, none, (), False, parts, y_dtype, {}
-        )
+            operation, kernel, y, none, (), None, none, (), False, parts, y_dtype, {},
+            gpu,
+        )  # fmt: skip
     # An upstream gradient that scales float16 up comes too late for what is 0 there.
     # Only a GPU is short of memory's time, not of its own, in bfloat16.
     is_wide = not narrow or (gpu and narrow == {"bfloat16"})
@@ -238,6 +254,7 @@ def plan_of(
         parts,
         y_dtype,
         {},
+        gpu,
     )
     plan.backward()  # so that what can't be fused is refused at the call
     return plan

@@ -583,6 +583,8 @@ class GpuKernel:
         self.options: dict[str, Any] = {"num_warps": self.launch.warps}
         if self.launch.registers:
             self.options["maxnreg"] = self.launch.registers
+        # Memory that it takes behind the outputs: shapes, dtypes, and whether zeroed
+        self.scratch: list[tuple[tuple[int, ...], str, bool]] = []
 
     @cached_property
     def function(self) -> Any:
@@ -599,6 +601,19 @@ class GpuKernel:
         return {
             SCALAR: (0, 0), ROW: (1, 0), COLUMN: (0, 1), FULL: (self.nest.columns, 1),
         }[kind]  # fmt: skip
+
+    def numbers(self, *, in_place: bool = False) -> dict[str, int]:
+        """All that it takes beside contiguous arrays, by name.
+
+        `in_place` says that what may be a product in place is one.
+        """
+        found = {
+            "n_rows": self.nest.rows, "n_columns": self.nest.columns,
+            "ROWS": self.launch.rows, "BLOCK": self.launch.block,
+        }  # fmt: skip
+        for i, (kind, _) in enumerate(self.nest.inputs):
+            found[f"down{i}"], found[f"along{i}"] = self.strides(kind)
+        return found | ({"IN_PLACE": in_place} if self.in_place else {})
 
     def start(self, arrays: Sequence[Any], strides: Sequence[int]) -> None:
         """Run: inputs, constants and outputs, and the strides of what is read."""
