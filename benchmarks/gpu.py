@@ -1,8 +1,9 @@
 """A GPU: forward and gradient beside the time of a copy that moves as many bytes.
 
 Ours in eager mode and under `torch.compile`, PyTorch's own both ways, at 8192 x 32768,
-and for the cross entropy at 8192 x 131072 too. The bytes are those that any code must
-move: a value or gradient that is read or written once.
+and for the cross entropy at 8192 x 131072 too; then in JAX (gpu_jax.py). The bytes are
+those that any code must move: a value or gradient that is read or written once.
+`--peers jax` leaves out PyTorch.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks import gpu_jax
 from benchmarks._measure import Progress
 from benchmarks._report import Options, Report, Row
 
@@ -35,16 +37,24 @@ class Case:
 
 def run(options: Options) -> Report:
     report, progress = Report("gpu", options), Progress("gpu")
-    try:
-        import torch
-    except ImportError:
-        report.refused.append("PyTorch is not installed")
-        return report
+    rows = 64 if options.quick else ROWS
+    parts = {"torch": _in_pytorch, "jax": _in_jax}
+    for name in report.available(*parts):
+        parts[name](report, rows, progress)
+    return report
+
+
+def _in_jax(report: Report, rows: int, progress: Progress) -> None:
+    gpu_jax.measure(report, rows, 32768, progress)
+
+
+def _in_pytorch(report: Report, rows: int, progress: Progress) -> None:
+    import torch
+
     if not torch.cuda.is_available():
         report.refused.append("there is no GPU that PyTorch can use")
-        return report
+        return
     report.notes.append(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
-    rows = 64 if options.quick else ROWS
     for dtype, target in TARGETS.items():
         for case in _cases():
             for columns in case.columns:
@@ -52,7 +62,6 @@ def run(options: Options) -> Report:
                 progress(f"{case.name}, {dtype}, {columns} columns")
                 _measure(report, case, shape, dtype, target)
                 torch.cuda.empty_cache()
-    return report
 
 
 def _cases() -> list[Case]:
