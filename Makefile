@@ -20,9 +20,12 @@ test: $(ENVS)/test/made browser
 	$(ALONE) $(ENVS)/test/bin/python -m pytest -n $(JOBS) --dist loadfile \
 	  --no-loadscope-reorder $(ARGS)
 
-# Kernels on a GPU, in the environment that this is started in: it needs PyTorch for CUDA.
+# Kernels on a GPU, in the environment that this is started in: it needs PyTorch and JAX
+# for CUDA, and jax-triton. They share the GPU, in one process. (No doctests of modules:
+# their environment is another.)
 test-gpu:
-	python3 -m pytest -m gpu -p no:doctest tests/frameworks/torch/test_cuda.py $(ARGS)
+	XLA_PYTHON_CLIENT_PREALLOCATE=false python3 -m pytest -m gpu -o addopts=-ra \
+	  tests/frameworks/torch/test_cuda.py tests/frameworks/jax/test_cuda.py $(ARGS)
 
 # The engine's own tests, all of them, on the oldest NumPy and SciPy that it supports
 # (a minute and a half on one core).

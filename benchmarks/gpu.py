@@ -1,8 +1,9 @@
 """A GPU: forward and gradient beside the time of a copy that moves as many bytes.
 
 Ours in eager mode and under `torch.compile`, PyTorch's own both ways, at 8192 x 32768,
-and for the cross entropy at 8192 x 131072 too. The bytes are those that any code must
-move: a value or gradient that is read or written once.
+and for the cross entropy at 8192 x 131072 too; then in JAX (gpu_jax.py). The bytes are
+those that any code must move: a value or gradient that is read or written once.
+`--peers jax` leaves out PyTorch.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from benchmarks import gpu_jax
 from benchmarks._measure import Progress
 from benchmarks._report import Options, Report, Row
 
@@ -35,16 +37,24 @@ class Case:
 
 def run(options: Options) -> Report:
     report, progress = Report("gpu", options), Progress("gpu")
-    try:
-        import torch
-    except ImportError:
-        report.refused.append("PyTorch is not installed")
-        return report
+    rows = 64 if options.quick else ROWS
+    parts = {"torch": _in_pytorch, "jax": _in_jax}
+    for name in report.available(*parts):
+        parts[name](report, rows, progress)
+    return report
+
+
+def _in_jax(report: Report, rows: int, progress: Progress) -> None:
+    gpu_jax.measure(report, rows, 32768, progress)
+
+
+def _in_pytorch(report: Report, rows: int, progress: Progress) -> None:
+    import torch
+
     if not torch.cuda.is_available():
         report.refused.append("there is no GPU that PyTorch can use")
-        return report
+        return
     report.notes.append(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
-    rows = 64 if options.quick else ROWS
     for dtype, target in TARGETS.items():
         for case in _cases():
             for columns in case.columns:
@@ -52,7 +62,6 @@ def run(options: Options) -> Report:
                 progress(f"{case.name}, {dtype}, {columns} columns")
                 _measure(report, case, shape, dtype, target)
                 torch.cuda.empty_cache()
-    return report
 
 
 def _cases() -> list[Case]:
@@ -102,6 +111,7 @@ def _measure(
     import torch
 
     torch.manual_seed(0)
+    torch.compiler.reset()  # else the last of many operations are not compiled
     kind = getattr(torch, dtype)
     x = torch.randn(shape, dtype=kind, device="cuda").requires_grad_()
     more = []
@@ -149,17 +159,23 @@ def _measure(
 
 
 def _seconds(call: Callable[[], Any], times: int = 10) -> float:
-    """The median, by the GPU's own clock."""
+    """The median, by the GPU's own clock.
+
+    All calls are queued before the first starts: what Python takes for them, some
+    hundred microseconds, is not in it.
+    """
     import torch
 
     for _ in range(3):
         call()
-    taken = []
-    for _ in range(times):
-        start, stop = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    pairs = [
+        [torch.cuda.Event(enable_timing=True) for _ in range(2)] for _ in range(times)
+    ]
+    torch.cuda._sleep(20_000_000)  # some 10 ms, until all calls are queued
+    for start, stop in pairs:
         start.record()
         call()
         stop.record()
-        stop.synchronize()
-        taken.append(start.elapsed_time(stop) / 1e3)
-    return sorted(taken)[times // 2]
+    torch.cuda.synchronize()
+    taken = sorted(start.elapsed_time(stop) / 1e3 for start, stop in pairs)
+    return taken[times // 2]

@@ -112,7 +112,8 @@ def test_versions_too_old_broken_and_missing(answers, monkeypatch):
         module, "_distribution", lambda p: (p.module, old.get(p.module, "9999.0"))
     )
     find = module.find_spec
-    absent = lambda name: None if name in ("flint", "triton") else find(name)
+    without = ("flint", "jax_triton", "triton")
+    absent = lambda name: None if name in without else find(name)
     monkeypatch.setattr(module, "find_spec", absent)
     rows = by_name()
     assert rows["engine embedded engine"].state == WORKS
@@ -124,7 +125,8 @@ def test_versions_too_old_broken_and_missing(answers, monkeypatch):
     advice = installs([*rows.values()])
     assert 'pip install --upgrade "gradsmith[special]"' in advice["repair"]
     assert "pip install --force-reinstall jax" in advice["repair"]
-    assert advice["optional"] == ['pip install "gradsmith[audit]"']
+    extras = [f'pip install "gradsmith[{name}]"' for name in ("audit", "jax-gpu")]
+    assert advice["optional"] == extras
     for width in ("80", "120"):
         words = ["doctor", "--deep"]
         found = CliRunner().invoke(command, words, env={"COLUMNS": width})
@@ -198,7 +200,7 @@ def test_the_table_is_that_of_the_package():
         said += [(x, extra) for x in given if not x.startswith("gradsmith")]
     for requirement, extra in said:
         name, oldest = re.fullmatch(
-            r"([\w-]+)(?:\[.*\])?>=([\d.]+)", requirement
+            r"([\w-]+)(?:\[.*\])?>=([\d.]+)(?:;.*)?", requirement
         ).groups()
         homes = [k for k in known if k[0] == name]
         assert homes, f"gradsmith doctor does not know {name}"

@@ -58,6 +58,7 @@ PACKAGES = (
     ),
     Package("dask", "2024.8", "cluster", "audits on a cluster", "distributed"),
     Package("triton", "", None, "fused GPU kernels; comes with PyTorch for CUDA"),
+    Package("jax-triton", "0.3.1", "jax-gpu", "fused GPU kernels in JAX"),
 )
 
 

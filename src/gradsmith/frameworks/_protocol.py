@@ -441,6 +441,10 @@ class Kernels(Protocol):
         """Whether what is done to it is done at once, with no compiler behind it."""
         ...
 
+    def calls_kernels(self, x: Any) -> bool:
+        """Whether a compiler calls our kernels where a loss of it is added up."""
+        ...
+
     def broadcast_shape(self, shapes: Any) -> Any: ...
     def degrees_of_freedom(self, x: Any, axes: Any, ddof: float) -> Any:
         """How many elements there are along these axes, less ddof, and at least 0."""

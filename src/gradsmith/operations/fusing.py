@@ -70,7 +70,8 @@ def fuse(operation: Any) -> Any:
     """Return the operation, which now runs as fused kernels.
 
     Body and gradient become one loop each, on arrays of NumPy, eager tensors of PyTorch
-    and TensorFlow, and in JAX on a CPU; in PyTorch on a GPU, one Triton kernel each.
+    and TensorFlow, and in JAX on a CPU; in PyTorch and JAX on a GPU, one Triton kernel
+    each.
 
     >>> import numpy as np
     >>> import gradsmith as gs
@@ -208,9 +209,12 @@ class Fused:
         wanted = [i for i, name in enumerate(names) if "float" in name]
         found = Fused(self.operation, strict=True)
         ahead = getattr(framework.call, "GRADIENTS_AHEAD", False)
-        plan = found.planned(bound.with_leaves(specs), wanted, ahead=ahead)
+        on_gpu = getattr(framework.call, "is_on_gpu", None)
+        gpu = on_gpu is not None and on_gpu(bound.leaves)
+        plan = found.planned(bound.with_leaves(specs), wanted, gpu, ahead)
         refusal = getattr(framework.call, "refusal", None)
-        return plan if refusal is None else replace(plan, note=refusal(plan))
+        note = "" if refusal is None else refusal(plan, bound.leaves)
+        return replace(plan, note=note)
 
     def forget(self) -> None:
         """Another rule was given."""

@@ -193,6 +193,15 @@ def is_eager(x: Any) -> bool:
     return K is not None and K.is_eager(x)
 
 
+def adds_up(x: Any) -> bool:
+    """Whether a loss that adds up within its operation is a kernel, or nearly as fast.
+
+    That is so where no compiler makes one loop of it, or where it calls our kernel.
+    """
+    K = kernels_of("values", (x,))
+    return is_eager(x) or (K is not NUMPY and K is not None and K.calls_kernels(x))
+
+
 def as_target(op: str, target: Any, x: Any, argument: str = "target") -> Any:
     """A target as an array of x's dtype, whose shape goes into that of x."""
     if framework_of(target) is None:

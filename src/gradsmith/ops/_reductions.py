@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
-from ._inputs import is_eager, like, wide, wrong
+from ._inputs import adds_up, like, wide, wrong
 
 REDUCTIONS = ("mean", "sum", "none")
 
@@ -49,7 +49,7 @@ def _is_in_rows(x: Any, t: Any) -> bool:
 
     Where there is a compiler, it makes one loop of them anyway.
     """
-    if not is_eager(x) or tuple(t.shape) != tuple(x.shape):
+    if not adds_up(x) or tuple(t.shape) != tuple(x.shape):
         return False
     *rows, columns = x.shape or (0,)
     if not prod(rows):

@@ -55,7 +55,9 @@ def of_classes(
     y = _with_z_loss(y, rows, z_loss)
     scale = 1.0
     if n is not None:
-        scale = 1 / (n if isinstance(n, int) else gnp.astype(n, x.dtype))
+        scale = 1 / (
+            n if isinstance(n, int) else gnp.maximum(gnp.astype(n, x.dtype), 1)
+        )
         y = y * scale
 
     def grad(dy: Any) -> Any:

@@ -82,7 +82,7 @@ def cross_entropy(
             n = _rows.EVERY
         elif reduction == "mean":
             kept = gnp.not_equal(labels, ignore_index)
-            n = gnp.maximum(gnp.count_nonzero(kept, keepdims=True), 1)
+            n = gnp.count_nonzero(kept, keepdims=True)
         return _rows.of_classes(*given, n, total)
     x = wide(x)
     q = _same_shape(op, labels, x)

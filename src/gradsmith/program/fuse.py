@@ -33,6 +33,7 @@ from .fusion import FULL, is_counted, refuse, takes_long
 from .graph import Program, Step, Value, is_uniform
 from .kernels.kernel import Kernel
 from .kernels.mode import for_kernel
+from .kernels.triton import reduces
 from .passes import without_dead
 from .trace import trace
 
@@ -63,6 +64,7 @@ class Plan:
     parts: Spec | None
     y_dtype: str
     _backward: dict[Any, Kernel]
+    gpu: bool = False  # else its kernels are for a CPU
     note: str = ""  # why the framework does without, if it does
     # What a framework remembers of calls that it made by this
     calls: dict[Any, Any] = field(default_factory=dict)
@@ -110,10 +112,18 @@ class Plan:
     @cached_property
     def is_worth_a_call(self) -> bool:
         """Whether it is more than a loop that moves memory, which a compiler writes."""
-        kernels = [self.forward, *([self.backward()] if self.gradient else [])]
-        steps = [step for each in kernels for step in each.program.steps]
-        is_flat = all(each.nest.flat for each in kernels)
+        steps = [step for each in self._kernels for step in each.program.steps]
+        is_flat = all(each.nest.flat for each in self._kernels)
         return not is_flat or any(takes_long(step.fn) for step in steps)
+
+    @cached_property
+    def reduces(self) -> bool:
+        """Whether some kernel does more than go over elements."""
+        return any(reduces(each.nest) for each in self._kernels)
+
+    @cached_property
+    def _kernels(self) -> list[Kernel]:
+        return [self.forward, *([self.backward()] if self.gradient else [])]
 
     @cached_property
     def made(self) -> list[tuple[tuple[int, ...], np.dtype[Any]]]:
@@ -160,7 +170,12 @@ class Plan:
             gnp.astype(x, v.dtype.name) if str(x.dtype) in NARROW else x
             for x, v in zip(arrays, program.inputs, strict=True)
         ]
-        return without_dead(replace(program, outputs=saved)).portably(given, as_array)
+        found = without_dead(replace(program, outputs=saved)).portably(given, as_array)
+        names = self.forward.storage[-len(saved) :]
+        return [
+            gnp.astype(v, name) if name in NARROW else v
+            for v, name in zip(found, names, strict=True)
+        ]
 
     def backward(self, dy: str = FULL) -> Kernel:
         """The gradient's kernel, for an upstream gradient that may repeat itself."""
@@ -216,12 +231,13 @@ def plan_of(
         kernel = Kernel(program, _storage([*first.inputs, written], narrow, precise))
         none: list[Any] = []
         return Plan(
-            operation, kernel, y, none, (), None, none, (), False, parts, y_dtype, {}
-        )
+            operation, kernel, y, none, (), None, none, (), False, parts, y_dtype, {},
+            gpu,
+        )  # fmt: skip
     # An upstream gradient that scales float16 up comes too late for what is 0 there.
     # Only a GPU is short of memory's time, not of its own, in bfloat16.
     is_wide = not narrow or (gpu and narrow == {"bfloat16"})
-    cut = _Cut(operation.name, joint, y, list(dxs), ahead=ahead and is_wide)
+    cut = _Cut(operation.name, joint, y, list(dxs), ahead=ahead and is_wide, gpu=gpu)
     cut.written = written
     precise += [v for v in cut.saved if v not in cut.factors]
     forward, (gradient, sources) = cut.forward(), cut.backward()
@@ -238,6 +254,7 @@ def plan_of(
         parts,
         y_dtype,
         {},
+        gpu,
     )
     plan.backward()  # so that what can't be fused is refused at the call
     return plan
@@ -318,12 +335,20 @@ class _Cut:
     """Where a program of value and gradient is cut in two."""
 
     def __init__(
-        self, name: str, program: Program, y: Any, dxs: list[Any], *, ahead: bool
+        self,
+        name: str,
+        program: Program,
+        y: Any,
+        dxs: list[Any],
+        *,
+        ahead: bool,
+        gpu: bool,
     ) -> None:
         for each in (y, *dxs):
             if not isinstance(each, Value):
                 raise refuse(f"a gradient that is {each!r}")
         self.name, self.program, self.y, self.dxs = name, program, y, dxs
+        self.gpu = gpu
         self.dy = program.inputs[0]
         self.made = {v: step for step in program.steps for v in step.outputs}
         late = {self.dy}
@@ -358,17 +383,15 @@ class _Cut:
 
         It does if dy is 1, as it is for a loss. Else an array that is made ahead is
         written, read and written again, where it was written once: that must be made
-        up for by what is not read again, or not computed again.
+        up for by what is not read again, or not computed again, which takes a GPU no
+        time.
         """
         found = [f for dx in self.dxs if (f := self._factor(dx)) is not None]
         if self._is_large(self.y) or len({*found}) < len(self.dxs):
             return
         read = sum(map(self._is_large, self.taken))
-        if (
-            self.y.size == 1
-            or 2 * len(found) <= read
-            or any(map(self._takes_long, found))
-        ):
+        takes_long = not self.gpu and any(map(self._takes_long, found))
+        if self.y.size == 1 or 2 * len(found) <= read or takes_long:
             self.factors = found
             self._follow()
             if any(map(self._is_large, self.taken)):  # more than them is needed

@@ -132,6 +132,26 @@ def test_eager_calls_run_as_kernels(name, monkeypatch):
         close(got, [y, *pull(W), fn(X), many, tangent])
 
 
+def test_eager_results_of_one_size_have_their_own_shapes():
+    for shape in [(6, 100), (600,), (600, 1)]:
+        assert ops.silu(jnp.ones(shape)).shape == shape
+        assert jax.grad(lambda x: jnp.sum(ops.silu(x)))(jnp.ones(shape)).shape == shape
+
+
+def test_integers_that_are_saved_are_as_wide_as_those_of_jax():
+    @gs.custom_gradient(fused=True)
+    def largest(x):
+        k = gnp.argmax(x, axis=-1, keepdims=True)
+        y = gnp.take_along_axis(x, k, axis=-1)
+        return y, lambda dy: gnp.where(gnp.arange(x.shape[-1]) == k, dy, 0.0 * x)
+
+    (saved,) = largest.kernels(X).saved
+    assert saved.dtype == "int64"
+    for wrap in (jax.jit, lambda f: f):
+        dx = wrap(jax.grad(lambda x: jnp.sum(largest(x))))(X)
+        np.testing.assert_array_equal(dx, jax.nn.one_hot(X.argmax(-1), X.shape[-1]))
+
+
 @settings(max_examples=8, deadline=None)
 @given(
     st.integers(1, 5),

@@ -88,15 +88,16 @@ except (ImportError, AttributeError):
     RULE_CALLERS = set()
 
 
-def is_for_one_cpu(ctx: Any) -> bool:
-    """Whether code is lowered for one CPU, here: not to be exported.
+def platform_of(ctx: Any) -> str:
+    """For what code is lowered that runs on one device, here: "cpu", "cuda".
 
-    Without what tells it, nothing is.
+    Empty for code that is to be exported, and without what tells it.
     """
     module = ctx.module_context
     devices = getattr(module.axis_context, "num_devices", None)
     exported = getattr(module.lowering_parameters, "for_export", True)
-    return devices == 1 and tuple(module.platforms) == ("cpu",) and not exported
+    is_here = devices == 1 and len(module.platforms) == 1 and not exported
+    return module.platforms[0] if is_here else ""
 
 
 def traced(fn: Callable[..., Any], avals: Sequence[Any]) -> ClosedJaxpr:

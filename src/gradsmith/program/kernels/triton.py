@@ -29,6 +29,7 @@ from .triton_functions import CALLS, HEAD, INFIX, QUICK
 LONGEST = 32768
 _CHUNK = 4096  # of longer rows
 _TILE = 2048  # numbers of a tile without reductions
+_STEP = 1024  # columns at a time where few registers are left
 
 _TYPES = {
     "bool": "tl.int1", "int8": "tl.int8", "int16": "tl.int16", "int32": "tl.int32",
@@ -83,6 +84,7 @@ def launch_of(nest: Nest, storage: Sequence[str], *, in_place: bool = False) -> 
     if not reduces(nest):
         split = not in_place or nest.rows == 1
         tile, warps = (4 * _TILE, 8) if in_place and split else (_TILE, 4)
+        tile = 2 * tile if half and tile == _TILE else tile
         block = min(whole, tile)
         chunked = not split and whole > block
         rows, exact = max(tile // block, 1), columns % block == 0
@@ -180,12 +182,9 @@ class _Emitter:
         self._row_values(0)
         if self.in_place:
             self._unless_ones()
-        self._store_rows(0)
         for i, each in enumerate(nest.passes):
             self._go_over(each, backward=i % 2 == 1)
             self._row_values(i + 1)
-            self._store_rows(i + 1)
-
         body = "\n".join(self.lines)
         return f"@triton.jit\ndef {name}({', '.join(given)}, {tile}):\n{body}\n"
 
@@ -202,15 +201,6 @@ class _Emitter:
         self.write(f"    todo = once({wide})")
         self.write("for _ in range(todo):")
         self.indent += 1
-
-    def _store_rows(self, level: int) -> None:
-        """Write what is known after some passes."""
-        for i, y in enumerate(self.nest.outputs):
-            if y.kind in (ROW, SCALAR) and y.level == level:
-                self.write(
-                    f"tl.store(out{i} + row, tl.broadcast_to({self._one(y)}, row.shape)"
-                    f"{self._stored(i)}, mask=there)"
-                )
 
     def _columns(self, start: str) -> None:
         """The columns of a tile, and which of them there are."""
@@ -231,9 +221,18 @@ class _Emitter:
         return self.one[id(node)]
 
     def _row_values(self, level: int) -> None:
-        for node in self.nest.nodes:
-            if node.kind == ROW and node.level == level and id(node) not in self.one:
-                self._compute_one(node)
+        """What is known of rows after some passes, and is written as soon as it is.
+
+        If a value is compared with a gathered one first, Triton 3.6 compiles neither
+        ("operand #1 does not dominate this use").
+        """
+        nodes = [n for n in self.nest.nodes if n.kind in (ROW, SCALAR)]
+        for node in (n for n in nodes if n.level == level):
+            text = self._one(node)
+            for i, y in enumerate(self.nest.outputs):
+                if y is node:
+                    wide = f"tl.broadcast_to({text}, row.shape){self._stored(i)}"
+                    self.write(f"tl.store(out{i} + row, {wide}, mask=there)")
 
     def _compute_one(self, node: Node) -> None:
         if node.op == "number":
@@ -414,10 +413,30 @@ class _Emitter:
             held = self.let(f"finite_top({top})", "top")
             e = self._exp_off(x, held)
             total = self.let(f"tl.sum({e}, 1, keep_dims=True)")
-            less = f"below_top({e}, {x}, {held})"
-            rest = self.let(f"tl.sum({less}, 1, keep_dims=True)")
-            found += [top, total, rest]
+            found += [top, total, self._rest(group, held, total)]
         return found
+
+    def _rest(self, group: Group, top: str, total: str) -> str:
+        """The sum of what is below the top, in rows where it is little.
+
+        Their columns are read once more, by a loop that others don't run: it would take
+        every element two instructions of some 20.
+        """
+        if not any(node.op == "exp_rest" for node in group.nodes):
+            return "0.0"
+        dtype = _TYPES[_accumulated(group.nodes[0])]
+        rest = self.let(f"tl.zeros((ROWS, 1), {dtype})", "rest")
+        step = min(self.launch.block, _STEP)
+        self.write(f"for at in range(0, once({total} < 1.5) * BLOCK, {step}):")
+        self.indent += 1
+        column = self.let(f"(at + tl.arange(0, {step}))[None, :]", "column")
+        mask = self.let(f"there & ({column} < n_columns)", "mask")
+        x = self._tile(group.nodes[0].args[0], column, mask, {})
+        x = self.let(f'tl.where({mask}, {x}, float("-inf"))', "x")
+        less = f"below_top({self._exp_off(x, top)}, {x}, {top})"
+        self.write(f"{rest} += tl.sum({less}, 1, keep_dims=True)")
+        self.indent -= 1
+        return rest
 
     def _reduced(self, each: Pass, totals: Sequence[str]) -> list[str]:
         """Totals of several tiles as one."""
@@ -568,8 +587,8 @@ def _totals(each: Pass) -> list[Total]:
     found: list[Total] = []
     for group in _groups(each):
         if group.of_exp:
-            found += [Total("float32", 'float("-inf")')]
-            found += [Total("float32", "0.0")] * 2
+            dtype = _accumulated(group.nodes[0])
+            found += [Total(dtype, 'float("-inf")'), *[Total(dtype, "0.0")] * 2]
         else:
             (node,) = group.nodes
             found.append(Total(_accumulated(node), _empty(node)))
@@ -681,6 +700,19 @@ class GpuKernel:
         return {
             SCALAR: (0, 0), ROW: (1, 0), COLUMN: (0, 1), FULL: (self.nest.columns, 1),
         }[kind]  # fmt: skip
+
+    def numbers(self, *, in_place: bool = False) -> dict[str, int]:
+        """All that it takes beside contiguous arrays, by name.
+
+        `in_place` says that what may be a product in place is one.
+        """
+        found = {
+            "n_rows": self.nest.rows, "n_columns": self.nest.columns,
+            "ROWS": self.launch.rows, "BLOCK": self.launch.block,
+        }  # fmt: skip
+        for i, (kind, _) in enumerate(self.nest.inputs):
+            found[f"down{i}"], found[f"along{i}"] = self.strides(kind)
+        return found | ({"IN_PLACE": in_place} if self.in_place else {})
 
     def start(self, arrays: Sequence[Any], strides: Sequence[int]) -> None:
         """Run: inputs, constants and outputs, and the strides of what is read."""

@@ -50,10 +50,11 @@ def inverse(x):
     """1 / x, within 1 ULP: the processor's own is off by 2, its rounded one slow."""
     if x.dtype != tl.float32:
         return 1.0 / x
-    return tl.inline_asm_elementwise(
-        "rcp.approx.f32 $0, $1;", "=f,f", [x],
-        dtype=tl.float32, is_pure=True, pack=1,
-    )
+    else:
+        return tl.inline_asm_elementwise(
+            "rcp.approx.f32 $0, $1;", "=f,f", [x],
+            dtype=tl.float32, is_pure=True, pack=1,
+        )
 
 
 @triton.jit
@@ -98,16 +99,17 @@ def over_row(a, b):
 def exp(x):
     if x.dtype != tl.float32:
         return libdevice.exp(x)
-    return tl.inline_asm_elementwise(
-        """{.reg .f32 k, n, r, p; .reg .b32 i;
-        fma.rn.sat.f32 k, $1, 0f3BBB989E, 0f3F000000;
-        fma.rm.f32 k, k, 0f437C0000, 0f4B400001;
-        sub.f32 n, k, 0f4B40007F; neg.f32 n, n;
-        fma.rn.f32 r, $1, 0f3FB8AA3B, n; fma.rn.f32 r, $1, 0f32A57060, r;
-        mov.b32 i, k; shl.b32 i, i, 23; mov.b32 p, i;
-        ex2.approx.ftz.f32 r, r; mul.f32 $0, r, p;}""",
-        "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1,
-    )
+    else:
+        return tl.inline_asm_elementwise(
+            """{.reg .f32 k, n, r, p; .reg .b32 i;
+            fma.rn.sat.f32 k, $1, 0f3BBB989E, 0f3F000000;
+            fma.rm.f32 k, k, 0f437C0000, 0f4B400001;
+            sub.f32 n, k, 0f4B40007F; neg.f32 n, n;
+            fma.rn.f32 r, $1, 0f3FB8AA3B, n; fma.rn.f32 r, $1, 0f32A57060, r;
+            mov.b32 i, k; shl.b32 i, i, 23; mov.b32 p, i;
+            ex2.approx.ftz.f32 r, r; mul.f32 $0, r, p;}""",
+            "=f,f", [x], dtype=tl.float32, is_pure=True, pack=1,
+        )
 
 
 @triton.jit
@@ -115,16 +117,17 @@ def exp_times(x, y):
     """exp(x) y, to all digits where exp(x) is below the normal numbers."""
     if x.dtype != tl.float32:
         return libdevice.exp(x) * y
-    return tl.inline_asm_elementwise(
-        """{.reg .f32 k, n, r, p; .reg .b32 i;
-        fma.rn.sat.f32 k, $1, 0f3BBB989E, 0f3F000000;
-        fma.rm.f32 k, k, 0f437C0000, 0f4B400001;
-        sub.f32 n, k, 0f4B40007F; neg.f32 n, n;
-        fma.rn.f32 r, $1, 0f3FB8AA3B, n; fma.rn.f32 r, $1, 0f32A57060, r;
-        mov.b32 i, k; shl.b32 i, i, 23; mov.b32 p, i;
-        ex2.approx.ftz.f32 r, r; mul.f32 r, r, $2; mul.f32 $0, r, p;}""",
-        "=f,f,f", [x, y], dtype=tl.float32, is_pure=True, pack=1,
-    )
+    else:
+        return tl.inline_asm_elementwise(
+            """{.reg .f32 k, n, r, p; .reg .b32 i;
+            fma.rn.sat.f32 k, $1, 0f3BBB989E, 0f3F000000;
+            fma.rm.f32 k, k, 0f437C0000, 0f4B400001;
+            sub.f32 n, k, 0f4B40007F; neg.f32 n, n;
+            fma.rn.f32 r, $1, 0f3FB8AA3B, n; fma.rn.f32 r, $1, 0f32A57060, r;
+            mov.b32 i, k; shl.b32 i, i, 23; mov.b32 p, i;
+            ex2.approx.ftz.f32 r, r; mul.f32 r, r, $2; mul.f32 $0, r, p;}""",
+            "=f,f,f", [x, y], dtype=tl.float32, is_pure=True, pack=1,
+        )
 
 
 @triton.jit
@@ -206,9 +209,10 @@ def log1p_held(x):
 def log1p(x):
     if x.dtype != tl.float32:
         return libdevice.log1p(x)
-    usual = (x > -1.0) & (x < 2.0**60)
-    y = tl.where(usual, log1p_held(x), log_to_2(1.0 + x) * 0.6931471805599453)
-    return tl.where(x == 0, x, y)
+    else:
+        usual = (x > -1.0) & (x < 2.0**60)
+        y = tl.where(usual, log1p_held(x), log_to_2(1.0 + x) * 0.6931471805599453)
+        return tl.where(x == 0, x, y)
 
 
 @triton.jit
@@ -222,14 +226,16 @@ def quick_log1p(x):
 def tanh(x):
     if x.dtype != tl.float32:
         return libdevice.tanh(x)
-    size, square = tl.abs(x), x * x
-    far = tl.fma(-2.0, quick_inverse(power_of_2(size * 2.8853900817779268) + 1.0), 1.0)
-    p = tl.fma(square, -0.005895157810300589, 0.020795971155166626)
-    p = tl.fma(p, square, -0.053783830255270004)
-    p = tl.fma(p, square, 0.13331924378871918)
-    p = tl.fma(p, square, -0.33333298563957214)
-    near = tl.fma(x * square, p, x)
-    return tl.where(size < 0.6, near, tl.where(x < 0, -far, far))
+    else:
+        size, square = tl.abs(x), x * x
+        e = power_of_2(size * 2.8853900817779268)
+        far = tl.fma(-2.0, quick_inverse(e + 1.0), 1.0)
+        p = tl.fma(square, -0.005895157810300589, 0.020795971155166626)
+        p = tl.fma(p, square, -0.053783830255270004)
+        p = tl.fma(p, square, 0.13331924378871918)
+        p = tl.fma(p, square, -0.33333298563957214)
+        near = tl.fma(x * square, p, x)
+        return tl.where(size < 0.6, near, tl.where(x < 0, -far, far))
 
 
 @triton.jit

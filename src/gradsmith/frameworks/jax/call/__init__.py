@@ -15,12 +15,12 @@ from ....operations.parameters import Bound
 from . import eager, fused
 from .callbacks import host
 from .captured import CapturedError
-from .fused import refusal
+from .fused import is_on_gpu, refusal
 from .hints import hint
 from .rules import BoundCall
 from .staged import Staged
 
-__all__ = ["GRADIENTS_AHEAD", "call", "host", "refusal"]
+__all__ = ["GRADIENTS_AHEAD", "call", "host", "is_on_gpu", "refusal"]
 
 GRADIENTS_AHEAD = True
 

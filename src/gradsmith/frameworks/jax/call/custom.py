@@ -25,9 +25,9 @@ from ..private import (
     ad,
     batching,
     check_inside,
-    is_for_one_cpu,
     mlir,
     over_batch,
+    platform_of,
     traced,
     weakref_cache_key_types,
 )
@@ -38,7 +38,7 @@ class Custom:
     """`run(*inputs)` gives values, `jvp(inputs, tangents)` values and their tangents.
 
     Tangents may be `SymbolicZero`. `outs` are the types of the values. `kernel` does
-    the same as `run` on one CPU (fused.py).
+    the same as `run` on one device of its platform (fused.py).
     """
 
     __slots__ = ("__weakref__", "effects", "jvp", "kernel", "name", "outs", "run")
@@ -119,7 +119,7 @@ def _types(*avals: Any, custom: Custom) -> tuple[Sequence[Any], Any]:
 
 def _lowered(ctx: Any, *inputs: Any, custom: Custom) -> Any:
     run = custom.run
-    if custom.kernel is not None and is_for_one_cpu(ctx):
+    if custom.kernel is not None and custom.kernel.platform == platform_of(ctx):
         run = custom.kernel
     return mlir.lower_fun(run, multiple_results=True)(ctx, *inputs)
 

@@ -1,7 +1,7 @@
-"""Operations that run as kernels on a CPU, as foreign functions of XLA.
+"""Operations that run as kernels: foreign functions of XLA on a CPU, Triton's on a GPU.
 
 Value and gradient are primitives that have their composed form too. A primitive becomes
-a call of the kernel where it runs, or is lowered for one CPU; what JAX maps,
+a call of the kernel where it runs, or is lowered for one device; what JAX maps,
 differentiates again, shards or exports is composed.
 """
 
@@ -16,8 +16,10 @@ import jax
 import jax.numpy as jnp
 from jax.core import Tracer
 
+from ....core.caches import remember
 from ....operations import fusing
 from ..private import naming, traced
+from . import gpu as on_gpu
 from .custom import Custom
 from .linear import LinearMap
 from .plan import Plan
@@ -31,44 +33,81 @@ _DTYPES = {
 
 
 def plan_of(
-    operation: Any, bound: Any, y: Any = None, wanted: Sequence[int] = ()
+    operation: Any,
+    bound: Any,
+    y: Any = None,
+    wanted: Sequence[int] = (),
+    platform: str = "",
 ) -> Any:
     """The kernels of a call whose arrays are specs, or None if it is composed.
 
-    `y` is the type of its value where XLA compiles. Small arrays and arithmetic of
-    elements are composed there, unless they were fused by name: XLA makes one loop of
-    them and all that is around them. Its own exp and log take so long that a kernel
-    wins also where XLA would have made one loop of more (by 1.05 to 1.8).
+    `platform` is where the arrays are, if that is known, else where JAX puts them. `y`
+    is the type of the value where XLA compiles. Small arrays and arithmetic of elements
+    are composed there, unless they were fused by name: XLA makes one loop of them and
+    all that is around them. On a CPU its own exp and log take so long that a kernel
+    wins also where XLA would have made one loop of more (by 1.05 to 1.8); on a GPU all
+    loops take the time of memory, and those over rows are fewer in a kernel.
     """
-    if operation.fused is None or not fusing.is_on() or not fusing.runs_on_cpu():
+    if operation.fused is None or not fusing.is_on():
+        return None
+    platform = platform or _platform()
+    gpu, is_compiled = platform == "cuda", y is not None
+    is_asked = operation.fused.strict
+    if platform not in ("cpu", "cuda"):
+        return None
+    if not (on_gpu.is_installed() if gpu else fusing.runs_on_cpu()):
         return None
     for spec in bound.leaves:
         name = getattr(spec.dtype, "name", "")
         if name not in _DTYPES or not all(type(n) is int for n in spec.shape):
             return None
-    if jax.default_backend() != "cpu":
-        return None
-    is_asked = operation.fused.strict
-    if (
-        y is not None
-        and not is_asked
-        and max(x.size for x in bound.leaves) < fusing.SMALL
-    ):
+    # Triton takes half a second for a kernel
+    if (is_compiled or gpu) and not is_asked and _size(bound) < fusing.SMALL:
         return None
     # XLA copies what is written over if somebody needs it. Where nothing compiles, it
     # would do that for every gradient.
-    plan = operation.fused.plan_of(bound, wanted, ahead=y is not None)
-    if plan is None or not plan.forward.size:
+    plan = operation.fused.plan_of(bound, wanted, gpu=gpu, ahead=is_compiled)
+    if plan is None or not plan.forward.size or not _is_held(plan):
         return None
-    if y is None:
+    if gpu and on_gpu.refusal():
+        return None
+    if not is_compiled:
         return plan
     is_alike = y.shape == plan.y.shape and y.dtype.name == plan.y_dtype
-    return plan if is_alike and (is_asked or plan.is_worth_a_call) else None
+    is_worth_it = plan.reduces if gpu else plan.is_worth_a_call
+    return plan if is_alike and (is_asked or is_worth_it) else None
 
 
-def refusal(plan: Any) -> str:
-    """Why JAX can't run it, if so."""
-    return "" if _target(plan.forward) else f"JAX composes it: {_refused[0]}"
+def _size(bound: Any) -> int:
+    return max(x.size for x in bound.leaves)
+
+
+def _is_held(plan: Any) -> bool:
+    """Whether JAX has arrays of all dtypes: without its 64-bit mode some are narrower
+    than what a kernel writes, or than the constants that it reads.
+    """
+    held = [*plan.saved]
+    if plan.gpu:
+        kernels = [plan.forward, *([plan.backward()] if plan.wanted else [])]
+        held += [x for each in kernels for x in each.nest.constants]
+    return all(jax.dtypes.canonicalize_dtype(x.dtype) == x.dtype for x in held)
+
+
+def refusal(plan: Any, arrays: Sequence[Any]) -> str:
+    """Why JAX can't run it where these arrays are, if so."""
+    platform = _platform_of(arrays) or _platform()
+    if platform == "cuda":
+        why = on_gpu.refusal()
+    elif platform == "cpu":
+        why = "" if _target(plan.forward) else _refused[0]
+    else:
+        why = "there are kernels for CPUs and for GPUs of NVIDIA's"
+    return why and f"JAX composes it: {why}"
+
+
+def is_on_gpu(arrays: Sequence[Any]) -> bool:
+    """Whether arrays, concrete or traced, are on a GPU that kernels are for."""
+    return (_platform_of(arrays) or _platform()) == "cuda"
 
 
 class Foreign:
@@ -77,7 +116,7 @@ class Foreign:
     The first result is the sum of `parts`, if there are any.
     """
 
-    __slots__ = ("kernel", "outs", "run", "takes", "total")
+    __slots__ = ("kernel", "outs", "platform", "run", "takes", "total")
 
     def __init__(
         self,
@@ -85,9 +124,12 @@ class Foreign:
         outs: Sequence[Any],
         run: Callable[..., Sequence[Any]],
         takes: Sequence[int] | None = None,
+        *,
+        gpu: bool,
         parts: Any = None,
     ) -> None:
         self.kernel, self.run, self.takes = kernel, run, takes
+        self.platform = "cuda" if gpu else "cpu"
         self.total = None if parts is None else outs[0].dtype
         self.outs = [jax.ShapeDtypeStruct(y.shape, y.dtype) for y in outs]
         if parts is not None:
@@ -95,20 +137,18 @@ class Foreign:
 
     def __call__(self, *inputs: Any) -> Sequence[Any]:
         """The call, as traced code."""
-        name = _target(self.kernel)
-        if not name:
+        if not _is_known(self.kernel, self.platform):
             return self.run(*inputs)
-        call = jax.ffi.ffi_call(
-            name, self.outs, input_output_aliases=dict(self.kernel.in_place)
-        )
+        call = _traced_call(self.kernel, self.outs, self.platform, in_place=True)
         return _added(call(*self._taken(inputs)), self.total)
 
     def at_once(self, inputs: Sequence[Any]) -> Sequence[Any]:
         """Run on concrete arrays."""
-        name = _target(self.kernel) if _are_on_one_cpu(inputs) else ""
-        if not name:
+        is_here = _platform_of(inputs) == self.platform
+        if not is_here or not _is_known(self.kernel, self.platform):
             return self.run(*inputs)
-        return _added(_called(name, self.outs, self._taken(inputs)), self.total)
+        ys = _called(self.kernel, self.outs, self._taken(inputs), self.platform)
+        return _added(ys, self.total)
 
     def _taken(self, inputs: Sequence[Any]) -> Sequence[Any]:
         return inputs if self.takes is None else [inputs[i] for i in self.takes]
@@ -119,20 +159,40 @@ def _added(ys: Sequence[Any], total: Any) -> Sequence[Any]:
     return ys if total is None else [jnp.sum(ys[0]).astype(total), *ys[1:]]
 
 
-def _are_on_one_cpu(arrays: Sequence[Any]) -> bool:
-    """Whether they are concrete, and where kernels run."""
+def _platform() -> str:
+    """What JAX compiles for, if it is not told: "cpu", "cuda", or others."""
+    backend = jax.default_backend()
+    return _of_device(jax.local_devices()[0]) if backend == "gpu" else backend
+
+
+def _of_device(device: Any) -> str:
+    if device.platform != "gpu":
+        return device.platform
+    capability = str(getattr(device, "compute_capability", ""))  # of AMD's: gfx942
+    return "cuda" if capability.replace(".", "").isdigit() else "rocm"
+
+
+def _platform_of(arrays: Sequence[Any]) -> str:
+    """Where they are, if they are concrete, on one platform, and each on one device."""
+    found = set()
     for x in arrays:
         if not isinstance(x, jax.Array) or isinstance(x, Tracer):
-            return False
+            return ""
         devices = x.devices()
-        if len(devices) > 1 or next(iter(devices)).platform != "cpu":
-            return False
-    return True
+        if len(devices) > 1:
+            return ""
+        found.add(_of_device(next(iter(devices))))
+    return found.pop() if len(found) == 1 else ""
 
 
 _registered: dict[int, str] = {}  # names, by address
 _refused: list[str] = []  # what XLA said when it refused a kernel
-_calls: dict[str, Any] = {}  # compiled, by name
+_calls: dict[Any, Any] = {}  # compiled, by the kernel and shapes
+
+
+def _is_known(kernel: Any, platform: str) -> bool:
+    """Whether XLA takes a kernel that a plan has."""
+    return platform == "cuda" or bool(_target(kernel))
 
 
 def _target(kernel: Any) -> str:
@@ -151,11 +211,27 @@ def _target(kernel: Any) -> str:
     return name
 
 
-def _called(name: str, outs: Sequence[Any], inputs: Sequence[Any]) -> Sequence[Any]:
+def _traced_call(
+    kernel: Any, outs: Sequence[Any], platform: str, *, in_place: bool
+) -> Callable[..., Sequence[Any]]:
+    """A kernel as a function of traced arrays."""
+    if platform == "cuda":
+        return lambda *xs: on_gpu.call(kernel, outs, xs, in_place=in_place)
+    aliases = dict(kernel.in_place) if in_place else {}
+    return jax.ffi.ffi_call(_target(kernel), outs, input_output_aliases=aliases)
+
+
+def _called(
+    kernel: Any, outs: Sequence[Any], inputs: Sequence[Any], platform: str
+) -> Sequence[Any]:
     """What a kernel computes of concrete arrays."""
-    call = _calls.get(name)
+    # A kernel of elements is the same for all shapes of one size
+    what = kernel.on_gpu if platform == "cuda" else _target(kernel)
+    key = what, *((y.shape, y.dtype) for y in outs)
+    call = _calls.get(key)
     if call is None:
-        call = _calls[name] = jax.jit(jax.ffi.ffi_call(name, outs))
+        native = _traced_call(kernel, outs, platform, in_place=False)
+        call = remember(_calls, key, jax.jit(native))
     return call(*inputs)
 
 
@@ -168,17 +244,21 @@ class Ran:
     can_pull, can_push = True, False
 
     def __init__(
-        self, call: BoundCall, leaves: Sequence[Any], wanted: Sequence[int], plan: Any
+        self,
+        call: BoundCall,
+        leaves: Sequence[Any],
+        wanted: Sequence[int],
+        plan: Any,
+        platform: str,
     ) -> None:
         self.call, self.leaves, self.plan = call, leaves, plan
-        self.wanted, self.moving = wanted, (0,)
+        self.wanted, self.moving, self.platform = wanted, (0,), platform
         shape = (plan.parts or plan.y).shape
         y = jax.ShapeDtypeStruct(shape, jnp.dtype(plan.written_dtype))
         saved = [jax.ShapeDtypeStruct(s.shape, s.dtype) for s in plan.saved]
-        name = _target(plan.forward)
         total = None if plan.parts is None else plan.y_dtype
-        ys = _added(_called(name, [y, *saved], leaves), total)
-        self.y, *self.saved = ys
+        ys = _called(plan.forward, [y, *saved], leaves, platform)
+        self.y, *self.saved = _added(ys, total)
         self.ins = [tangent_type(leaves[i]) for i in wanted]
         self.outs = [tangent_type(self.y)]
 
@@ -189,22 +269,22 @@ class Ran:
         """The cotangents of the wanted arrays."""
         of = {"x": self.leaves, "y": [self.y], "saved": self.saved, "dy": [dy]}
         given = [of[name][i] for name, i in self.plan.sources]
-        if not _are_on_one_cpu(given):
+        if _platform_of(given) != self.platform:
             return self.call.run(self.leaves).rules(self.wanted).pull(dy)
         outs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in self.ins]
-        return _called(_target(self.plan.backward()), outs, given)
+        return _called(self.plan.backward(), outs, given, self.platform)
 
 
 def ran(call: BoundCall, leaves: Sequence[Any], wanted: Sequence[int] = ()) -> Any:
     """A call by its kernels, which ran; None if it is composed."""
-    if call.operation.fused is None or not _are_on_one_cpu(leaves):
+    if call.operation.fused is None or not (platform := _platform_of(leaves)):
         return None
-    plan = plan_of(call.operation, call.described, wanted=wanted)
-    if plan is None or not _target(plan.forward):
+    plan = plan_of(call.operation, call.described, None, wanted, platform)
+    if plan is None or not _is_known(plan.forward, platform):
         return None
-    if wanted and not _target(plan.backward()):
+    if wanted and not _is_known(plan.backward(), platform):
         return None
-    return Ran(call, leaves, wanted, plan)
+    return Ran(call, leaves, wanted, plan, platform)
 
 
 class FusedPlan:
@@ -229,7 +309,9 @@ class FusedPlan:
                 jvp=self._jvp,
                 outs=avals,
                 effects=body.effects,
-                kernel=Foreign(plan.forward, avals, self._run, parts=plan.parts),
+                kernel=Foreign(
+                    plan.forward, avals, self._run, gpu=plan.gpu, parts=plan.parts
+                ),
             )
         ins = [staged.avals[i].to_tangent_aval() for i in wanted]
         first = {"x": 0, "y": self.n, "saved": self.n + 1}
@@ -241,7 +323,7 @@ class FusedPlan:
             jvp=self._pulled_jvp,
             outs=ins,
             effects=body.effects,
-            kernel=Foreign(plan.backward(), ins, self._pulled, takes),
+            kernel=Foreign(plan.backward(), ins, self._pulled, takes, gpu=plan.gpu),
         )
         self.linear = LinearMap(
             staged.call.operation,

@@ -56,7 +56,11 @@ class Staged:
         plan = self._fused(())
         if plan is not None:
             self.op.kernel = Foreign(
-                plan.forward, self.op.outs, self.run, parts=plan.parts
+                plan.forward,
+                self.op.outs,
+                self.run,
+                gpu=plan.gpu,
+                parts=plan.parts,
             )
 
     def __call__(self, leaves: Sequence[Any]) -> Any:

@@ -23,7 +23,7 @@ def call(operation: Any, bound: Bound) -> Any:
     return one.structured(attached(one, one.args))
 
 
-def refusal(plan: Any) -> str:
+def refusal(plan: Any, arrays: Any) -> str:
     """Why MLX runs no kernels: they need values.
 
     `mx.eval` of what an inner derivative gave cuts it off from the arguments of an

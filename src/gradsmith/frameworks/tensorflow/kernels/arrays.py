@@ -104,6 +104,10 @@ def is_eager(x: Any) -> bool:
     return tf.executing_eagerly() and hasattr(x, "numpy")
 
 
+def calls_kernels(x: Any) -> bool:
+    return False  # a compiler makes one loop of a loss
+
+
 def is_bool(x: Any) -> bool:
     return getattr(x, "dtype", None) == tf.bool
 

@@ -73,7 +73,7 @@ def _is_for_kernel(operation: Any) -> bool:
     fused = operation.fused
     return (
         fused is not None
-        and bool(fused.in_graph)
+        and (bool(fused.in_graph) or (fused.strict and torch.cuda.is_available()))
         and not (is_transformed() or is_exporting())
     )
 

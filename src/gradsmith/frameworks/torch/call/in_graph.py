@@ -3,8 +3,13 @@
 Inductor reads a row once for each of the passes that an operation makes over it, and
 can't choose by rows; on a CPU it takes long for long formulas. Two operators of PyTorch
 run all kernels, forward and back, and name a plan by a number. They are called while
-AOTAutograd traces; a gradient is never made ahead here, since no memory of a graph may
-be given away.
+AOTAutograd traces.
+
+No memory of a graph may be given away, as a gradient that was made ahead is. On a GPU,
+where that saves half of the time of a cross entropy, it is no memory of the graph: it
+is an attribute of an empty tensor, the token, that the graph saves for the gradient. If
+it is not there, since somebody copied the token or took the gradient twice, the forward
+kernel runs again.
 """
 
 from __future__ import annotations
@@ -46,7 +51,9 @@ def _plan_of(operation: Any, bound: Bound) -> Any:
     is_there = runs_on_gpu() if gpu else runs_on_cpu()
     if not is_there or not is_on() or len(devices) > 1:
         return None
-    if not {device.type for device in devices} <= {*operation.fused.in_graph}:
+    if not (gpu and _is_for_gpu(operation, leaves)) and (
+        not {device.type for device in devices} <= {*operation.fused.in_graph}
+    ):
         return None
     for x in leaves:
         is_plain = x.layout is torch.strided and x.dtype in NAMES and not x.is_neg()
@@ -58,9 +65,21 @@ def _plan_of(operation: Any, bound: Bound) -> Any:
     pairs = zip(leaves, names, strict=True)
     specs = [Spec(tuple(x.shape), name) for x, name in pairs]
     wanted = [i for i, x in enumerate(leaves) if varies and x.requires_grad]
-    plan = operation.fused.plan_of(bound.with_leaves(specs), wanted, gpu=gpu)
+    ahead = gpu and CUDA_GRAPHS_ARE_TOLD
+    plan = operation.fused.plan_of(
+        bound.with_leaves(specs), wanted, gpu=gpu, ahead=ahead
+    )
     is_useful = plan is not None and plan.same is None and plan.forward.size
     return plan if is_useful else None
+
+
+def _is_for_gpu(operation: Any, leaves: Any) -> bool:
+    """Whether it is a kernel on a GPU, where Inductor is at the floor with most.
+
+    What was fused by name is, and in 16 bits what takes Inductor longer than memory.
+    """
+    is_half = any(x.dtype in (torch.float16, torch.bfloat16) for x in leaves)
+    return operation.fused.strict or (is_half and "cuda16" in operation.fused.in_graph)
 
 
 class Node(torch.autograd.Function):
@@ -69,7 +88,9 @@ class Node(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, number: int, operation: Any, bound: Bound, *leaves: Any):
         plan = _find(number)
-        y, *saved = torch.ops.gradsmith.fused(list(leaves), number)
+        ops = torch.ops.gradsmith
+        run = ops.fused_ahead if plan.ahead else ops.fused
+        y, *saved = run(list(leaves), number)
         ctx.number, ctx.operation, ctx.bound = number, operation, bound
         ctx.save_for_backward(*leaves, *([y] if plan.needs_y else []), *saved)
         return y
@@ -82,9 +103,10 @@ class Node(torch.autograd.Function):
         if torch.is_grad_enabled():
             found = _composed(ctx.operation, ctx.bound, leaves, wanted, dy)
         else:
-            found = torch.ops.gradsmith.fused_gradient(
-                dy, list(leaves), list(more), ctx.number
-            )
+            ops = torch.ops.gradsmith
+            ahead = _find(ctx.number).ahead
+            run = ops.fused_ahead_gradient if ahead else ops.fused_gradient
+            found = run(dy, list(leaves), list(more), ctx.number)
         all_of_them = dict(zip(wanted, found, strict=True))
         return None, None, None, *(all_of_them.get(i) for i in range(n))
 
@@ -145,6 +167,56 @@ def _back_fake(
     wanted = _find(number).wanted
     return [xs[i].new_empty(xs[i].shape) for i in wanted]
 
+
+def _forward_ahead(xs: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    plan = _find(number)
+    y, saved = run_forward(plan, xs)
+    return [y, *saved[: plan.small], _token(xs[0], saved[plan.small :])]
+
+
+def _token(x: torch.Tensor, made: Any) -> torch.Tensor:
+    token: Any = x.new_empty(0, dtype=torch.uint8)
+    token.gradsmith_made = made
+    return token
+
+
+def _forward_ahead_fake(xs: list[torch.Tensor], number: int) -> list[torch.Tensor]:
+    small = _find(number).small
+    return [*_forward_fake(xs, number)[: 1 + small], _token(xs[0], None)]
+
+
+def _back_ahead(
+    dy: torch.Tensor, xs: list[torch.Tensor], more: list[torch.Tensor], number: int
+) -> list[torch.Tensor]:
+    plan, y = _find(number), None
+    if plan.needs_y:
+        y, *more = more
+    *small, token = more
+    made = vars(token).pop("gradsmith_made", None)
+    saved = run_forward(plan, xs)[1] if made is None else [*small, *made]
+    found = run_backward(plan, xs, y, saved, dy, False)
+    return [found[i] for i in plan.wanted]
+
+
+# Replayed, nobody would make the token again.
+CUDA_GRAPHS_ARE_TOLD = hasattr(torch.Tag, "cudagraph_unsafe")
+if CUDA_GRAPHS_ARE_TOLD:
+    tags = (torch.Tag.cudagraph_unsafe,)
+    _library.define("fused_ahead(Tensor[] xs, int number) -> Tensor[]", tags=tags)
+    _library.define(
+        "fused_ahead_gradient(Tensor dy, Tensor[] xs, Tensor[] more, int number) "
+        "-> Tensor[]",
+        tags=tags,
+    )
+    kind = "CompositeExplicitAutograd"
+    _library.impl("fused_ahead", _forward_ahead, kind)
+    _library.impl("fused_ahead_gradient", _back_ahead, kind)
+    torch.library.register_fake(
+        "gradsmith::fused_ahead", _forward_ahead_fake, lib=_library
+    )
+    torch.library.register_fake(
+        "gradsmith::fused_ahead_gradient", _back_fake, lib=_library
+    )
 
 _library.impl("fused", _forward, "CompositeExplicitAutograd")
 _library.impl("fused_gradient", _back, "CompositeExplicitAutograd")

@@ -116,6 +116,9 @@ def constant(x: Any, name: str, like: Tensor | None) -> Tensor:
     if type(x) is int and not fits(x, name):
         raise OverflowError(f"Python integer {x} out of bounds for {name}")
     device = None if like is None else like.device
+    if isinstance(x, (int, float)) and device is not None and device.type == "cuda":
+        # A copy from the CPU waits until the GPU has done all that is queued
+        return torch.full((), x, dtype=dtype_of(name), device=device)
     return torch.as_tensor(x, dtype=dtype_of(name), device=device)
 
 
@@ -144,6 +147,11 @@ def is_eager(x: Tensor) -> bool:
     tracing: Any = torch.jit
     # Else it may be a level's, or an example
     return not (is_transformed() or tracing.is_tracing())
+
+
+def calls_kernels(x: Tensor) -> bool:
+    """Whether a compiler calls kernels that add up a loss."""
+    return torch.compiler.is_compiling() and x.is_cuda
 
 
 def is_bool(x: Any) -> bool:
