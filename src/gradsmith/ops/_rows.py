@@ -55,9 +55,8 @@ def of_classes(
     y = _with_z_loss(y, rows, z_loss)
     scale = 1.0
     if n is not None:
-        scale = 1 / (
-            n if isinstance(n, int) else gnp.maximum(gnp.astype(n, x.dtype), 1)
-        )
+        some = n if isinstance(n, int) else gnp.maximum(gnp.astype(n, x.dtype), 1)
+        scale = 1 / some
         y = y * scale
 
     def grad(dy: Any) -> Any:

@@ -55,8 +55,8 @@ def value_and_gradient(fn, x, dy):
 def compare(fn, x, dy, count, ulp=8.0, kernels=2):
     """The kernel beside the composed form in float64 on the CPU.
 
-    Errors are told by the greatest number of a row. The gradient of a softmax, dy y less
-    a share of their sum, is less than these terms, and has their rounding.
+    Errors are told by the greatest number of a row. The gradient of a softmax, dy y
+    less a share of their sum, is less than these terms, and has their rounding.
     """
     y, dx = value_and_gradient(fn, x, dy)
     assert len(count) == kernels, "one kernel forward, one back"

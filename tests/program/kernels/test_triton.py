@@ -110,7 +110,7 @@ def test_half_precision_is_read_and_written_as_such(monkeypatch):
     np.testing.assert_allclose(y, ops.softmax(half), rtol=2e-3, atol=1e-7)
 
 
-SMALL_TILES = {"LONGEST": 16, "_CHUNK": 8, "_TILE": 8}
+SMALL_TILES = {"LONGEST": 16, "_CHUNK": 4, "_TILE": 8}
 
 
 @pytest.mark.parametrize("small", [False, True])
