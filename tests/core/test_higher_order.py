@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
+from gradsmith.core import gradient_tape
 
 X = np.array([[0.3, -0.7, 1.1], [0.2, 0.9, -0.4]])
 V = np.array([[0.5, 1.0, -0.3], [0.8, -0.6, 0.2]])
@@ -398,3 +399,52 @@ def test_a_tape_that_a_function_leaves_open_is_refused():
         gs.grad(f)(X)
     tapes[-1].__exit__()
     np.testing.assert_array_equal(gs.grad(lambda x: np.sum(x**2))(X), 2 * X)
+
+
+def test_what_saves_nothing_of_others_is_walked_with_plain_arrays(monkeypatch):
+    """The slope of sum(x) - sum(y y) in y has nothing of x in it; that of x y y has."""
+    seeds, walk = [], gradient_tape.walk_back
+
+    def walk_back(cotangents, *args, **kwargs):
+        seeds.append(isinstance(*cotangents.values(), gs.Tensor))
+        return walk(cotangents, *args, **kwargs)
+
+    monkeypatch.setattr(gradient_tape, "walk_back", walk_back)
+    linear = lambda x: lambda y: 2.0 * np.sum(x[1:]) - np.sum(y * y)
+    product = lambda x: lambda y: np.sum(x * y * y)
+    for cost, expected in ((linear, [False, False]), (product, [True, False])):
+        seeds.clear()
+        gs.grad(lambda x, cost=cost: np.sum(x * gs.grad(cost(x))(V)))(X)
+        assert seeds == expected
+
+
+OF_BOTH = {
+    "a product of both": lambda x, y: np.sum(x * y * y),
+    "a sum of both": lambda x, y: np.sum((x + y) ** 3),
+    "numbers": lambda x, y: np.sum((2.0 * (x - y)) ** 2 / 3.0),
+    "functions": lambda x, y: np.sum(np.exp(-x) * np.sin(y)),
+    "parts": lambda x, y: np.sum(x[0] * y[1]) * np.sum((x + y)[:, 1:] ** 2),
+    "sums": lambda x, y: np.sum(np.sum(x * y, 0) ** 2) + np.sum(np.mean(x * y, 1)),
+    "shapes": lambda x, y: np.sum(((x * y).T @ np.reshape(x + y, (2, 3))) ** 2),
+    "broadcasts": lambda x, y: np.sum((x[:1] + y) * (x * y[:, :1])),
+}
+
+
+@pytest.mark.parametrize("name", OF_BOTH)
+@pytest.mark.parametrize("same", [False, True], ids=["of two", "of one"])
+def test_nested_gradients_are_those_of_differences(name, same):
+    """The gradient in x of that in y, where y may be x: of a tape within another."""
+    f = OF_BOTH[name]
+
+    def slope(x):
+        y = x * 1.0 if same else 2.0 + V
+        return np.sum(gs.grad(lambda y: f(x, y))(y) * V * V)
+
+    step = 1e-6 * V
+    expected = (slope(X + step) - slope(X - step)) / 2e-6
+    np.testing.assert_allclose(np.sum(gs.grad(slope)(X) * V), expected, rtol=1e-7)
+
+
+def test_nested_gradients_of_arrays_of_objects():
+    with pytest.raises(gs.GradsmithError):
+        gs.grad(lambda x: np.sum(gs.grad(lambda y: np.sum(np.array([x]) * y))(V)))(X)

@@ -436,3 +436,111 @@ def test_labels_that_are_an_argument(fn):
     compiled = gs.compile(fn)
     for labels in (LABELS, LABELS[::-1]):
         same(compiled(X, labels), fn(X, labels))
+
+
+def kernels_of(compiled):
+    """The programs of the kernels that it runs."""
+    (code,) = compiled._codes.values()
+    return [s.fn.kernel.program for s in code.program.steps if hasattr(s.fn, "kernel")]
+
+
+def test_what_only_a_later_kernel_needs_is_computed_there():
+    """Not a product with what is read there for another reason."""
+
+    def fn(x, m, w):
+        y = (x - m) * 2 + 1
+        z = (y @ w) * 2 + m * y
+        return np.where(z == 0, 0, z * z)
+
+    given = [np.random.default_rng(0).normal(size=s) for s in ((3000, 9), 9, (9, 9))]
+    with gs.kernels(True):
+        compiled = gs.compile(fn)
+        same_to_rounding(compiled(*given), fn(*given))
+    first, second = kernels_of(compiled)
+    assert [y.shape for y in first.results] == [(3000, 9)]
+    assert len(second.results) == 1
+
+
+def same_to_rounding(ys, expected):
+    np.testing.assert_allclose(ys, expected, rtol=1e-12, atol=1e-12)
+
+
+def test_short_rows_that_repeat_are_a_kernel():
+    rng = np.random.default_rng(0)
+    x, m = rng.normal(size=(1000, 10)), rng.normal(size=(25, 10))
+    fn = lambda x, m: np.sum((x - m[:, None]) ** 2, 1)
+    with gs.kernels(True):
+        compiled = gs.compile(fn)
+        same_to_rounding(compiled(x, m), fn(x, m))
+    (kernel,) = kernels_of(compiled)
+    assert [y.shape for y in kernel.results] == [(25, 10)]
+
+
+def test_gradients_of_what_repeats():
+    def loss(m, s, x):
+        z = np.tanh((x - m[:, None]) * np.exp(s)[:, None])
+        return np.sum(np.log(np.sum(np.exp(np.sum(z * z, 2)), 0)))
+
+    rng = np.random.default_rng(0)
+    given = [rng.normal(size=s) for s in ((5, 10), (5, 10), (500, 10))]
+    fn = gs.grad(loss, (0, 1))
+    with gs.kernels(True):
+        for dx, expected in zip(gs.compile(fn)(*given), fn(*given), strict=True):
+            same_to_rounding(dx, expected)
+
+
+TAKEN = [
+    lambda x, i: x[:, i],
+    lambda x, i: x[:, :, i % 5],
+    lambda x, i: x[:, [0, 3]],
+    lambda x, i: x[:, i.astype("uint64") % 5],
+]
+
+
+@pytest.mark.parametrize("fn", TAKEN)
+def test_places_along_an_axis(fn, kernels):
+    x, i = np.arange(60.0).reshape(3, 4, 5), np.array([[0, 3, -1], [-4, 2, 2]])
+    compiled = gs.compile(fn)
+    np.testing.assert_array_equal(compiled(x, i), fn(x, i), strict=True)
+
+
+def test_a_place_that_there_is_not_is_an_error(kernels):
+    compiled = gs.compile(lambda x, i: x[:, i])
+    x = np.ones((3, 4))
+    assert compiled(x, np.array([3])).shape == (3, 1)
+    for i in (4, -5):
+        with pytest.raises(IndexError):
+            compiled(x, np.array([i]))
+
+
+def test_views_of_planned_memory_are_taken_once():
+    def fn(x):
+        y = np.exp(x).reshape(6, 2).T
+        return np.sin(y[:, ::2]) + y[:, 1::2]
+
+    with gs.kernels(False):
+        compiled, x = gs.compile(fn), np.linspace(0, 1, 12)
+        for scale in (1.0, 2.0):
+            np.testing.assert_array_equal(compiled(scale * x), fn(scale * x))
+    (code,) = compiled._codes.values()
+    body = code.source.partition("def run")[2]
+    assert "transpose" not in body
+    assert "reshape" not in body
+
+
+def test_sums_of_numbers_are_no_sums_of_rows():
+    fn = lambda x: np.sum(np.mean(np.exp(x))) + np.sum(np.ones(()))
+    with gs.kernels(True):
+        same_to_rounding(gs.compile(gs.grad(fn))(X), gs.grad(fn)(X))
+
+
+@pytest.mark.parametrize("shapes", [((25, 100, 10), (25, 8, 10)), ((4000, 5), (3, 5))])
+def test_a_narrow_transpose_is_copied_for_a_product(shapes):
+    fn = lambda a, b: np.sin(a @ np.swapaxes(b, -1, -2))
+    a, b = (np.random.default_rng(0).normal(size=shape) for shape in shapes)
+    with gs.kernels(False):
+        compiled = gs.compile(fn)
+        for scale in (1.0, 2.0):
+            np.testing.assert_allclose(compiled(a, scale * b), fn(a, scale * b))
+    (code,) = compiled._codes.values()
+    assert "copyto" in code.source

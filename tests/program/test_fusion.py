@@ -12,6 +12,7 @@ from gradsmith.program.fusion import (
     range_of,
 )
 from gradsmith.program.graph import Program, Step, Value
+from gradsmith.program.kernels.kernel import Kernel
 
 
 class Writer:
@@ -123,3 +124,83 @@ def test_vectors_of_a_square_are_rows_or_columns_as_they_are_used():
     kinds = [kind for kind, _ in nest.inputs]
     assert kinds[::2] == [ROW] * 20
     assert kinds[1::2] == [COLUMN] * 20
+
+
+def arrays(*shapes):
+    rng = np.random.default_rng(0)
+    return [rng.normal(size=shape) for shape in shapes]
+
+
+def ran(program, *given):
+    """What a nest of repeated rows computes."""
+    kernel = Kernel(program, nest=nest_of(program, repeats=True))
+    str(kernel)
+    return kernel(*given)
+
+
+REPEATED = [
+    [(5, 7, 10), (7, 10), (5, 1, 10)],
+    [(5, 7, 3), (5, 7, 1), (7, 3), (7, 1)],
+    [(2, 3, 4, 9), (3, 1, 9), (2, 1, 4, 1), (4, 1)],
+    [(2, 3, 4, 8), (2, 1, 4, 8), (1, 3, 1, 8)],
+    [(6, 1, 11), (1, 4, 11), (1, 4, 1)],
+]
+
+
+@pytest.mark.parametrize("shapes", REPEATED, ids=str)
+def test_rows_of_an_array_are_read_again(shapes):
+    given = arrays(*shapes)
+    w = Writer(*given)
+    y = w.inputs[0]
+    for x in w.inputs[1:]:
+        y = w(np.add, y, x)
+    program = w.program(w(np.multiply, y, y))
+    with pytest.raises(NotFusedError):
+        nest_of(program)
+    expected = w.examples[program.outputs]
+    np.testing.assert_allclose(ran(program, *given), expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize("columns", [8, 10, 16, 33])
+@pytest.mark.parametrize("axis", [0, 1, 2, (0, 2), (0, 1), (1, 2), (0, 1, 2)], ids=str)
+@pytest.mark.parametrize("keepdims", [False, True])
+def test_rows_are_added_up(columns, axis, keepdims):
+    (x,) = arrays((3, 5, 4, columns))
+    w = Writer(x)
+    squares = w(np.square, w.inputs[0])
+    total = w(np.sum, squares, axis=axis, keepdims=keepdims)
+    program = w.program([squares, total])
+    for found, y in zip(ran(program, x), program.results, strict=True):
+        np.testing.assert_allclose(found, w.examples[y], rtol=1e-14)
+
+
+def test_rows_are_added_up_after_a_reduction_along_them():
+    (x,) = arrays((5, 7, 16))
+    w = Writer(x)
+    off = w(np.subtract, w.inputs[0], w(np.max, w.inputs[0], axis=-1, keepdims=True))
+    e = w(np.exp, off)
+    y = w(np.divide, e, w(np.sum, e, axis=-1, keepdims=True))
+    y = w(np.sum, y, axis=1)
+    np.testing.assert_allclose(ran(w.program(y), x), w.examples[y], rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda w, x, r: w(np.sin, w(np.sum, x, axis=0)),  # needed before it is known
+        lambda w, x, r: w(np.add, x, w(np.exp, r)),  # for each row again
+        lambda w, x, r: w(np.add, x, w(np.reshape, r, (4, 1, 9))),
+        lambda w, x, r: w(np.max, x, axis=0),
+        lambda w, x, r: w(np.sum, r, axis=0),
+    ],
+)
+def test_what_repeated_rows_are_no_nest_of(write):
+    w = Writer(*arrays((4, 5, 9), (4, 1, 9)))
+    with pytest.raises(NotFusedError):
+        nest_of(w.program(write(w, *w.inputs)), repeats=True)
+
+
+def test_sums_of_rows_are_in_float64():
+    w = Writer(np.ones((4, 9), "float32"))
+    with pytest.raises(NotFusedError):
+        nest_of(w.program(w(np.sum, w.inputs[0], axis=0)), repeats=True)

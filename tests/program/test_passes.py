@@ -100,3 +100,11 @@ def test_large_arrays_of_one_number_take_no_memory():
 
 def test_captured_arrays_stay():
     assert len(gs.trace(lambda x: x + np.sin(BIG), BIG)) == 1
+
+
+def test_options_that_change_nothing_are_left_out():
+    fn = lambda x: np.sum(x, axis=0, dtype=None, where=True)
+    (step,) = gs.trace(fn, np.ones((3, 4))).steps
+    assert step.kwargs == {"axis": 0}
+    (step,) = gs.trace(lambda x: np.sum(x, dtype="float64"), np.ones(3, "f")).steps[-1:]
+    assert step.kwargs == {"dtype": "float64"}

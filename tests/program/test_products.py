@@ -123,3 +123,33 @@ def test_few_rows_and_many_columns_are_swapped_where_the_sums_are_long():
     np.testing.assert_allclose(y, a @ b, rtol=1e-10)
     assert products(fn, *arrays((3, 200), (200, 12))) == [(3, 12)]
     assert products(fn, *arrays((1, 2000), (2000, 12))) == [(1, 12)]
+
+
+def test_a_power_of_two_is_moved_to_where_there_is_less():
+    """In a gradient the same factor is in two products."""
+
+    def fn(x, w):
+        g = 2 * x
+        y = g @ w.T
+        return y, g.T @ np.where(y > 0, 1.0, 0.0)
+
+    x, w = arrays((600, 8), (10, 8))
+    steps = gs.trace(fn, x, w).steps
+    sizes = [s.outputs[0].size for s in steps if s.fn is np.multiply]
+    assert sizes == [80, 80]
+    for y, expected in zip(gs.compile(fn)(x, w), fn(x, w), strict=True):
+        np.testing.assert_allclose(y, expected, rtol=1e-14)
+
+
+@pytest.mark.parametrize(
+    "fn",
+    [
+        lambda x, w: (g := 2 * x, g @ w.T),  # a result
+        lambda x, w: (2 * x) @ w.T + np.sum(2 * x, 1)[:, None],  # needed otherwise
+        lambda x, w: (3 * x) @ w.T,  # which rounds
+    ],
+)
+def test_a_factor_that_stays(fn):
+    x, w = arrays((600, 8), (10, 8))
+    steps = gs.trace(fn, x, w).steps
+    assert [s.outputs[0].size for s in steps if s.fn is np.multiply] == [4800]

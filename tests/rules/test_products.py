@@ -8,6 +8,7 @@ import pytest
 import gradsmith as gs
 from gradsmith.core.rule import RULES
 from gradsmith.rules import einsum, products
+from gradsmith.rules.tensor_products import cross
 
 
 def gradients(fn, *xs):
@@ -211,3 +212,25 @@ def test_third_derivative_of_einsum():
     expected = np.zeros((2, 2, 2))
     expected[[0, 1], [0, 1], [0, 1]] = 6
     np.testing.assert_allclose(third, expected)
+
+
+@pytest.mark.parametrize(
+    "shapes", [[(3,)] * 2, [(5, 3)] * 2, [(5, 3), (3,)], [(2, 1, 3), (5, 3)]], ids=str
+)
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_cross_products_by_components_are_those_of_numpy(shapes, dtype):
+    rng = np.random.default_rng(0)
+    a, b = (rng.normal(size=shape).astype(dtype) for shape in shapes)
+    np.testing.assert_array_equal(cross(a, b), np.cross(a, b), strict=True)
+    a, b = np.moveaxis(a, -1, 0), np.moveaxis(b, -1, 0)
+    np.testing.assert_array_equal(cross(a, b, axis=0), np.cross(a, b, axis=0))
+
+
+def test_cross_products_of_other_vectors_are_left_to_numpy(monkeypatch):
+    calls, (a, b) = counted(monkeypatch, "cross"), np.ones((2, 5, 3))
+    gs.grad(lambda a: np.sum(np.linalg.cross(a, b) ** 2))(a)
+    cross(a, b)
+    assert not calls
+    for x in (a.astype(complex), a.astype("float32")):
+        cross(x, b)
+    assert len(calls) == 2

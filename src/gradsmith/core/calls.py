@@ -55,6 +55,9 @@ def _array_ufunc(
             if len(inputs) == 1
             else call_elementwise(rule, inputs)
         )
+    plain = method == "__call__" and not kwargs and not FUNCTION.wrappers
+    if plain and isinstance(rule, Function):  # np.matmul: 1 us less
+        return call_function(rule, inputs, kwargs)
     return _call_ufunc(ufunc, method, inputs, kwargs)
 
 
@@ -66,7 +69,7 @@ def _array_function(
         return answer_of(other, "__array_function__", fn, fn, types, args, kwargs)
     rule = None if FUNCTION.wrappers else RULES.get(fn)
     if isinstance(rule, Function):  # what `call` finds out, 0.3 us less
-        return _call_function(rule, args, kwargs)
+        return call_function(rule, args, kwargs)
     return call(fn, args, kwargs)
 
 
@@ -101,6 +104,10 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     elif active.recorders:
         if value.dtype.kind not in "fcO":
             return index(self, key)
+        nested = active.now().nested if tape is None else ()
+        if nested and value.dtype.kind == "f":
+            _record_each(nested, rule, self, _Taken(rule, key, value), y)
+            return y
         tell(rule, (self,), ((self, key), {}), ((value, key), {}), y)
     return y
 
@@ -130,7 +137,7 @@ def _call(fn: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         if not kwargs:
             return call_elementwise(rule, args)
     if isinstance(rule, Function):
-        return _call_function(rule, args, kwargs)
+        return call_function(rule, args, kwargs)
     if kwargs.get("out") is not None:
         raise UnsupportedOperationError(_WRITES.format(name_of(fn)))
     if isinstance(rule, Composite):
@@ -151,7 +158,7 @@ def _call_composite(rule: Composite, args: Sequence[Any], kwargs: Any) -> Any:
         INSIDE.set(outer)
 
 
-def _call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+def call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
     if kwargs and kwargs.get("out") is not None:
         raise UnsupportedOperationError(_WRITES.format(rule.name))
     one = rule.of_one and args and isinstance(args[0], Traced)
@@ -193,7 +200,7 @@ _OPTIONS = {int, bool, float, str, type(None)}
 
 
 def _call_of_one(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """`_call_function` of one tensor and options that hide none: 10 us less."""
+    """`call_function` of one tensor and options that hide none: 10 us less."""
     if len(args) > rule.out_at and args[rule.out_at] is not None:
         raise UnsupportedOperationError(_WRITES.format(rule.name))
     x: Any = args[0]
@@ -210,6 +217,11 @@ def _call_of_one(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) ->
         if node is not None:
             tape.record_pull(rule, node, rule.pull_first(plain, kwargs, y.value), y)
         return y
+    nested = active.now().nested if one and tape is None and rule.saves_nothing else ()
+    if nested and y.value.dtype.kind == plain[0].dtype.kind == "f":
+        pull = rule.pull_first(plain, kwargs, y.value)
+        _record_each(nested, rule, x, pull, y)
+        return y
     kinds = y.dtype.kind if one else "".join(part.dtype.kind for part in y)
     if not _FOLLOWED.intersection(kinds):
         tell_lost([x], rule.name, _WHOLE)
@@ -218,8 +230,16 @@ def _call_of_one(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) ->
     return y
 
 
+def _record_each(tapes: Any, rule: Any, x: Any, pull: Any, y: Any) -> None:
+    """Record what saves nothing on all of nested gradients that follow x."""
+    for tape in tapes:
+        node = tape.mark_of(x)
+        if node is not None:
+            tape.record_pull(rule, node, pull, y)
+
+
 def _call_of_reals(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-    """`_call_function` of real arrays, in a list or alone: 20 us less.
+    """`call_function` of real arrays, in a list or alone: 20 us less.
 
     NotImplemented if there is something else among them.
     """
@@ -242,7 +262,7 @@ def _call_of_reals(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) 
         values.append(value)
     plain = values if rule.list_at is None else [values]
     plain += args[leading:]
-    y = wrap(rule.fn(*plain, **kwargs))
+    y = wrap(rule.run(*plain, **kwargs))
     if y.value.dtype.kind != "f":
         tell_lost([*traced_in(inputs)], rule.name, _WHOLE)
     elif tracked:

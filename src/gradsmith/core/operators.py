@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .calls import KNOWN, call
+from .calls import KNOWN, call, call_function
 from .elementwise import SCALARS, call_binary, call_unary, call_with_number
 from .foreign import computes_differently, foreign_in, goes_first
 from .hooks import FUNCTION
-from .rule import RULES, Elementwise, name_of
+from .rule import RULES, Elementwise, Function, name_of
 from .tape import state
 from .tensor import Tensor, wrap
 
@@ -42,7 +42,9 @@ def _binary(ufunc: np.ufunc, reflection: str) -> tuple[Any, Any]:
                 if goes_first(type(other), reflection):
                     return NotImplemented
                 return ufunc(self, other)  # which may ask the other type
-            return call(ufunc, (self, other), {})
+            if FUNCTION.wrappers or not isinstance(rule, Function):
+                return call(ufunc, (self, other), {})
+            return call_function(rule, (self, other), {})  # 0.5 us less
 
         return slow_operator, lambda self, other: ufunc(other, self)
 

@@ -349,6 +349,7 @@ class Function(Rule):
         first = next(filter(None, vjp)) if isinstance(vjp, tuple) else vjp
         self.saves_y = "y" in saves.split()
         self.saved_args = _positions(first, saves)
+        self.saves_nothing = not self.saves_y and not self.saved_args
         names = first.__code__.co_varnames[2 : first.__code__.co_argcount]
         self.out_at: Any = names.index("out") if "out" in names else inf
 

@@ -5,12 +5,16 @@ reduced. Every value of it is one number ("scalar"), one for each row, one for e
 column, or one for each element ("full"). What is computed from a reduction needs the
 row once more, so that a reduction ends a pass. Nothing here knows what the nest is
 written in.
+
+With `repeats`, an array may also have some of the axes that the rows are made of: its
+rows are read again and again. And sums may be over such axes: each row is added to what
+is there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import product
 from math import exp, inf, isnan, nan, prod
 from operator import add, mul, neg, sub, truediv
@@ -31,8 +35,9 @@ SCALAR, ROW, COLUMN, FULL = "scalar", "row", "column", "full"
 class Node:
     """One value of a nest: what computes it, of what, how often, and after which pass.
 
-    `data` is what an "input" (its number), a "number" (itself) is. `level` is the pass
-    in which it is known.
+    `data` is what an "input" (its number), a "number" (itself) is, and of which input a
+    "repeated" row is, or where a "total" is added up: `Repeats`. `level` is the pass in
+    which it is known.
     """
 
     op: str
@@ -41,6 +46,20 @@ class Node:
     kind: str
     level: int = 0
     data: Any = None
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """Which row of an array belongs to each row of the nest; `i` is its number.
+
+    Row r of the nest is number `r // each % count` along an axis. The array has the
+    axes `own`, each with the rows that lie between two of its numbers; along `others`
+    its rows repeat.
+    """
+
+    own: tuple[tuple[int, int, int], ...]  # each, count and rows of the array
+    others: tuple[tuple[int, int], ...]  # each and count
+    i: int = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,11 +184,13 @@ def takes_long(fn: Any) -> bool:
     return (_special(fn) or _ARITHMETIC.get(fn)) in LONG
 
 
-def nest_of(program: Program, repeated: dict[int, str] | None = None) -> Nest:
+def nest_of(
+    program: Program, repeated: dict[int, str] | None = None, *, repeats: bool = False
+) -> Nest:
     """The program as one loop nest; raises `NotFusedError` if it is none.
 
     `repeated` says of inputs, by number, that their elements repeat: an expanded array
-    is in memory a number, or one for each row.
+    is in memory a number, or one for each row. With `repeats`, rows of arrays may.
     """
     error: NotFusedError | None = None
     for shape, k in _frames(program):
@@ -178,7 +199,26 @@ def nest_of(program: Program, repeated: dict[int, str] | None = None) -> Nest:
                 return Builder(program, shape, k, guess, repeated or {}).nest()
             except NotFusedError as e:
                 error = error or e
+    for shape, k in _frames_of_repeats(program) if repeats else ():
+        try:
+            return _Repeating(program, shape, k, {}, {}).nest()
+        except NotFusedError as e:
+            error = error or e
     raise error or refuse(f"the program {program.name!r}")
+
+
+def _frames_of_repeats(program: Program) -> list[tuple[tuple[int, ...], int]]:
+    """The same where rows repeat, those with the longest rows first."""
+    values = [v for s in program.steps for v in (*s.inputs, *s.outputs)]
+    shape = max((v.shape for v in values), key=prod, default=())
+    found = [(shape, k) for k in range(len(shape) - 1, 0, -1)]
+    for step in program.steps:
+        if step.fn in _REDUCTIONS and len(step.inputs) == 1:
+            x = step.inputs[0]
+            axes = axes_of(step, x)
+            if x.shape == shape and axes[-1:] == (len(shape) - 1,):
+                return [(shape, len(axes))]
+    return found
 
 
 def _frames(program: Program) -> list[tuple[tuple[int, ...], int]]:
@@ -270,8 +310,7 @@ class Builder:
 
     def nest(self) -> Nest:
         for i, value in enumerate(self.program.inputs):
-            kind = self.repeated.get(i) or self._kind_of(value)
-            self.known[value] = self._input(value, kind)
+            self.known[value] = self._array(value, self.repeated.get(i))
         for value, array in self.program.constants.items():
             self.known[value] = self._constant(value, array)
         for step in self.program.steps:
@@ -305,6 +344,9 @@ class Builder:
             f"an array of shape {shape} beside one of shape {self.shape}", None
         )
 
+    def _array(self, value: Value, kind: str | None = None) -> Node:
+        return self._input(value, kind or self._kind_of(value))
+
     def _input(self, value: Value, kind: str) -> Node:
         self.inputs.append((kind, value.dtype))
         return Node("input", (), value.dtype, kind, data=len(self.inputs) - 1)
@@ -312,12 +354,12 @@ class Builder:
     def _constant(self, value: Value, array: np.ndarray) -> Node:
         if array.size and is_uniform(array):
             return self._number(array.flat[0].item(), array.dtype)
-        kind = self._kind_of(value)
-        along = kind == COLUMN or (kind == FULL and self.rows == 1)
-        if along and array.dtype.kind == "i" and is_counted(array):
-            return Node("index", (), array.dtype, COLUMN)
+        if array.dtype.kind == "i" and is_counted(array):
+            kind = self._kind_of(value)
+            if kind == COLUMN or (kind == FULL and self.rows == 1):
+                return Node("index", (), array.dtype, COLUMN)
         self.constants.append(np.ascontiguousarray(array))
-        return self._input(value, kind)
+        return self._array(value)
 
     def _number(self, x: Any, dtype: np.dtype[Any]) -> Node:
         return Node("number", (), dtype, SCALAR, data=x)
@@ -348,14 +390,14 @@ class Builder:
             if isinstance(x, np.ndarray) and x.size == 1:
                 return self._number(x.item(), np.dtype(dtype))
             raise self._refused(step)
-        node = self.known[x]
-        self._require_aligned(node.kind, x.shape, shape, step)
-        return self._as(node, dtype)
+        self._require_aligned(self.known[x].kind, x, shape, step)
+        return self._as(self.known[x], dtype)
 
     def _require_aligned(
-        self, kind: str, shape: tuple[int, ...], into: tuple[int, ...], step: Step
+        self, kind: str, x: Value, into: tuple[int, ...], step: Step
     ) -> None:
         """Raise if broadcasting repeats a value along others than its own axes."""
+        shape = x.shape
         if kind == SCALAR or shape == into or (kind == ROW and self.rows == 1):
             return
         k = self.k
@@ -566,6 +608,120 @@ class Builder:
         if value.size == self.rows:
             return ROW
         raise refuse(f"a result of shape {value.shape} from {self.shape}")
+
+
+class _Repeating(Builder):
+    """A nest in which rows of arrays repeat, and rows are added up."""
+
+    def nest(self) -> Nest:
+        self.repeating: set[Value] = set()
+        self.totals: set[Value] = set()
+        self.whole = self.shape, self.shape[: -self.k] + (1,) * self.k
+        if self.rows == 1:
+            raise refuse(f"the program {self.program.name!r}")
+        found = super().nest()
+        is_long = any(node.op in _LONG for node in found.nodes)
+        if is_long and self.columns % 8 and self.columns < 16:
+            raise refuse("a long function of rows of few elements")
+        return found
+
+    def _array(self, value: Value, kind: str | None = None) -> Node:
+        try:
+            return super()._array(value, kind)
+        except NotFusedError:
+            kind, repeats = self._repeats(value.shape)
+        self.repeating.add(value)
+        self.inputs.append((kind, value.dtype))
+        data = replace(repeats, i=len(self.inputs) - 1)
+        return Node("repeated", (), value.dtype, kind, data=data)
+
+    def _repeats(self, shape: tuple[int, ...]) -> tuple[str, Repeats]:
+        """Which row of an array belongs to each row: by broadcasting to all axes."""
+        n = len(self.shape)
+        shape = (1,) * (n - len(shape)) + shape
+        rows, rest = self.shape[: n - self.k], shape[n - self.k :]
+        given = shape[: n - self.k]
+        kinds = {self.shape[n - self.k :]: FULL, (1,) * self.k: ROW}
+        if len(shape) > n or rest not in kinds:
+            raise refuse(f"an array of shape {shape} beside one of shape {self.shape}")
+        own, others, each, between = [], [], 1, 1
+        for length, count in zip(given[::-1], rows[::-1], strict=True):
+            if length == count > 1:
+                own.append((each, count, between))
+                between *= count
+            elif length == 1 < count:
+                others.append((each, count))
+            elif length != count:
+                raise refuse(f"an array of shape {shape} beside {self.shape}")
+            each *= count
+        return kinds[rest], Repeats(_joined(own), tuple(others))
+
+    def _require_aligned(
+        self, kind: str, x: Value, into: tuple[int, ...], step: Step
+    ) -> None:
+        if x not in self.repeating:
+            super()._require_aligned(kind, x, into, step)
+        elif into not in self.whole or np.broadcast_shapes(x.shape, into) != into:
+            raise self._refused(step)
+
+    def _step(self, step: Step) -> None:
+        if not self.totals.isdisjoint(step.inputs):
+            raise self._refused(step)  # they are known at the end
+        each = isinstance(step.fn, np.ufunc) or step.fn in (np.where, np.clip)
+        if not self.repeating.isdisjoint(step.inputs) and not each:
+            raise self._refused(step)
+        super()._step(step)
+
+    def _reduction(self, op: str, step: Step, y: Value) -> Node:
+        if op == "sum" and adds_rows(step):
+            return self._total(step, y, axes_of(step, step.inputs[0]))
+        return super()._reduction(op, step, y)
+
+    def _total(self, step: Step, y: Value, axes: tuple[int, ...]) -> Node:
+        """A sum of rows. In float64: the others would need memory of more digits."""
+        x = step.inputs[0]
+        node, shape = self.known[x], [*x.shape]
+        for axis in axes:
+            shape[axis] = 1
+        plain = set(step.kwargs) <= {"axis", "keepdims"} and len(step.args) < 3
+        doubles = x.dtype == y.dtype == np.float64
+        if not plain or not doubles or x.shape != self.shape or self.columns < FEWEST:
+            raise self._refused(step)
+        if node.kind in (ROW, SCALAR, COLUMN):
+            raise self._refused(step)
+        kind, repeats = self._repeats(tuple(shape))
+        if kind != FULL:
+            raise self._refused(step)
+        self.totals.add(y)
+        return Node("total", (node,), y.dtype, FULL, node.level, repeats)
+
+    def _output(self, value: Value) -> Node:
+        return self.known[value] if value in self.totals else super()._output(value)
+
+
+def _joined(own: list[tuple[int, int, int]]) -> tuple[tuple[int, int, int], ...]:
+    """Axes that follow each other as one."""
+    found: list[tuple[int, int, int]] = []
+    for each, count, between in own:
+        if found and found[-1][0] * found[-1][1] == each:
+            before = found.pop()
+            found.append((before[0], before[1] * count, before[2]))
+        else:
+            found.append((each, count, between))
+    return tuple(found)
+
+
+def adds_rows(step: Step) -> bool:
+    """Whether it is a sum of rows, if it is part of a nest."""
+    if step.fn is not np.sum or not step.inputs:
+        return False
+    x = step.inputs[0]
+    axes = axes_of(step, x)
+    return bool(axes) and axes[-1] != x.ndim - 1
+
+
+# Columns from which on rows are added up: a register of them
+FEWEST = 8
 
 
 def reduction_name(fn: Any) -> str | None:

@@ -20,6 +20,7 @@ LARGEST = 64  # elements of what is computed ahead, unless all are equal
 def simplified(program: Program) -> Program:
     """All passes, one after the other."""
     for apply in (
+        without_defaults,
         without_conversions,
         without_broadcasts,
         with_known_values,
@@ -42,6 +43,26 @@ def without_dead(program: Program) -> Program:
             needed.update(step.inputs)
     constants = {x: c for x, c in program.constants.items() if x in needed}
     return replace(program, steps=tuple(reversed(steps)), constants=constants)
+
+
+def without_defaults(program: Program) -> Program:
+    """Leave out options of reductions that change nothing."""
+    steps = [
+        replace(
+            step, kwargs={k: x for k, x in step.kwargs.items() if not _is_usual(k, x)}
+        )
+        if step.fn in _REDUCTIONS and step.kwargs
+        else step
+        for step in program.steps
+    ]
+    return replace(program, steps=tuple(steps))
+
+
+_REDUCTIONS = {np.sum, np.prod, np.max, np.min, np.mean}
+
+
+def _is_usual(name: str, x: Any) -> bool:
+    return (name == "dtype" and x is None) or (name == "where" and x is True)
 
 
 def without_repetition(program: Program) -> Program:

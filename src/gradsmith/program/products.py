@@ -14,10 +14,12 @@ from typing import Any
 
 import numpy as np
 
+from .code import PERMUTED
 from .fusion import axes_of
 from .graph import Program, Step, Value
 
 LONG = 1000  # elements of the sums in a product
+MUCH = 4  # times as many numbers: where moving another product pays
 
 
 def with_smaller_products(program: Program) -> Program:
@@ -148,16 +150,57 @@ class _Products:
         """
         y = step.outputs[0]
         for i in (0, 1):
-            x: Any = step.args[i]
-            found = _exact_factor(self.made.get(x), y)
-            if found is not None and self.uses[x] == 1 and x.size > y.size:
-                args = [*step.args]
-                args[i] = found[0]
+            args, x = [*step.args], step.args[i]
+            found, other = self._scaled(x), args[1 - i]
+            if found is None:
+                continue
+            whole, number = found
+            alone = self.uses[x] == self.uses[whole.outputs[0]] == 1
+            if (1 if alone else MUCH) * y.size < x.size:
+                args[i] = self._unscaled(x)
                 y = Value(y.shape, y.dtype)
-                self._oriented(replace(step, args=tuple(args), outputs=(y,)))
-                self.steps.append(replace(step, fn=np.multiply, args=(y, found[1])))
+                self._product(replace(step, args=tuple(args), outputs=(y,)))
+                self.steps.append(replace(step, fn=np.multiply, args=(y, number)))
+                return
+            if MUCH * other.size < min(x.size, y.size):
+                args[i], spec = self._unscaled(x), (other.shape, other.dtype)
+                args[1 - i] = self._write(
+                    np.multiply, other, number, shape=spec[0], dtype=spec[1]
+                )
+                self._product(replace(step, args=tuple(args)))
                 return
         self._oriented(step)
+
+    def _scaled(self, x: Value) -> tuple[Step, Any] | None:
+        """The step that multiplies a factor, or what it is the transpose of.
+
+        If there are others that need its result, they must do without it too.
+        """
+        step = self.made.get(x)
+        if step is not None and step.fn in PERMUTED:
+            step = self.made.get(step.args[0])
+        found = _exact_factor(step)
+        if step is None or found is None or not self._is_for_products(step.outputs[0]):
+            return None
+        return step, found[1]
+
+    def _unscaled(self, x: Value) -> Value:
+        """The same factor without the number."""
+        step = self.made[x]
+        if step.fn not in PERMUTED:
+            return _exact_factor(step)[0]  # type: ignore[index]
+        before = _exact_factor(self.made[step.args[0]])[0]  # type: ignore[index]
+        spec = {"shape": x.shape, "dtype": x.dtype}
+        return self._write(step.fn, before, *step.args[1:], **spec, **step.kwargs)
+
+    def _is_for_products(self, x: Value) -> bool:
+        """Whether a value is a factor of products alone, or a transpose of it is."""
+        return x not in self.program.results and all(
+            _is_product(step)
+            or (step.fn in PERMUTED and self._is_for_products(step.outputs[0]))
+            for step in self.program.steps
+            if x in step.inputs
+        )
 
     def _oriented(self, step: Step) -> None:
         """A product of few rows and many columns with rows and columns swapped.
@@ -187,15 +230,16 @@ def _is_product(step: Step) -> bool:
     return len(values) == 2 and all(x.dtype == y.dtype for x in values)
 
 
-def _exact_factor(step: Step | None, y: Value) -> tuple[Value, Any] | None:
+def _exact_factor(step: Step | None) -> tuple[Value, Any] | None:
     """What a step multiplies by a power of 2, not too far from 1, and that number."""
-    if step is None or step.fn is not np.multiply or step.kwargs or y.dtype.kind != "f":
+    if step is None or step.fn is not np.multiply or step.kwargs:
         return None
+    y = step.outputs[0]
     for x, number in (step.args, step.args[::-1]):
         if not isinstance(x, Value) or not isinstance(number, (int, float)):
             continue
         exact = abs(frexp(number)[0]) == 0.5 and 2.0**-8 <= abs(number) <= 2.0**8
-        if exact and (x.shape, x.dtype) == (step.outputs[0].shape, y.dtype):
+        if exact and (x.shape, x.dtype) == (y.shape, y.dtype) and y.dtype.kind == "f":
             return x, number
     return None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import count
 
-from ..fusion import COLUMN, FULL, ROW, SCALAR, Nest, Node
+from ..fusion import COLUMN, FULL, ROW, SCALAR, Nest, Node, Repeats
 
 _SIGNS = {
     "add": "+", "subtract": "-", "multiply": "*", "divide": "/", "less": "<",
@@ -54,7 +54,8 @@ class _Lines:
             for node in each.keeps:
                 yield f"{inner}kept{self._kept(node)}[c] = {self._name(node)}"
             for k, y in each.stores:
-                yield f"{inner}{self._stored(k)} = {self._name(y)}"
+                sign = "+=" if y.op == "total" else "="
+                yield f"{inner}{self._stored(k)} {sign} {self._name(y)}"
             self.names = known
         yield from self._ones(ROW, len(nest.passes), indent)
         for k, y in enumerate(nest.outputs):
@@ -67,7 +68,7 @@ class _Lines:
                 yield from self._define(node, indent)
 
     def _define(self, node: Node, indent: str) -> Iterator[str]:
-        if id(node) in self.names or node.op in ("number", "spread"):
+        if id(node) in self.names or node.op in ("number", "spread", "total"):
             return
         yield f"{indent}{self._new(node)} = {self._text(node)}"
 
@@ -78,7 +79,7 @@ class _Lines:
     def _name(self, node: Node) -> str:
         if node.op == "number":
             return repr(node.data)
-        if node.op == "spread":
+        if node.op in ("spread", "total"):
             return self._name(node.args[0])
         if id(node) in self.names:
             return self.names[id(node)]
@@ -87,6 +88,9 @@ class _Lines:
     def _text(self, node: Node) -> str:
         if node.op == "input":
             return f"x{node.data}[{self._place(node.kind)}]"
+        if node.op == "repeated":
+            columns = ", c" * (node.kind == FULL)
+            return f"x{node.data.i}[{_row(node.data)}{columns}]"
         if node.op == "strided":
             i, at, stride = node.data
             return f"x{i}[{f'c * {stride} + ' * bool(stride)}{at}]"
@@ -105,6 +109,9 @@ class _Lines:
 
     def _stored(self, k: int) -> str:
         """Where an output is written."""
+        data = self.nest.outputs[k].data
+        if isinstance(data, Repeats):
+            return f"y{k}[{_row(data)}, c]"
         if self.nest.places is None:
             return f"y{k}[{self._place(FULL)}]"
         i, at, stride = self.nest.places[k]
@@ -117,6 +124,11 @@ class _Lines:
     def _kept(self, node: Node) -> int:
         kept = [n for each in self.nest.passes for n in each.keeps]
         return next(i for i, n in enumerate(kept) if n is node)
+
+
+def _row(data: Repeats) -> str:
+    """Which row of an array belongs to row r."""
+    return " + ".join(f"r // {e} % {n} * {m}" for e, n, m in data.own) or "0"
 
 
 def _ordered(nodes: list[Node]) -> list[Node]:
