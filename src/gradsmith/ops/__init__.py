@@ -71,7 +71,9 @@ def _fuse() -> None:
         # Of Inductor's time for h = 1.5 x + b, f(h) h + x, forward and gradient, on
         # 512 x 512: kernels take 0.71, 0.85 and 0.39; a sigmoid 1.06.
         long = {normal.gelu, logistic.silu, exponentials.log1mexp}
-        in_graphs = dict.fromkeys(rows, ("cpu", "cuda")) | dict.fromkeys(long, ("cpu",))
+        in_graphs: dict[object, tuple[str, ...]] = {}
+        in_graphs |= dict.fromkeys(rows, ("cpu", "cuda"))
+        in_graphs |= dict.fromkeys(long, ("cpu",))
         # On a GPU the totals make their gradient as they are computed, 3 arrays where
         # Inductor moves 8; gelu of 16 bits takes Inductor 1.5 x a copy, a kernel 1.1.
         totals = (

@@ -620,7 +620,7 @@ class _Repeating(Builder):
         if self.rows == 1:
             raise refuse(f"the program {self.program.name!r}")
         found = super().nest()
-        is_long = any(node.op in _LONG for node in found.nodes)
+        is_long = any(node.op in LONG for node in found.nodes)
         if is_long and self.columns % 8 and self.columns < 16:
             raise refuse("a long function of rows of few elements")
         return found

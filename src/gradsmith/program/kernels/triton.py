@@ -486,11 +486,13 @@ class _Emitter:
 
         To compare each column with it takes three instructions of some 25.
         """
-        found = [(i, node) for i, node in stores if _one_place(node)]
-        if found:
+        found = [(i, node, _one_place(node)) for i, node in stores]
+        if any(place for _, _, place in found):
             self.write("tl.debug_barrier()")
-        for i, node in found:
-            at, value = self._one(_one_place(node)), self._one(node.args[1])
+        for i, node, place in found:
+            if place is None:
+                continue
+            at, value = self._one(place), self._one(node.args[1])
             mask = f"there & ({at} >= 0) & ({at} < n_columns)"
             if self.launch.split:
                 mask += f" & ({at} >= first) & ({at} < first + BLOCK)"
