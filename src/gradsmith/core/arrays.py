@@ -62,6 +62,9 @@ _wrapping: dict[
 # of the usual kind; else it returns NotImplemented, before the body has run.
 QUICK: dict[type, Callable[[Any, tuple[Any, ...]], Any]] = {}
 
+# What `gradsmith.numpy` computes with, by the type of an argument, as far as is known.
+KERNELS: dict[type, Any] = {}
+
 
 def register(framework: Known) -> None:
     """Let a framework's arrays be known."""

@@ -17,6 +17,7 @@ import numpy as np
 from ..core import calls
 from ..core.arrays import (
     FRAMEWORKS,
+    KERNELS,
     NUMPY,
     common_framework,
     framework_of,
@@ -33,12 +34,15 @@ _INSIDE = "in its elements"  # stands for the kernels of a list
 
 # The kernels of each type of argument that was seen; None for what has no say. NumPy
 # needs none: its name stands for them.
-_by_type: dict[type, Any] = {
-    **dict.fromkeys((int, float, complex, bool, str, type(None), slice, range)),
-    np.ndarray: NUMPY,
-    list: _INSIDE,
-    tuple: _INSIDE,
-}
+_by_type = KERNELS
+_by_type.update(
+    {
+        **dict.fromkeys((int, float, complex, bool, str, type(None), slice, range)),
+        np.ndarray: NUMPY,
+        list: _INSIDE,
+        tuple: _INSIDE,
+    }
+)
 
 
 def kernels_of(name: str, args: Iterable[Any]) -> Any:

@@ -70,7 +70,7 @@ def _fuse() -> None:
         }  # fmt: skip
         # Of Inductor's time for h = 1.5 x + b, f(h) h + x, forward and gradient, on
         # 512 x 512: kernels take 0.71, 0.85 and 0.39; a sigmoid 1.06.
-        long = {normal.gelu, logistic.silu, exponentials.log1mexp}
+        long = {normal.gelu, logistic.silu, exponentials.log1mexp, shaping._shortened}
         in_graphs: dict[object, tuple[str, ...]] = {}
         in_graphs |= dict.fromkeys(rows, ("cpu", "cuda"))
         in_graphs |= dict.fromkeys(long, ("cpu",))

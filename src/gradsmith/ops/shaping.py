@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import numpy as gnp
+from ..core.transforms import vjp
 from ..operations.define import operation
 from ._inputs import fitted, is_number, like, require_positive, wide, wrong
 from ._random import normal, require_seed
@@ -101,12 +102,28 @@ def clip_by_norm(x: Any, max_norm: float, axis: Any = None) -> Any:
 
 @clip_by_norm.vjp
 def _(dy: Any, y: Any, x: Any, max_norm: float, axis: Any) -> Any:
+    return {"x": _shortened(dy, max_norm, axis), "max_norm": None}
+
+
+@operation
+def _shortened(dy: Any, max_norm: float, axis: Any) -> Any:
+    """dy with a norm of at most `max_norm`: a kernel, also where a compiler has dy."""
+    return _within(dy, max_norm, axis)
+
+
+@_shortened.vjp
+def _(ds: Any, s: Any, dy: Any, max_norm: float, axis: Any) -> Any:
+    _, pull = vjp(lambda dy: _within(dy, max_norm, axis), dy)
+    return {"dy": pull(ds)[0], "max_norm": None}
+
+
+def _within(dy: Any, max_norm: Any, axis: Any) -> Any:
     dz = wide(dy)
     size, scale = length(dz, axis)  # its squares neither overflow nor vanish
     fits = size <= max_norm * scale
     along, of = direction(dz * scale, size, axis)
     shorter = along * divide(max_norm * gnp.ones_like(size), of)
-    return {"x": like(gnp.where(fits, dz, shorter), dy), "max_norm": None}
+    return like(gnp.where(fits, dz, shorter), dy)
 
 
 @operation(surrogate="NaN in the gradient becomes 0", linear=False)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import subprocess
+import sys
 from dataclasses import dataclass
 
 import pytest
@@ -529,3 +531,16 @@ def test_what_is_ours_is_not_compiled_where_a_graph_breaks(recwarn):
     assert f(X).tolist() == [10, 10, 10]
     assert not [text for text in seen if "call/eager.py" in text.splitlines()[0]]
     assert not [w for w in recwarn if "does not know how to trace" in str(w.message)]
+
+
+@pytest.mark.parametrize("name", ["reverse", "nan_to_zero"])
+def test_rule_in_portable_names_is_the_first_thing_of_a_process(name):
+    """In a rule, Dynamo lets gradsmith.numpy remember nothing of what it sees first."""
+    code = f"""
+import torch, gradsmith as gs
+x = torch.ones(3, requires_grad=True)
+run = torch.compile(gs.ops.{name}, fullgraph=True, backend="aot_eager")
+(dx,) = torch.autograd.grad(run(x).sum(), x)
+assert dx.abs().tolist() == [1, 1, 1]
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -6,6 +6,8 @@ import pytest
 import torch
 from functorch.compile import make_boxed_func
 from torch._dynamo.backends.common import aot_autograd
+from torch._inductor.codegen import custom_extern_kernel_codegen, wrapper
+from torch._inductor.utils import fresh_inductor_cache, run_and_get_code
 
 import gradsmith as gs
 from gradsmith import ops
@@ -14,6 +16,7 @@ from gradsmith.operations import fusing
 
 pytestmark = [  # PyTorch's own
     pytest.mark.filterwarnings("ignore:.torch.jit.script.* is deprecated"),
+    pytest.mark.filterwarnings("ignore:.*Function.*should not be instantiated"),
     pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not"),
 ]
 
@@ -90,6 +93,103 @@ def test_inductor_calls_the_kernels():
     expected = value_and_gradient(lambda x: ops.softmax(x * 2) + 1, x)
     for got, e in zip(value_and_gradient(run, x), expected, strict=True):
         torch.testing.assert_close(got, e, rtol=1e-6, atol=1e-7)
+
+
+def test_code_by_inductor_calls_kernels_without_dispatching():
+    x = x_of()
+
+    def both():
+        return value_and_gradient(torch.compile(ops.logsumexp, fullgraph=True), x)
+
+    with fresh_inductor_cache():
+        _, codes = run_and_get_code(both)
+    forward, back = codes
+    assert "gradsmith_forward(" in forward
+    assert "gradsmith_back(" in back
+    assert not any("torch.ops.gradsmith" in line for line in lines_that_run(codes))
+
+
+def lines_that_run(codes):
+    lines = [line.strip() for code in codes for line in code.splitlines()]
+    return [x for x in lines if not x.startswith(("#", "assert_size_stride"))]
+
+
+def test_code_by_inductor_without_such_calls_dispatches(monkeypatch):
+    x = x_of()
+    monkeypatch.setattr(custom_extern_kernel_codegen, "CUSTOM_EXTERN_KERNEL_CODEGEN", 0)
+    monkeypatch.setattr(wrapper, "CUSTOM_EXTERN_KERNEL_CODEGEN", {})
+    monkeypatch.delattr(custom_extern_kernel_codegen, "CustomCodegen")
+    with fresh_inductor_cache():
+        run = torch.compile(ops.logsumexp, fullgraph=True)
+        got, codes = run_and_get_code(lambda: value_and_gradient(run, x))
+    assert "torch.ops.gradsmith.fused.default(" in codes[0]
+    for a, b in zip(got, value_and_gradient(ops.logsumexp, x), strict=True):
+        torch.testing.assert_close(a, b)
+
+
+def test_the_gradient_of_clip_by_norm_is_a_kernel():
+    def fn(x):
+        return (ops.clip_by_norm(x, 0.5) * x.detach()).sum()
+
+    x = x_of()
+    run, called = compiled(fn, fullgraph=True)
+    got, expected = value_and_gradient(run, x), value_and_gradient(fn, x)
+    torch.testing.assert_close(got, expected)
+    assert called.count(FORWARD) == 1
+    torch.testing.assert_close(got[1].norm(), torch.tensor(0.5))
+
+
+WIDE = torch.randn(20, 80)
+FULL = torch.randn(20, 40)
+LAYOUTS = [
+    FULL, torch.ones(()).expand(20, 40), torch.nn.Parameter(FULL), WIDE[:, ::2],
+    FULL.T.clone().T, torch.ones(40).expand(20, 40), FULL[:1].expand(20, 40),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("i", "k"), [*((i, 0) for i in range(7)), (0, 1), (0, 5)])
+def test_tensors_may_come_in_every_layout(i, k):
+    """What is found out at the first call is not what the next one has."""
+    number = number_of_softmax()
+    in_graph._forwards.clear()
+    in_graph._backwards.clear()
+    for x in (LAYOUTS[i], *LAYOUTS):
+        x = x.detach() if x is not LAYOUTS[2] else x
+        with torch.no_grad():
+            (y,) = in_graph.forward([x], number)
+            torch.testing.assert_close(y, torch.softmax(x, -1))
+            for dy in (LAYOUTS[k], *LAYOUTS):
+                (got,) = in_graph.back(dy, [x], [y], number)
+                expected = y * (dy - (y * dy).sum(-1, keepdim=True))
+                torch.testing.assert_close(got, expected)
+
+
+def number_of_softmax():
+    in_graph._plans.clear()
+    value_and_gradient(compiled(ops.softmax)[0], x_of())
+    (number,) = in_graph._plans
+    return number
+
+
+@pytest.mark.parametrize(
+    "other", [torch.ones(5, 40), torch.ones(20, 40).half(), torch.ones(800)]
+)
+def test_data_that_was_exchanged_is_noticed(other):
+    """A kernel would read beyond it."""
+    number, y = number_of_softmax(), torch.ones(20, 40)
+    in_graph.back(y, [y], [y], number)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        in_graph.back(torch.ones(20, 40), [other], [y], number)
+
+
+@pytest.mark.parametrize(("threads", "is_kernel"), [(4, True), (5, False)])
+def test_few_rows_for_many_threads_are_composed(threads, is_kernel, monkeypatch):
+    """A kernel gives threads whole rows, and here there is one."""
+    monkeypatch.setattr(torch, "get_num_threads", lambda: threads)
+    x = x_of(shape=(5 << 16,))
+    run, called = compiled(ops.logsumexp)
+    torch.testing.assert_close(run(x), torch.logsumexp(x, 0))
+    assert (FORWARD in called) is is_kernel
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,7 @@ from tests.frameworks.fused_operations import normed, squash  # noqa: E402
 def runs(monkeypatch):
     """Plans whose kernels ran forward."""
     found = []
-    run, function = quick.run_forward, made_again._function
+    run, function = quick.run_forward, made_again.function_of
     monkeypatch.setattr(
         quick, "run_forward", lambda *args: (found.append(args[0]), run(*args))[1]
     )
@@ -48,7 +48,7 @@ def runs(monkeypatch):
 
         return seen
 
-    monkeypatch.setattr(made_again, "_function", recorded)
+    monkeypatch.setattr(made_again, "function_of", recorded)
     forget()  # calls that are not recorded
     yield found
     forget()  # and those that are

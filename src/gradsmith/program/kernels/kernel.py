@@ -64,7 +64,8 @@ class Kernel:
         elsewhere = {} if in_place else homes(nest, own)
         self.kept = len(kept_in(nest)) - len(elsewhere)
         self.constants = [x.ctypes.data for x in nest.constants]
-        self.is_small = self.size < 2 * SHARE  # for one thread
+        self.parts = self.size // SHARE  # for as many threads, if it has as many rows
+        self.is_small = self.parts < 2  # for one thread
 
     def __str__(self) -> str:
         return listing(self.nest, self.storage)
@@ -146,7 +147,7 @@ class Kernel:
             "kept": 8 * self.kept * columns,
             "count": self.count,
             "columns": columns,
-            "parts": max(1, min(self.count, self.size // SHARE)),
+            "parts": max(1, min(self.count, self.parts)),
         }
         content = sha256(f"{self.source}{numbers}".encode())
         for x in self.nest.constants:
@@ -184,7 +185,7 @@ class Kernel:
     def run(self, inputs: list[int], outputs: list[int], threads: int = 1) -> None:
         """Compute, from memory at some addresses to that at others."""
         given = (*inputs, *self.constants, *outputs)
-        threads = min(threads, self.size // SHARE, self.count)
+        threads = min(threads, self.parts, self.count)
         if threads < 2:
             self._part(given, 0, self.count)
             return

@@ -6,9 +6,10 @@ from typing import Any
 
 import torch
 
-from ....core.arrays import QUICK
+from ....core.arrays import KERNELS, QUICK
 from ....core.errors import UnsupportedOperationError
 from ....operations.parameters import Bound
+from .. import kernels
 from ..private import has_forward_level, is_exporting, is_scripting, is_transformed
 from . import compiled, eager, export, quick, tracing, transformed  # noqa: F401
 from .callbacks import host
@@ -55,3 +56,5 @@ def _scripted(operation: Any, bound: Bound) -> Any:
 
 
 quick.register()
+# Here, since Dynamo lets nothing be remembered while it traces a rule
+KERNELS.update(dict.fromkeys((torch.Tensor, torch.nn.Parameter), kernels))

@@ -68,7 +68,7 @@ class Again:
         )
         self.call = never_again
         if self.is_plain:
-            self.call = _function(
+            self.call = function_of(
                 _forward(plan, args, n, with_grad),
                 guard=guard_of(leaves),
                 launch=plan.forward.launcher(_block_of_outputs(plan, n)),
@@ -90,7 +90,7 @@ class Again:
             kernel = self.plan.backward("scalar" if is_scalar else "full")
             if not (is_scalar or dy.is_contiguous()) or not kernel.is_small:
                 return
-            found = self._backward[is_scalar] = _function(
+            found = self._backward[is_scalar] = function_of(
                 _backward(self.plan),
                 guard=guard_of([dy, *leaves]),
                 launch=kernel.launcher(_block_of_inputs(self.plan)),
@@ -114,7 +114,7 @@ def again_of(
     return found
 
 
-def _function(lines: list[str], **known: Any) -> Any:
+def function_of(lines: list[str], **known: Any) -> Any:
     """The function `call` of these lines, the first of which is its head."""
     names = {**_KNOWN, **known}
     code = compile("\n    ".join(lines), "<gradsmith: a call made again>", "exec")
@@ -149,7 +149,7 @@ def _forward(plan: Any, args: Any, n: int, with_grad: bool) -> list[str]:
         lines.append("y = empty_like(x0)")
     else:
         lines.append(
-            f"y = empty({tuple(y.shape)}, {_strides(y.shape)}, dtype=dtype, "
+            f"y = empty({tuple(y.shape)}, {strides_of(y.shape)}, dtype=dtype, "
             "device='cpu')"
         )
     made = [f"g{i}" for i in plan.wanted] if plan.ahead else []
@@ -164,13 +164,13 @@ def _forward(plan: Any, args: Any, n: int, with_grad: bool) -> list[str]:
         lines.append("y = y.sum()" if is_same else "y = y.sum().to(total)")
     if not plan.wanted:
         return [*lines, "return y"]
-    leaves = "args" if not static else _tuple(xs)
+    leaves = "args" if not static else as_tuple(xs)
     run = [
         "again",
         "args",
         leaves,
         "y" if plan.needs_y else "None",
-        _tuple(["s" if plan.small else "None", *made]),
+        as_tuple(["s" if plan.small else "None", *made]),
         " + ".join(f"{x}._version" for x in xs),  # that of y is 0
         "y.detach()" if plan.needs_y else "y",
     ]
@@ -184,7 +184,7 @@ def _backward(plan: Any) -> list[str]:
     held = [*xs, "y"] if plan.needs_y else xs
     lines = [
         "def call(ctx, run, dy):",
-        f"_, _, {_tuple(xs)}, y, {_tuple(['s', *made])}, version = run",
+        f"_, _, {as_tuple(xs)}, y, {as_tuple(['s', *made])}, version = run",
         f"if not guard({', '.join(['dy', *xs])}) or is_grad_enabled(): "
         "return otherwise(ctx, run, dy)",
         f"if {' + '.join(f'{x}._version' for x in held)} != version: "
@@ -220,11 +220,11 @@ def _block_of_inputs(plan: Any) -> dict[int, int]:
     }
 
 
-def _tuple(names: list[str]) -> str:
+def as_tuple(names: list[str]) -> str:
     return f"({', '.join(names)},)"
 
 
-def _strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+def strides_of(shape: tuple[int, ...]) -> tuple[int, ...]:
     strides, step = [], 1
     for n in reversed(shape):
         strides.append(step)
