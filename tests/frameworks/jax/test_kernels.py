@@ -112,6 +112,17 @@ def test_a_gradient_of_rows_is_a_foreign_function_where_the_value_is_the_argumen
     assert text.count("stablehlo.custom_call @gradsmith_") == 1
 
 
+@pytest.mark.parametrize("name", ["logsumexp", "log_softmax"])
+def test_a_product_that_xla_does_not_round_is_no_second_greatest(name):
+    """XLA takes a product and what is subtracted from it together."""
+    rng = np.random.default_rng(0)
+    x, s = rng.normal(size=(2, 2000, 7)).astype("float32")
+    with gs.kernels(False):
+        got = jax.jit(lambda x, s: getattr(ops, name)(x * s, axis=-1))(x, s)
+    expected = getattr(ops, name)((x * s).astype("float64"), axis=-1)
+    np.testing.assert_allclose(got, expected, rtol=1e-5, atol=1e-6)
+
+
 def test_what_is_mapped_is_composed():
     assert "@gradsmith_" not in lowered(jax.vmap(ops.softmax), X)
 

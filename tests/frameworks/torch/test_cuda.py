@@ -8,11 +8,14 @@ import torch
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
+from gradsmith.frameworks.torch.call import in_graph
 from gradsmith.operations import fusing
 from gradsmith.program.kernels import triton as gpu
 
 pytestmark = [
     pytest.mark.gpu,
+    # PyTorch's own, in Inductor's imports for GPUs
+    pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning"),
     pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU on this machine"),
 ]
 
@@ -164,6 +167,51 @@ def test_a_user_s_operation():
     _, dx = value_and_gradient(gs.fuse(mish), x, dy)
     _, theirs = value_and_gradient(torch.nn.functional.mish, x, dy)
     torch.testing.assert_close(dx, theirs, rtol=1e-5, atol=1e-6)
+
+
+def cross_entropy_of(shape):
+    x, _ = arrays(shape, torch.float32)
+    labels = torch.randint(0, shape[1], shape[:1], device="cuda")
+    labels[3] = -100
+    return x.requires_grad_(), labels
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_compiled_loss_makes_its_gradient_in_the_forward_pass(
+    kept, at_once, monkeypatch
+):
+    x, labels = cross_entropy_of((257, 1000))
+    if not kept:  # as where somebody copies what the graph saves
+        made = in_graph._token
+        monkeypatch.setattr(in_graph, "_token", lambda x, _: made(x, None))
+    torch.compiler.reset()
+    run = torch.compile(lambda x: ops.cross_entropy(2 * x, labels) * 3, fullgraph=True)
+    loss = run(x)
+    (dx,) = torch.autograd.grad(loss, x)
+    assert len(at_once) == (2 if kept else 3)
+    expected = torch.nn.functional.cross_entropy(2 * x, labels) * 3
+    torch.testing.assert_close(loss, expected)
+    (theirs,) = torch.autograd.grad(expected, x)
+    torch.testing.assert_close(dx, theirs, rtol=1e-5, atol=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(257, 1000), (9, 50257)], ids=str)
+def test_rows_of_labels_to_ignore_are_not_read(shape, at_once):
+    x, labels = cross_entropy_of(shape)
+    with torch.no_grad():
+        x[3] = float("nan")
+    (dx,) = torch.autograd.grad(ops.cross_entropy(x, labels), x)
+    assert bool((dx[3] == 0).all())
+    assert bool(dx.isfinite().all())
+
+
+def test_in_16_bits_a_compiled_gelu_is_a_kernel(at_once):
+    x, dy = arrays((128, 1024), torch.bfloat16)
+    torch.compiler.reset()
+    _, dx = value_and_gradient(torch.compile(ops.gelu), x, dy)
+    assert len(at_once) == 2
+    _, theirs = value_and_gradient(torch.nn.functional.gelu, x, dy)
+    torch.testing.assert_close(dx, theirs, rtol=2e-2, atol=2e-2)
 
 
 def test_the_second_order_is_composed():

@@ -214,6 +214,37 @@ def test_a_label_beyond_the_row_gives_nan(monkeypatch):
     assert np.isnan(y).tolist() == [False, True, False]
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+def test_rows_that_are_ignored_are_not_read(chunked, monkeypatch):
+    x, _, labels = arrays_of((4, 10))
+    labels[1], x[1] = -100, np.nan
+    if chunked:
+        _in_chunks(monkeypatch)
+    program = _traced(gradient(classes), np.ones(4, "float32"), x, labels)
+    y, dx = run(program, [np.ones(4, "float32"), x, labels], monkeypatch)
+    assert y[1] == 0
+    np.testing.assert_array_equal(dx[1], 0)
+    others = [0, 2, 3]
+    _, pull = gs.vjp(lambda x: classes(x, labels[others]), x[others])
+    (expected,) = pull(np.ones(3, "float32"))
+    np.testing.assert_allclose(dx[others], expected, rtol=3e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("chunked", [False, True])
+def test_one_place_of_a_row_is_written_over(chunked, monkeypatch):
+    def marked(x, at):
+        hot = gnp.equal(gnp.arange(x.shape[1]), gnp.expand_dims(at, 1))
+        return gnp.where(hot, gnp.sum(x, axis=1, keepdims=True), 2 * x)
+
+    x, _, at = arrays_of((4, 10))
+    at[:2] = -1, 10  # none
+    if chunked:
+        _in_chunks(monkeypatch)
+    _compare(marked, (x, at), monkeypatch)
+    kernel = Kernel(_traced(marked, x, at))
+    assert "debug_barrier" in gpu.GpuKernel(kernel.nest, kernel.storage).source
+
+
 def _in_chunks(monkeypatch):
     monkeypatch.setattr(gpu, "LONGEST", 4)
     monkeypatch.setattr(gpu, "_CHUNK", 4)
