@@ -58,8 +58,12 @@ def with_diagonal(m: Any, d: Any) -> Any:
 
 
 def rounding(w: Any) -> Any:
-    """What rounding may change in the values of a spectrum."""
-    return np.finfo(w.dtype).eps * np.sum(np.abs(w), axis=-1, keepdims=True)
+    """What rounding may change in the values of a spectrum.
+
+    Of 300 matrices of 3 x 3 with two equal eigenvalues, LAPACK's were further apart
+    than 1/4 of it in 52, and than 1/2 in 4.
+    """
+    return 4 * np.finfo(w.dtype).eps * np.sum(np.abs(w), axis=-1, keepdims=True)
 
 
 def inverse_gaps(w: Any) -> Any:
