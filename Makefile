@@ -7,7 +7,7 @@ JOBS ?= 2
 # those of PyTorch take 14 % more time.
 ALONE := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
 
-.PHONY: demo demo-all test test-gpu test-oldest test-pythons version versions dist lint format bench figures picture wild adoption docs browser screenshot gallery clean
+.PHONY: demo demo-all test test-compiled test-gpu test-oldest test-pythons version versions dist lint format bench figures picture wild adoption docs browser screenshot gallery clean
 
 demo: $(ENVS)/demo/made
 	@$(ENVS)/demo/bin/python -m examples
@@ -33,6 +33,13 @@ ENGINE := tests/core tests/rules tests/operations tests/optimizers
 
 test-oldest: $(ENVS)/oldest/made
 	$(ALONE) $(ENVS)/oldest/bin/python -m pytest -q -n $(JOBS) --dist loadfile $(ENGINE) $(ARGS)
+
+# The same with those modules compiled that are compiled in wheels for a platform.
+COMPILED = $(abspath $(ENVS)/compiled)
+
+test-compiled: $(ENVS)/test/made $(ENVS)/compiled/made
+	$(ALONE) GRADSMITH_COMPILE=1 PYTHONPATH=$(COMPILED) $(ENVS)/test/bin/python -m pytest \
+	  -q -n $(JOBS) --dist loadfile $(ENGINE) $(ARGS)
 
 # The same on each Python that is installed, from 3.11 on, with the newest NumPy it has.
 PYTHONS := python3.11 python3.12 python3.13 python3.14
@@ -63,14 +70,17 @@ format: $(ENVS)/lint/made
 	$(ENVS)/lint/bin/ruff format .
 	$(ENVS)/lint/bin/ruff check --fix .
 
-bench: $(ENVS)/bench/made
-	$(ENVS)/bench/bin/python -m benchmarks all $(ARGS)
+# With the engine compiled, as most users install it; NAME=overhead for one of them.
+BENCHMARKS = PYTHONPATH=$(COMPILED) $(ENVS)/bench/bin/python -m benchmarks
+
+bench: $(ENVS)/bench/made $(ENVS)/compiled/made
+	$(BENCHMARKS) $(or $(NAME),all) $(ARGS)
 
 # The figures that the README and the docs quote, from docs/figures.json (three minutes).
-figures: $(ENVS)/bench/made
-	$(ENVS)/bench/bin/python -m benchmarks overhead --record
-	$(ENVS)/bench/bin/python -m benchmarks lse --record
-	$(ENVS)/bench/bin/python -m benchmarks import --record
+figures: $(ENVS)/bench/made $(ENVS)/compiled/made
+	$(BENCHMARKS) overhead --record
+	$(BENCHMARKS) lse --record
+	$(BENCHMARKS) import --record
 
 # The maps of lost digits, in the README and on the landing page.
 picture: $(ENVS)/test/made
@@ -113,6 +123,14 @@ $(ENVS)/wild/made: benchmarks/wild/requirements.txt
 	@$(PYTHON) -m venv $(@D)
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -r $<
 	@$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	@touch $@
+
+# A folder for PYTHONPATH: no editable install is compiled.
+$(ENVS)/compiled/made: pyproject.toml hatch_build.py $(shell find src -name "*.py")
+	@echo "Compiling the engine into $(@D) (half a minute)"
+	@rm -rf $(@D)
+	@GRADSMITH_COMPILE=1 $(PYTHON) -m pip install --quiet --disable-pip-version-check \
+	  --root-user-action=ignore --no-deps --target $(@D) .
 	@touch $@
 
 # Each environment has a dependency group of its name, which pip knows from 25.1 on.

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from benchmarks._peers import PEERS, is_installed, versions
+from gradsmith.core import is_compiled
 
 
 @dataclass(frozen=True)
@@ -93,6 +94,7 @@ class Report:
             for name in self.skipped
         ]
         notes += [f"refused: {what}" for what in self.refused] + self.notes
+        notes.append(f"the engine is {engine()}")
         if self.options.quick:
             notes.append("quick: these figures mean nothing")
         return "\n".join(
@@ -120,7 +122,12 @@ def machine() -> dict[str, Any]:
         "processor": _processor(),
         "cores": os.cpu_count(),
         "versions": versions(),
+        "engine": engine(),
     }
+
+
+def engine() -> str:
+    return "compiled" if is_compiled() else "not compiled"
 
 
 def _processor() -> str:

@@ -17,9 +17,9 @@ from gradsmith.command.installation import (
     INSTALLED,
     MISSING,
     OLD,
-    PACKAGES,
     examined,
     installs,
+    packages,
     text,
 )
 from gradsmith.command.probes import BROKEN, NO_GPU, SILENT, WORKS, tried
@@ -194,7 +194,7 @@ def test_the_status_is_that_of_the_engine(answers):
 def test_the_table_is_that_of_the_package():
     """Each extra is known, and its oldest releases are those of pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    known = {(each.name, each.extra): each.oldest for each in PACKAGES}
+    known = {(each.name, each.extra): each.oldest for each in packages()}
     said = [(x, "") for x in project["dependencies"]]
     for extra, given in project["optional-dependencies"].items():
         said += [(x, extra) for x in given if not x.startswith("gradsmith")]

@@ -7,9 +7,11 @@ with and without its extra, and the types that an editor sees.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import venv
 import zipfile
@@ -17,7 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from .project import PROJECT, ROOT
+from .project import COMPILED, PROJECT, ROOT
 
 DIST = ROOT / "dist"
 USER = Path(__file__).with_name("user.py")
@@ -34,12 +36,33 @@ def main() -> None:
     with TemporaryDirectory() as folder:
         venv.create(folder, with_pip=True)
         try_installed(Path(folder) / "bin" / "python", wheel)
+    try_compiled()
     say(f"{wheel.name} and {sdist.name} are in {DIST.relative_to(ROOT)}/")
 
 
-def run(*command: object, ok: int = 0) -> str:
+def try_compiled() -> None:
+    """A wheel for this platform, which a release is built for many."""
+    with TemporaryDirectory() as folder:
+        build = (sys.executable, "-m", "build", "--wheel", "--outdir", folder, ROOT)
+        run(*build, GRADSMITH_COMPILE="1")
+        [wheel] = Path(folder).glob("*.whl")
+        require(not wheel.name.endswith("-any.whl"), f"{wheel.name} is for all")
+        require_wheel(wheel_names(wheel), compiled=True)
+        python = Path(folder) / "env" / "bin" / "python"
+        venv.create(python.parents[1], with_pip=True)
+        install(python, wheel)
+        run(python, "-I", USER)
+        run(python, "-I", "-c", "from gradsmith.core import *; assert is_compiled()")
+
+
+def run(*command: object, ok: int = 0, **environment: str) -> str:
     """What a command prints; its whole output, if it does not end as it should."""
-    done = subprocess.run(list(map(str, command)), capture_output=True, text=True)
+    done = subprocess.run(
+        list(map(str, command)),
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+    )
     if done.returncode != ok:
         shown = " ".join(map(str, command))
         raise SystemExit(f"{shown}: {done.returncode}\n{done.stdout}{done.stderr}")
@@ -72,11 +95,12 @@ def sdist_names(path: Path) -> set[str]:
         return {name.partition("/")[2] for name in file.getnames()}
 
 
-def require_wheel(names: set[str]) -> None:
+def require_wheel(names: set[str], *, compiled: bool = False) -> None:
     """All files of the package, the license, and nothing else."""
     info = f"{PROJECT['name']}-{PROJECT['version']}.dist-info/"
     package = {name for name in names if not name.startswith(info)}
-    require_same(package, {name.removeprefix("src/") for name in files("src/")})
+    expected = {name.removeprefix("src/") for name in files("src/")}
+    require_same(package, expected | (extensions() if compiled else set()))
     metadata = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
     require_same({name.removeprefix(info) for name in names - package}, metadata)
     require("gradsmith/py.typed" in names, "the wheel has no py.typed")
@@ -86,6 +110,12 @@ def require_sdist(names: set[str]) -> None:
     """What is needed to build, test and read it."""
     needed = {*files("src/", "tests/", "docs/"), "LICENSE", "README.md", "Makefile"}
     require(needed <= names, f"the sdist lacks {sorted(needed - names)}")
+
+
+def extensions() -> set[str]:
+    """The files of the modules that are compiled, on this platform."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    return {f"{module.replace('.', '/')}{suffix}" for module in COMPILED}
 
 
 def files(*folders: str) -> set[str]:

@@ -10,7 +10,11 @@ ROOT = Path(__file__).parents[2]
 PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 PROJECT = PYPROJECT["project"]
 EXTRAS = PROJECT["optional-dependencies"]
+FOR_GPUS = {"jax-gpu"}  # extras that a machine without a GPU can not use
 GROUPS = PYPROJECT["dependency-groups"]
+COMPILED = PYPROJECT["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"][
+    "modules"
+]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 

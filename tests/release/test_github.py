@@ -55,7 +55,7 @@ def test_the_release_is_by_trusted_publishing():
     jobs = read(GITHUB / "workflows" / "release.yml")["jobs"]
     publish = jobs["publish"]
     assert publish["permissions"] == {"id-token": "write"}
-    assert set(publish["needs"]) == {"tests", "build"}
+    assert set(publish["needs"]) == {"tests", "build", "wheels"}
     [_, upload] = publish["steps"]
     assert upload == {"uses": "pypa/gh-action-pypi-publish@release/v1"}
     assert "secrets." not in (GITHUB / "workflows" / "release.yml").read_text()

@@ -13,7 +13,7 @@ from pathlib import Path
 from benchmarks._documents import update
 from gradsmith.core.arrays import FRAMEWORKS
 
-from .project import EXTRAS, PROJECT, ROOT, expanded, name_of, requirements
+from .project import EXTRAS, FOR_GPUS, PROJECT, ROOT, expanded, name_of, requirements
 from .pythons import ENVIRONMENTS
 
 DOCUMENT = ROOT / "docs" / "versions.md"
@@ -42,7 +42,7 @@ def rows() -> list[tuple[str, str, str, str]]:
 def needed() -> dict[str, str]:
     """Each package beside Python, and what is installed with it."""
     found = dict.fromkeys(PROJECT["dependencies"], "always")
-    for extra in sorted(EXTRAS.keys() - {"all"}):
+    for extra in sorted(EXTRAS.keys() - {"all", *FOR_GPUS}):
         for requirement in (r for entry in EXTRAS[extra] for r in expanded(entry)):
             known = found.get(requirement, "")
             found[requirement] = f"{known}, `{extra}`" if known else f"extra `{extra}`"

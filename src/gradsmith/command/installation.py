@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from .. import __version__
+from ..core import is_compiled
 from ..core.arrays import FRAMEWORKS, NUMPY
 from ..core.progress import Progress
 from ..report.terminal import aligned, clean
@@ -58,8 +59,14 @@ PACKAGES = (
     ),
     Package("dask", "2024.8", "cluster", "audits on a cluster", "distributed"),
     Package("triton", "", None, "fused GPU kernels; comes with PyTorch for CUDA"),
-    Package("jax-triton", "0.3.1", "jax-gpu", "fused GPU kernels in JAX"),
 )
+
+
+def packages() -> Iterator[Package]:
+    yield from PACKAGES
+    for each in FRAMEWORKS.values():
+        if each.gpu_kernels:
+            yield Package(*each.gpu_kernels, f"fused GPU kernels in {each.title}")
 
 
 @dataclass(frozen=True)
@@ -104,13 +111,16 @@ def examined(seconds: float = SECONDS, *, deep: bool = False) -> list[Row]:
 
 
 def _parts() -> Iterator[Part]:
-    yield Part("engine", "embedded engine", "engine", "numpy", install="gradsmith")
+    use = "compiled" if is_compiled() else "not compiled: small arrays take longer"
+    yield Part(
+        "engine", "embedded engine", "engine", "numpy", install="gradsmith", use=use
+    )
     for each in FRAMEWORKS.values():
         if each.name != NUMPY:
             probe, root = f"framework:{each.name}", each.module.partition(".")[0]
             oldest = ".".join(map(str, each.oldest))
             yield Part("frameworks", each.title, probe, root, oldest, each.install)
-    for package in PACKAGES:
+    for package in packages():
         module = package.module or package.name.replace("-", "_")
         how = f"module:{module}", module, package.oldest, package.install, package.use
         yield Part("packages", package.name, *how, package.name)

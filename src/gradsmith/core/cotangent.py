@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .infinite import Infinite
-from .pool import is_held_once
+from .pool import is_held_once, references
 from .tape import Deferred
 
 
@@ -93,11 +93,12 @@ class Scattered(Deferred):
     def added_to(self, total: Any) -> Any:
         """The sum of both; `total` is given away by the caller."""
         if isinstance(total, Scattered):
-            total = total.dense()
-        elif not isinstance(total, np.ndarray):  # a tensor, which is not changed
+            return self._written_into(total.dense())
+        if not isinstance(total, np.ndarray):  # a tensor, which is not changed
             return total + self.dense()
-        elif not is_held_once(total):
-            total = total.copy()
+        return self._written_into(total if is_held_once(total, _HELD) else total.copy())
+
+    def _written_into(self, total: Any) -> Any:
         if self.distinct:
             _add_at(total, self.key, self.values)
         else:
@@ -106,6 +107,13 @@ class Scattered(Deferred):
 
     def __add__(self, other: Any) -> Any:
         return self.added_to(other)
+
+
+def _given(total: np.ndarray) -> int:
+    return references(total)
+
+
+_HELD = _given([np.empty(1)].pop())  # one more than elsewhere if this is compiled
 
 
 def _add_at(total: np.ndarray, key: Any, values: Any) -> None:

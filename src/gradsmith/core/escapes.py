@@ -9,6 +9,7 @@ from typing import Any
 from .errors import UnsupportedOperationError
 from .tape import INSIDE, Traced, state
 
+_TENSORS = (__name__, f"{__name__.rpartition('.')[0]}.tensor")
 LEFT = "it returns a plain array, which no tape follows"
 
 # What to write instead, by how a value becomes a constant
@@ -51,7 +52,7 @@ def refuse_conversion(x: Traced, how: str, instead: str = FOR_OTHERS) -> None:
     """A value that is being differentiated becomes no constant without a word."""
     if not (state().recorders and is_followed(x)):
         return
-    by, only_compares = _library_function(sys._getframe(2))  # pyright: ignore[reportPrivateUsage]
+    by, only_compares = _library_function()
     if only_compares:
         return
     from .places import place_here  # nearly never needed
@@ -66,11 +67,15 @@ def refuse_conversion(x: Traced, how: str, instead: str = FOR_OTHERS) -> None:
     )
 
 
-def _library_function(frame: Any) -> tuple[str, bool]:
-    """The function of NumPy's or SciPy's that was called, and if it only compares."""
+def _library_function() -> tuple[str, bool]:
+    """The function of NumPy's or SciPy's that converts, and if it only compares."""
     name, package = "", ""
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
     while frame:
         module = frame.f_globals.get("__name__", "")
+        if module in _TENSORS:  # without a frame where it is compiled
+            frame = frame.f_back
+            continue
         if not module.startswith(("numpy.", "scipy.")):
             break
         function = frame.f_code.co_qualname.partition(".")[0]

@@ -15,6 +15,7 @@ from typing import Any
 SUSPENDABLE = CO_GENERATOR | CO_ASYNC_GENERATOR | CO_ITERABLE_COROUTINE
 _GENERATORS = (CO_GENERATOR, CO_ASYNC_GENERATOR)  # and none that is awaited
 
+_CORE = f"{__name__.rpartition('.')[0]}."
 # Who enters a block for their caller
 ENTERING = {"__enter__", "__aenter__", "enter_context", "enter_async_context"}
 # Packages that run a generator up to its `yield` for the test that follows
@@ -41,6 +42,17 @@ class Suspendable:
         return self._frame.f_back is not None or (
             self._task is not None and _current_task() is not self._task
         )
+
+
+def frame_of_block() -> FrameType:
+    """The frame whose `with` block calls the `__enter__` that asks.
+
+    The methods of `core` have frames of their own only where they are not compiled.
+    """
+    frame: Any = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+    while frame.f_globals.get("__name__", "").startswith(_CORE):
+        frame = frame.f_back
+    return frame
 
 
 def opening_generator(frame: FrameType) -> Suspendable | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from typing import Any
@@ -16,6 +15,7 @@ from .cotangent import cast
 from .errors import GradsmithError, TapeError, type_of
 from .explain import Stop, Stops, explain
 from .foreign import refuse_as_tensor
+from .places import warn_user
 from .symbolic import PLAIN, Symbolic, as_plain
 from .tape import (
     Key,
@@ -93,10 +93,9 @@ class GradientTape(Scope, Tape):
             if x.value.dtype.kind in "fcO":
                 self.follow(x)
                 continue
-            warnings.warn(
+            warn_user(
                 f"{_name_of(tensor, i)} has dtype {x.dtype}: only floating and complex "
-                "tensors have gradients, so it is not followed",
-                stacklevel=2,
+                "tensors have gradients, so it is not followed"
             )
 
     def watched_variables(self) -> tuple[Variable, ...]:

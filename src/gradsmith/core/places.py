@@ -6,6 +6,7 @@ import linecache
 import os
 import re
 import sys
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -16,6 +17,7 @@ from .arrays import generated_files, packages
 # Whose code the user did not write and can't repair, beside that of frameworks
 _OTHERS = ("gradsmith", "scipy", "autograd")
 _INSTALLED = ("site-packages", "dist-packages")  # the latter on Debian
+_COMPILED = os.path.join("gradsmith", "")  # how compiled modules call their files
 _TYPED_IN = ("<stdin>", "<ipython", "<doctest")
 
 
@@ -73,6 +75,22 @@ def user_frame(*, within: Iterable[CodeType] = ()) -> FrameType | None:
     return None
 
 
+def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the user's line, however many calls of ours are between."""
+    frame = user_frame()
+    if frame is None:  # a thread of ours, or nothing but libraries
+        warnings.warn(message, category, stacklevel=3)
+        return
+    warnings.warn_explicit(
+        message,
+        category,
+        frame.f_code.co_filename,
+        frame.f_lineno,
+        frame.f_globals.get("__name__"),
+        frame.f_globals.setdefault("__warningregistry__", {}),
+    )
+
+
 def _is_command(frame: FrameType) -> bool:
     """Whether text without a file is that of `python -c`; other code is not."""
     return frame.f_globals.get("__name__") == "__main__"
@@ -99,6 +117,8 @@ def is_users(file: str) -> bool:
     """
     if file.startswith("<"):
         return file.startswith(_TYPED_IN)
+    if file.startswith(_COMPILED):
+        return False
     path = os.path.abspath(file)
     if os.path.basename(path).startswith(generated_files()):
         return False

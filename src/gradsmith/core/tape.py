@@ -21,7 +21,13 @@ from typing import Any, Protocol, Self
 from weakref import ref
 
 from .errors import TapeError, UnsupportedOperationError
-from .generators import ENTERING, SUSPENDABLE, Suspendable, opening_generator
+from .generators import (
+    ENTERING,
+    SUSPENDABLE,
+    Suspendable,
+    frame_of_block,
+    opening_generator,
+)
 
 _next_index = count().__next__
 _new = object.__new__
@@ -364,7 +370,7 @@ class Scope:
     _around: tuple[State | None, State | None, Turn | None] = (None, None, None)
 
     def __enter__(self) -> Self:
-        frame = sys._getframe(1)  # pyright: ignore[reportPrivateUsage]
+        frame = frame_of_block()
         code = frame.f_code
         try:
             if code.co_flags & SUSPENDABLE or code.co_name in ENTERING:
@@ -627,7 +633,7 @@ class StoppedTape(Scope, Tape):
         self.stopped = tape
 
     def __enter__(self) -> Self:
-        return self._enter(opening_generator(sys._getframe(1)))  # pyright: ignore[reportPrivateUsage]
+        return self._enter(opening_generator(frame_of_block()))
 
 
 def _saves_plain(rule: Any, tracked: Sequence[int], call: Any, kept: Any) -> bool:

@@ -46,6 +46,7 @@ ROWS = (
         example="jnp.asarray(x)",
         roots=("jaxlib",),
         oldest=(0, 10),
+        gpu_kernels=("jax-triton", "0.3.1", "jax-gpu"),
         custom_gradients=("jax.custom_vjp", "jax.custom_jvp"),
         derivatives="jax.grad, jax.jvp and their like",
         becomes="__jax_array__",

@@ -697,6 +697,7 @@ class Framework:
     packages : those that come with it beside these; no line in them is the user's
     oldest : the oldest release whose interfaces the folder uses
     install : what `pip install` is given
+    gpu_kernels : the package that runs our GPU kernels in it: name, oldest, our extra
     custom_gradients : how messages call its own means of custom gradients
     derivatives : how users differentiate a function of its arrays
     becomes : the method by which an object of another kind becomes one of its arrays
@@ -733,6 +734,7 @@ class Framework:
         packages: tuple[str, ...] = (),
         oldest: tuple[int, ...] = (),
         install: str = "",
+        gpu_kernels: tuple[str, str, str] | None = None,
         custom_gradients: tuple[str, ...] = (),
         derivatives: str = "",
         becomes: str = "",
@@ -751,6 +753,7 @@ class Framework:
         self.package = package or f"{__package__}.{name}"
         self.oldest = oldest
         self.install = install or name
+        self.gpu_kernels = gpu_kernels
         self.custom_gradients = custom_gradients
         self.derivatives = derivatives or f"{title}'s own functions"
         self.becomes = becomes

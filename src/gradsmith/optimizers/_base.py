@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import warnings
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field, fields
@@ -14,6 +13,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ..core.errors import GradsmithError, annotate
+from ..core.places import warn_user
 from ..core.tensor import Variable, unwrap
 
 # Options: a dataclass field states its default and, as metadata, what it accepts.
@@ -187,10 +187,9 @@ class Optimizer:
         new = [x for x in missing if x not in self._warned]
         if new:
             self._warned.update(new)
-            warnings.warn(
+            warn_user(
                 f"the gradient is None, so nothing is updated, for {_listed(new)}. "
-                "print(tape.explain(loss, variable)) says why.",
-                stacklevel=3,
+                "print(tape.explain(loss, variable)) says why."
             )
         return [(g, x) for g, x in pairs if g is not None]
 

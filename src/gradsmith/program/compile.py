@@ -7,7 +7,6 @@ as nobody needs what is in them, in the same call and in the next one.
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper
@@ -17,6 +16,7 @@ import numpy as np
 
 from ..core import trees
 from ..core.foreign import refuse_as_tensor
+from ..core.places import warn_user
 from ..core.reach import Captures, reached
 from ..core.symbolic import Symbolic
 from ..core.tape import Traced, state
@@ -155,12 +155,11 @@ class Compiled(Generic[P, R]):
 
     def _warn_of_many(self, signatures: Any) -> None:
         if len(signatures) == MANY:
-            warnings.warn(
+            warn_user(
                 f"{self!r} was traced for {MANY} signatures, which takes longer than "
                 "running it: shapes, dtypes or numbers change from call to call. Keep "
                 "shapes fixed, by padding for example, and pass what changes as an "
-                "array",
-                stacklevel=4,
+                "array"
             )
 
 

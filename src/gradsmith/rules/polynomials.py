@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from ..core.cotangent import unbroadcast
 from ..core.errors import UnsupportedOperationError
+from ..core.places import warn_user
 from ..core.rule import composite, differentiable, primitive
 from .arithmetic import over
 from .axes import as_array, as_type, conj
@@ -225,9 +225,7 @@ def polyfit(
     if full:
         return c, residuals, rank, s, rcond
     if rank != order:
-        warnings.warn(
-            "Polyfit may be poorly conditioned", np.exceptions.RankWarning, stacklevel=4
-        )
+        warn_user("Polyfit may be poorly conditioned", np.exceptions.RankWarning)
     return (c, _covariance(columns, scale, residuals, cov)) if cov else c
 
 
