@@ -66,7 +66,8 @@ def packages() -> Iterator[Package]:
     yield from PACKAGES
     for each in FRAMEWORKS.values():
         if each.gpu_kernels:
-            yield Package(*each.gpu_kernels, f"fused GPU kernels in {each.title}")
+            name, oldest, extra = each.gpu_kernels
+            yield Package(name, oldest, extra, f"fused GPU kernels in {each.title}")
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ import numpy as np
 
 from .infinite import Infinite
 from .pool import is_held_once, references
+from .shapes import broadcast_axes
 from .tape import Deferred
 
 
@@ -134,19 +135,6 @@ def _add_at(total: np.ndarray, key: Any, values: Any) -> None:
 
 
 LONG = 4000  # elements
-
-
-def broadcast_axes(shape: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, ...]:
-    """Axes of `shape` along which an array of shape `target` was repeated.
-
-    >>> broadcast_axes((4, 3, 2), (3, 1))
-    (0, 2)
-    """
-    extra = len(shape) - len(target)
-    stretched = (
-        extra + i for i, n in enumerate(target) if n == 1 and shape[extra + i] != 1
-    )
-    return (*range(extra), *stretched)
 
 
 # For arrays of NumPy's: 0.1 us instead of 1. PyTorch's compiler warns of caches.

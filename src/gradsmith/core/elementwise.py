@@ -182,27 +182,33 @@ def _tell_elementwise(
 
     What a rule saves nothing of is recorded as if it were plain.
     """
-    tapes = active.now().nested
+    tapes = active.now().each
     if not tapes or y.value.dtype.kind != "f":
         tell(rule, inputs, inputs, values, y)
         return
+    x1, x2 = inputs[0], inputs[-1]
+    marks1 = x1.marks if isinstance(x1, Traced) else None
+    marks2 = x2.marks if len(inputs) > 1 and isinstance(x2, Traced) else None
     seen = False
     for tape in tapes:
-        found: list[Any] = []
-        last = 0
-        for i, x in enumerate(inputs):
-            if isinstance(x, Traced) and x.marks:
-                node = x.marks.get(tape.key)
-                if node is not None:
-                    found.append(node)
-                    last = i
-        if len(found) == 1 and not (seen and rule.wants[last]):
-            tape.record_one(rule, last, found[0], values, y, False)
-        elif found and not seen:
-            tape.record_two(rule, (found[0], found[1]), values, y)
-        elif found:
+        node1 = marks1.get(tape.key) if marks1 else None
+        node2 = marks2.get(tape.key) if marks2 else None
+        if tape.leaves:
+            marked = [
+                tape.mark_of(x) if isinstance(x, Traced) else None for x in inputs
+            ]
+            node1, node2 = (*marked, None)[:2]
+        if node1 is None and node2 is None:
+            continue
+        i = 0 if node2 is None else 1
+        both = node1 is not None and node2 is not None
+        if seen and (both or rule.wants[i]):
             tape.record(rule, inputs, frozen(inputs), y, y)
-        seen = seen or bool(found)
+        elif both:
+            tape.record_two(rule, (node1, node2), values, y)
+        else:
+            tape.record_one(rule, i, node2 if i else node1, values, y, False)
+        seen = True
 
 
 def tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> None:

@@ -14,7 +14,7 @@ from .arrays import require_plain
 from .cotangent import cast, spec_of
 from .errors import GradsmithError, TapeError, UnsupportedOperationError, type_of
 from .foreign import refuse_as_tensor
-from .rule import Elementwise, Function, aligned, find_batched, fit
+from .rule import Elementwise, Function, aligned, find_batched, fit, unchanged
 from .symbolic import Symbolic, as_plain
 from .tape import (
     Key,
@@ -56,7 +56,8 @@ class ForwardAccumulator(Scope):
     """
 
     lifts = False
-    records_one = False
+    records_one = True
+    pulls = False
     private = True  # what it follows is known, and it walks nothing
     saves = True
     noun = "accumulator"
@@ -83,6 +84,15 @@ class ForwardAccumulator(Scope):
             if id(x) in self.leaves:
                 raise GradsmithError(f"primals[{i}] is given twice: add its tangents")
             self.leaves[id(x)] = (x, checked_tangent(x, dx, f"tangents[{i}]"))
+
+    def own(self) -> None:
+        """Mark the primals themselves, if they were made for this accumulator.
+
+        They are found without a call there.
+        """
+        for x, dx in self.leaves.values():
+            leave_mark(x, self.key, dx)
+        self.leaves = {}
 
     def jvp(self, primals: Any, unconnected_gradients: str = "none") -> Any:
         """Return the tangents of what was computed, else `None` (or zeros)."""
@@ -115,21 +125,15 @@ class ForwardAccumulator(Scope):
     def record(
         self, rule: Any, inputs: Sequence[Any], call: Any, kept: Any, y: Any
     ) -> bool | None:
-        now, view = state(), self._view
-        if now.__class__ is not State:
-            now = now.now()
-        if view is None or view.now is not now or view.thread != get_ident():
-            # For many operations it is the same: 2 us less
-            view = self._view = _View(now, self.outside())
+        view = self._current_view()
         if (
             rule.__class__ is Elementwise
             and kept.__class__ in ARRAYS
             and len(inputs) < 3
             and kept.dtype.kind in "fc"
-            and not view.outside.recorders  # who differentiates tangents
-            and not self.many
+            and view.plain
         ):
-            return self._record_array(view, rule, inputs, call, kept, y)
+            return self._record_array(rule, inputs, call, y)
         tangents, moves = [], False
         for x in inputs:
             dx = self.mark_of(x) if isinstance(x, Traced) else None
@@ -139,7 +143,7 @@ class ForwardAccumulator(Scope):
             refuse_tensors_in(inputs, self)
         if not moves:
             return False
-        dy = self._pushed(rule, tangents, call, kept, now, view.outside)
+        dy = self._pushed(rule, tangents, call, kept, view)
         if isinstance(y, Traced):
             if dy is not None and y.value.dtype.kind in "fcO":
                 leave_mark(y, self.key, dy)
@@ -149,9 +153,15 @@ class ForwardAccumulator(Scope):
                 leave_mark(output, self.key, tangent)
         return True
 
-    def _record_array(
-        self, view: _View, rule: Any, inputs: Any, call: Any, value: Any, y: Any
-    ) -> bool:
+    def _current_view(self) -> _View:
+        now, view = state(), self._view
+        if now.__class__ is not State:
+            now = now.now()
+        if view is None or view.now is not now:  # mostly the same one: 2 us less
+            view = self._view = _View(now, self.outside(), many=self.many > 0)
+        return view
+
+    def _record_array(self, rule: Any, inputs: Any, call: Any, y: Any) -> bool:
         """`record` of an elementwise function of at most two arguments: 3 us less."""
         x1, dx1, dx2 = inputs[0], None, None
         if isinstance(x1, Traced):
@@ -160,21 +170,73 @@ class ForwardAccumulator(Scope):
             dx2 = self.mark_of(inputs[1])
         if dx1 is None and dx2 is None:
             return False
-        if view.now.quiet:
-            dy = push_array(rule, dx1, dx2, call, value)
+        self._push_array(rule, dx1, dx2, call, y)
+        return True
+
+    def record_one(
+        self, rule: Any, i: int, dx: Any, call: Any, y: Traced, same: bool
+    ) -> None:
+        """`record` for an elementwise rule of which one input moves; y is real."""
+        view: Any = self._view
+        quick: Any = rule.quick[i]
+        if view is None or view.now is not state():
+            view = self._current_view()
+        if quick is None or not view.plain:
+            self._push_array(rule, *((None, dx) if i else (dx, None)), call, y)
+            return
+        value, (partial, j) = y.value, quick
+        if partial is unchanged:
+            dy = dx
+        elif not view.now.quiet:
+            dy = view.run(_push_one, quick, dx, call, value)
+        elif j is None:
+            dy = partial(dx)
         else:
-            dy = view.run(push_array, rule, dx1, dx2, call, value)
+            dy = dx * partial(value if j < 0 else call[j])
+        self._mark(y, dy)
+
+    def _mark(self, y: Traced, dy: Any) -> None:
+        value = y.value
+        if dy.dtype is not value.dtype or dy.shape != value.shape:
+            dy = fit(dy, value)
+        if y.marks is None:
+            y.marks = {self.key: dy}
+        else:
+            y.marks[self.key] = dy
+
+    def record_two(self, rule: Any, dxs: tuple[Any, Any], call: Any, y: Traced) -> None:
+        """`record` for an elementwise rule of two inputs that both move."""
+        view: Any = self._view
+        quick1, quick2 = rule.quick
+        if view is None or view.now is not state():
+            view = self._current_view()
+        if not (view.plain and view.now.quiet and quick1 and quick2):
+            self._push_array(rule, *dxs, call, y)
+            return
+        value, (dx1, dx2) = y.value, dxs
+        dy = _push_one(quick1, dx1, call, value) + _push_one(quick2, dx2, call, value)
+        self._mark(y, dy)
+
+    def _push_array(self, rule: Any, dx1: Any, dx2: Any, call: Any, y: Traced) -> None:
+        view = self._current_view()
+        if not view.plain:
+            tangents = (dx1, dx2)[: len(call)]
+            dy = self._pushed(rule, tangents, call, y.value, view)
+        elif view.now.quiet:
+            dy = push_array(rule, dx1, dx2, call, y.value)
+        else:
+            dy = view.run(push_array, rule, dx1, dx2, call, y.value)
         if dy is not None:
             leave_mark(y, self.key, dy)
-        return True
 
     def __exit__(self, *raised: object) -> None:
         super().__exit__(*raised)
         self._view = None  # it holds this recorder
 
     def _pushed(
-        self, rule: Any, tangents: Any, call: Any, kept: Any, now: State, outside: State
+        self, rule: Any, tangents: Any, call: Any, kept: Any, view: _View
     ) -> Any:
+        now, outside = view.now, view.outside
         if not outside.recorders and len(now.recorders) > 1:
             # Nobody can differentiate the tangent: plain arrays take 15 us less.
             call, kept = unwrap(call), unwrap(kept)
@@ -197,12 +259,14 @@ ARRAYS = {np.ndarray, np.float64, np.float32}
 class _View:
     """What an accumulator looks up once for many operations of a thread."""
 
-    __slots__ = ("_context", "now", "outside", "thread")
+    __slots__ = ("_context", "_thread", "now", "outside", "plain")
 
-    def __init__(self, now: State, outside: tuple[Any, ...]) -> None:
+    def __init__(self, now: State, outside: tuple[Any, ...], *, many: bool) -> None:
         self.now = now
         self.outside = State(outside, quiet=True)
-        self.thread = get_ident()
+        # Whether tangents are arrays of a value's shape that nobody differentiates
+        self.plain = not (outside or many)
+        self._thread = get_ident()
         self._context: Context | None = None
 
     def run(self, push: Callable[..., Any], *args: Any) -> Any:
@@ -211,6 +275,9 @@ class _View:
         In a context in which they are off: `np.errstate` takes 1.2 us more. A signal's
         handler that comes here meanwhile finds none, as it can't be entered twice.
         """
+        if self._thread != get_ident():
+            with np.errstate(all="ignore"):
+                return push(*args)
         context, self._context = self._context, None
         if context is None:
             with np.errstate(all="ignore"):
@@ -221,19 +288,21 @@ class _View:
             self._context = context
 
 
+def _push_one(quick: Any, dx: Any, call: Any, y: Any) -> Any:
+    partial, j = quick
+    return partial(dx) if j is None else dx * partial(y if j < 0 else call[j])
+
+
 def push_array(rule: Elementwise, dx1: Any, dx2: Any, call: Any, y: Any) -> Any:
     """`rule.push` of one or two tangents, in half of the time for usual partials."""
-    quick1: Any = rule.quick[0]
-    quick2: Any = rule.quick[-1]
+    quick1, quick2 = rule.quick[0], rule.quick[-1]
     if (dx1 is not None and not quick1) or (dx2 is not None and not quick2):
         return rule.push((dx1, dx2)[: len(call)], call, y)
     dy: Any = None
     if dx1 is not None:
-        partial, j = quick1
-        dy = partial(dx1) if j is None else dx1 * partial(y if j < 0 else call[j])
+        dy = _push_one(quick1, dx1, call, y)
     if dx2 is not None:
-        partial, j = quick2
-        dy2 = partial(dx2) if j is None else dx2 * partial(y if j < 0 else call[j])
+        dy2 = _push_one(quick2, dx2, call, y)
         dy = dy2 if dx1 is None else dy + dy2
     return dy if dy.dtype is y.dtype and dy.shape == y.shape else fit(dy, y)
 

@@ -223,7 +223,7 @@ def _quick(partial: Any, wants: list[int]) -> tuple[Any, int | None] | None:
         return None
     if wants:
         return partial, wants[0]
-    return (_same if partial is ONE else lambda dy: dy * partial), None
+    return (unchanged if partial is ONE else lambda dy: dy * partial), None
 
 
 def _product(dy: Any, partial: Any, args: Sequence[Any]) -> Any:
@@ -248,7 +248,7 @@ def _are_alike(x1: Any, x2: Any, y: Any) -> bool:
     )
 
 
-def _same(dy: Any) -> Any:
+def unchanged(dy: Any) -> Any:
     return dy
 
 

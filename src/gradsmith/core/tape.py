@@ -153,7 +153,8 @@ class Recorder(Protocol):
 
     key: Key
     lifts: bool  # what rules compute for it later may be recorded by itself
-    records_one: bool  # has the shortcut `record_one`
+    records_one: bool  # has the shortcuts `record_one` and `record_two`
+    pulls: bool  # and `record_pull`
     private: bool  # of one transform, which opens it, follows, closes it, and walks
     saves: bool  # may hold values of what is computed, for a rule
 
@@ -172,20 +173,24 @@ class State:
     It is quiet where NumPy's warnings are off already.
     """
 
-    __slots__ = ("nested", "private", "quiet", "recorders", "sole")
+    __slots__ = ("each", "nested", "private", "quiet", "recorders", "sole")
 
     def __init__(self, recorders: tuple[Recorder, ...], *, quiet: bool = False) -> None:
         self.quiet = quiet
         self.recorders = recorders  # outermost first
-        private = quick = True
+        private = quick = pulls = True
         for recorder in recorders:
             private = private and recorder.private
             quick = quick and recorder.records_one
+            pulls = pulls and recorder.pulls
         # Whether nobody can ask one of them why a gradient stops
         self.private = private
-        # The only one, if it has the shortcut `record_one`
+        # All of them, if each is private and has the shortcuts of elementwise rules
+        self.each: tuple[Any, ...] = recorders if quick and private else ()
+        # The only one, if it has all shortcuts
+        quick = quick and pulls
         self.sole: Any = recorders[0] if quick and len(recorders) == 1 else None
-        # Several, if each of them has it and is private
+        # Several, if each of them has all and is private
         several = quick and private and len(recorders) > 1
         self.nested: tuple[Any, ...] = recorders if several else ()
 
@@ -476,6 +481,7 @@ class Tape:
     """Records operations on watched values for the walk back."""
 
     private = False
+    pulls = True
     saves = True
     plain = True  # as is all that was saved
 

@@ -191,6 +191,7 @@ def jvp(
         lambda x, dx: checked_tangent(x, dx, "a tangent"), xs, tuple(tangents)
     )
     accumulator = ForwardAccumulator(xs, dxs)
+    accumulator.own()
     result = accumulator.within(fun, *xs)
     y, aux = _split_aux(fun, result, has_aux)
     dy = accumulator.jvp(y, unconnected_gradients="zero")

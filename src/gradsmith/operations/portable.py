@@ -7,6 +7,7 @@ from typing import Any
 from ..core import cotangent, transforms, trees
 from ..core.arrays import FRAMEWORKS, NUMPY, framework_of, unwrapped
 from ..core.errors import GradsmithError
+from ..core.shapes import broadcast_axes
 
 
 def unbroadcast(dy: Any, shape: Any) -> Any:
@@ -46,7 +47,7 @@ def unbroadcast_by(K: Any, dy: Any, shape: Any) -> Any:
         return K.unbroadcast(dy, shape)
     if given == shape:
         return dy
-    axes = cotangent.broadcast_axes(given, shape)
+    axes = broadcast_axes(given, shape)
     return K.reshape(K.sum(dy, axes, False) if axes else dy, shape)
 
 

@@ -77,7 +77,7 @@ class NoTensors:
     """
 
     private = True
-    lifts = records_one = saves = False
+    lifts = records_one = pulls = saves = False
 
     def __init__(self) -> None:
         self.key: Any = object()

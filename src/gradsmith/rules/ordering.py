@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cotangent import Scattered, broadcast_axes
+from ..core.cotangent import Scattered
 from ..core.escapes import is_followed, tell_lost
 from ..core.pool import compared
 from ..core.rule import REDUCTIONS, composite, differentiable, primitive
+from ..core.shapes import broadcast_axes
 from ..core.symbolic import Symbolic
 from ..core.tape import Traced
 from .axes import (

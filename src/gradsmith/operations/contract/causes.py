@@ -8,7 +8,8 @@ import numpy as np
 
 from ...core import trees
 from ...core.arrays import described
-from ...core.cotangent import Spec, broadcast_axes
+from ...core.cotangent import Spec
+from ...core.shapes import broadcast_axes
 
 Shape = Any  # a tuple of lengths, of which a graph may leave some open
 
