@@ -89,9 +89,69 @@ def whole_numbers(x):
     return y
 
 
+def by_place(x):
+    y, sums, z = np.zeros_like(x), np.zeros_like(x[0]), np.exp(x)
+    np.clip(x, 0, 1, y)
+    np.sum(x, 0, None, sums)
+    z.round(1, z)
+    stacked = np.zeros_like(x, shape=(2, 4, 5))
+    np.stack([x, z], 0, stacked)
+    product = np.zeros_like(x, shape=(4, 4))
+    np.dot(x, x.T, product)
+    return y, sums, z, stacked, product
+
+
+def maybe_copies(x):
+    y, z = np.exp(x), x.copy()
+    same, other = y.astype(float, copy=False), np.astype(z, x.dtype, copy=False)
+    same += 1.0
+    other *= 2.0
+    narrow = y.astype(np.float32, copy=False)
+    narrow += 1.0
+    return y, z, narrow
+
+
+def without_nan(x):
+    y, z = np.where(x > 0, np.nan, x), x.copy()
+    z[0, 0] = np.nan
+    same = np.nan_to_num(y, False, -9.0)
+    row = np.nan_to_num(z[0], copy=False, nan=3.0)
+    copied = np.nan_to_num(np.where(x > 0, np.inf, x))
+    return y, same, z, row, copied
+
+
+def medians(x):
+    y = x.copy()
+    z = y * 2.0
+    return np.median(y, overwrite_input=True), np.median(z, 0, None, True), y.sum()
+
+
+def numbers_and_arrays_of_one(x):
+    y = np.exp(x)
+    found = []
+    for number in (
+        np.linalg.norm(y), np.trace(y), np.einsum("ij,ij->", y, y), np.median(y),
+        np.nanmax(y), np.real(y[0, 0]), np.where(y[0, 0] > 1, y[0, 0], 0.0),
+        np.tensordot(y, y), np.copy(y[0, 0]), y[0, 0].copy(), y.sum().astype("f4"),
+        np.where(y[0, 0] > 1, 2.0, 3.0).astype("f4"), np.linalg.slogdet(y[:, :4])[1],
+        y[0, 0, ...], np.round(y.max()), np.squeeze(y.min()), np.copy(a=y)[1, 1],
+    ):  # fmt: skip
+        other = number
+        number += 1.0
+        found += [number, other]
+    return *found, y
+
+
+def norm_of_an_argument(x):
+    n = np.linalg.norm(x)
+    n += 1.0
+    return n, x
+
+
 PROGRAMS = [
     softmax, shifted, other_names, scattered, safely, into, numbers, fresh, in_a_row,
-    whole_numbers,
+    whole_numbers, by_place, maybe_copies, without_nan, medians,
+    numbers_and_arrays_of_one, norm_of_an_argument,
 ]  # fmt: skip
 
 
@@ -127,6 +187,16 @@ def of_an_argument(x):
     return x
 
 
+def of_an_argument_that_is_not_copied(x):
+    y = x.astype(x.dtype, copy=False)
+    y += 1
+    return y
+
+
+def of_an_argument_without_nan(x):
+    return np.nan_to_num(x, copy=False)
+
+
 def of_its_view(x):
     y = x.reshape(-1)
     y[0] = 1
@@ -158,6 +228,13 @@ def maybe_written(x):
     return y
 
 
+def maybe_the_same(x):
+    y = np.exp(x)
+    rows = np.diff(y, n=0)  # y itself
+    rows += 1
+    return y
+
+
 def maybe_changed(x):
     y = np.exp(x)
     flat = y.reshape(-1)
@@ -169,11 +246,14 @@ def maybe_changed(x):
     ("fn", "words"),
     [
         (of_an_argument, "changes an argument in place"),
+        (of_an_argument_that_is_not_copied, "changes an argument in place"),
+        (of_an_argument_without_nan, "changes an argument in place"),
         (of_its_view, "changes an argument in place"),
         (of_an_array_of_numpy, "np.zeros_like"),
         (at_places, "np.zeros_like"),
         (of_an_element_of_numpy, "np.stack of a list"),
         (maybe_written, r"may share its memory .*test_writes.py:\d+"),
+        (maybe_the_same, r"may share its memory .*test_writes.py:\d+"),
         (maybe_changed, r"may share its memory .*test_writes.py:\d+"),
     ],
 )
@@ -181,6 +261,29 @@ def test_what_nobody_can_know_is_refused_with_its_line(fn, words):
     with pytest.raises(gs.UnsupportedOperationError, match=words) as caught:
         gs.trace(fn, X)
     assert f"{__file__}:" in str(caught.value)
+
+
+def test_an_argument_without_axes_is_an_array_too():
+    def fn(x):
+        x += 1.0
+        return x
+
+    with pytest.raises(gs.UnsupportedOperationError, match="changes an argument"):
+        gs.compile(fn)(np.array(1.0))
+    assert gs.compile(fn)(np.float64(1.0)) == 2.0  # a number
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda n: np.add(n, 1.0, out=n),
+        lambda n: np.copyto(n, 1.0),
+    ],
+)
+def test_a_number_is_not_written_into(change):
+    for run in (lambda fn: fn(X), lambda fn: gs.trace(fn, X)):
+        with pytest.raises((TypeError, AttributeError)):
+            run(lambda x: change(np.sum(np.exp(x))))
 
 
 def test_what_a_rule_may_have_saved_is_not_changed():
