@@ -402,3 +402,66 @@ def test_random_views_and_writes(lines):
     for run in (program, gs.compile(fn)):
         for found, y in zip(run(x), expected, strict=True):
             np.testing.assert_allclose(found, y, rtol=1e-13)
+
+
+def with_two_names(x):
+    y = x * 2.0
+    other = y
+    y += 1.0
+    return np.sum(other * y)
+
+
+def with_one_name(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    e /= e.sum(-1, keepdims=True)
+    return np.sum(e * x)
+
+
+@pytest.mark.parametrize("fn", [with_two_names, with_one_name])
+def test_under_a_tape_value_and_gradient_are_of_the_same_function(fn):
+    value, dx = gs.value_and_grad(fn)(X)
+    for both in (gs.value_and_grad(gs.compile(fn)), gs.compile(gs.value_and_grad(fn))):
+        found, slope = both(X)
+        assert found == pytest.approx(value, rel=1e-13)
+        np.testing.assert_allclose(slope, dx, rtol=1e-12, atol=1e-13)
+
+
+def with_a_pullback(x):
+    y = x * 1.0
+    _, pull = gs.vjp(lambda y: np.sum(y * y * y), y)
+    y += 1.0
+    return pull(1.0)[0], y
+
+
+def with_a_cotangent(x):
+    dy = x * 2.0
+    _, pull = gs.vjp(lambda y: y.T, x * 1.0)
+    dx = pull(dy.T)[0]
+    dx += 1.0
+    return dx, dy
+
+
+def with_more(x):
+    more = x * 2.0
+    _, same = gs.grad(lambda x: (np.sum(x * x), more), has_aux=True)(x)
+    same += 1.0
+    return more, same
+
+
+within = gs.compile(lambda x: x)
+
+
+def with_a_compiled_function(x):
+    y = x * 2.0
+    z = within(y)
+    z += 1.0
+    return y, z
+
+
+@pytest.mark.parametrize(
+    "fn", [with_a_pullback, with_a_cotangent, with_more, with_a_compiled_function]
+)
+def test_results_of_transforms_share_memory_as_ever(fn):
+    for run in (gs.trace(fn, X), gs.compile(fn)):
+        for found, y in zip(run(X), fn(X), strict=True):
+            np.testing.assert_allclose(found, y, rtol=1e-13)

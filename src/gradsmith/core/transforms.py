@@ -383,7 +383,7 @@ def _lifted(leaf: Any, name: str, copy: bool = False) -> Tensor:
 def _read(leaf: Any, name: str, copy: bool) -> Any:
     refuse_as_tensor(leaf, f"an argument of {name}")
     if isinstance(leaf, Symbolic):
-        return leaf
+        return leaf.copy() if copy else leaf
     try:
         return native(np.array(leaf) if copy else np.asarray(leaf))
     except Exception as error:
@@ -412,10 +412,11 @@ def _new_arrays(leaves: list[Any], given: Any = None) -> list[Any]:
     found = []
     for leaf in leaves:
         value = _lowered(leaf)
-        if isinstance(value, np.ndarray):
+        if isinstance(value, (np.ndarray, Symbolic)):
+            is_symbol = isinstance(value, Symbolic)
             if taken and id(_root(value)) in taken:
-                value = pool.copied(value)
-            elif not value.flags.writeable:
+                value = value.copy() if is_symbol else pool.copied(value)
+            elif not (is_symbol or value.flags.writeable):
                 value = _writable(leaf, value)
             if len(leaves) > 1:
                 taken.add(id(_root(value)))
@@ -469,7 +470,7 @@ _ALONE = _alone()
 
 def _root(x: Any) -> Any:
     """The array that has the memory of a view."""
-    while isinstance(x, (np.ndarray, memoryview)):
+    while isinstance(x, (np.ndarray, memoryview, Symbolic)):
         base = x.obj if isinstance(x, memoryview) else x.base
         if base is None:
             break

@@ -442,7 +442,7 @@ class Builder:
             common = _common(args)
             if not all(_fits(x, common) for x in args):
                 raise self._refused(step)
-            common = np.dtype("int8") if common == bool else common
+            common = np.dtype("int8") if common.kind == "b" else common
             return self._elementwise(_COMPARISONS[fn], step, y, common)
         if fn in _TESTS and args[0].dtype.kind == "f":
             return self._elementwise(_TESTS[fn], step, y, args[0].dtype)

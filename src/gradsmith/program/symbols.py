@@ -88,6 +88,10 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
     def nbytes(self) -> int:
         return self.size * self.itemsize
 
+    @property
+    def base(self) -> Symbol | None:
+        return self.view.of[0] if self.view else None
+
     def __len__(self) -> int:
         if not self.shape:
             raise TypeError("len() of an array without axes")
@@ -309,6 +313,7 @@ class Trace:
         self.steps: list[Step] = []
         self.constants: dict[Value, np.ndarray] = {}
         self.is_open = True
+        self.writes = False  # into an array
         self._known: dict[int, tuple[np.ndarray, Value]] = {}
 
     def symbol(self, spec: Spec) -> Symbol:

@@ -113,6 +113,7 @@ def traced(
         outputs,
         tracing.constants,
         tuple(inputs),
+        tracing.writes,
     )
 
 

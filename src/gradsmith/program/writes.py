@@ -116,6 +116,7 @@ def write(x: Symbol, new: Symbol) -> None:
     """Let x stand for `new` from now on, and so all that shares its memory."""
     require_known(x)
     _require_writable(x)
+    x.trace.writes = True
     written = None
     while True:
         x.spec, x.overflows = new.spec, new.overflows
