@@ -411,9 +411,9 @@ def _new_arrays(leaves: list[Any], given: Any = None) -> list[Any]:
     taken = {id(_root(leaf)) for leaf in others}
     found = []
     for leaf in leaves:
-        value = _lowered(leaf)
-        if isinstance(value, (np.ndarray, Symbolic)):
-            is_symbol = isinstance(value, Symbolic)
+        value: Any = _lowered(leaf)
+        is_symbol = isinstance(value, Symbolic)
+        if is_symbol or isinstance(value, np.ndarray):
             if taken and id(_root(value)) in taken:
                 value = value.copy() if is_symbol else pool.copied(value)
             elif not (is_symbol or value.flags.writeable):

@@ -107,7 +107,8 @@ class Compiled(Generic[P, R]):
 
     def _as_it_is(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The steps of the function, for those who see them."""
-        found = self.fn(*args, **kwargs)
+        fn: Any = self.fn
+        found = fn(*args, **kwargs)
         if not any(isinstance(x, Symbolic) for x in leaves):
             return found
         return trees.map(lambda y: y.copy() if isinstance(y, Symbolic) else y, found)
