@@ -101,6 +101,15 @@ def by_place(x):
     return y, sums, z, stacked, product
 
 
+def in_more_digits(x):
+    short, sums = x.astype(np.float32), np.zeros_like(x[0])
+    means, totals = np.zeros_like(sums), np.zeros_like(x)
+    np.sum(short, axis=0, out=sums)
+    np.mean(short, 0, None, means)
+    np.add.accumulate(short, 0, out=totals)
+    return sums, means, totals
+
+
 def maybe_copies(x):
     y, z = np.exp(x), x.copy()
     same, other = y.astype(float, copy=False), np.astype(z, x.dtype, copy=False)
@@ -150,7 +159,7 @@ def norm_of_an_argument(x):
 
 PROGRAMS = [
     softmax, shifted, other_names, scattered, safely, into, numbers, fresh, in_a_row,
-    whole_numbers, by_place, maybe_copies, without_nan, medians,
+    whole_numbers, by_place, in_more_digits, maybe_copies, without_nan, medians,
     numbers_and_arrays_of_one, norm_of_an_argument,
 ]  # fmt: skip
 

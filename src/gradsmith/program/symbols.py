@@ -403,6 +403,10 @@ class Trace:
                 NEW_BEGINNING,
             )
         where = kwargs.pop("where", True) if isinstance(fn, np.ufunc) else True
+        if _accumulates(fn) and x.dtype.kind in "fc":
+            args = args[:2] if args[2:] == (None,) else args
+            if len(args) < 3 and kwargs.get("dtype") is None:
+                kwargs["dtype"] = x.dtype
         y: Any = self.call(fn, args, kwargs)
         require_kept(x, y.shape, y.dtype)
         if where is not True:
@@ -522,6 +526,14 @@ def _from_out_on(fn: Any) -> tuple[int, list[str]]:
     names = [p.name for p in found if p.kind <= p.POSITIONAL_OR_KEYWORD]
     n = names.index("out") if "out" in names else len(names)
     return n, names[n:]
+
+
+def _accumulates(fn: Any) -> bool:
+    """Whether it computes in the dtype of `out`, if nobody says another one."""
+    return fn in _SUMS or getattr(fn, "__self__", None) in (np.add, np.multiply)
+
+
+_SUMS = (np.sum, np.prod, np.mean, np.cumsum, np.cumprod)
 
 
 def _is_given(out: Any) -> bool:
