@@ -151,6 +151,19 @@ def numbers_and_arrays_of_one(x):
     return *found, y
 
 
+def at_a_place_that_is_computed(x):
+    y = np.exp(x)
+    i = np.argmax(y[:, 0])
+    row, column, copy = y[i], y[1:, i], y[np.array(1)]
+    row += 1.0
+    column[0] = 5.0
+    y[i] *= 2.0
+    copy -= 1.0
+    i += 1
+    y[i - 1, 0] = 7.0
+    return y, row, column, copy, i
+
+
 def norm_of_an_argument(x):
     n = np.linalg.norm(x)
     n += 1.0
@@ -160,7 +173,7 @@ def norm_of_an_argument(x):
 PROGRAMS = [
     softmax, shifted, other_names, scattered, safely, into, numbers, fresh, in_a_row,
     whole_numbers, by_place, in_more_digits, maybe_copies, without_nan, medians,
-    numbers_and_arrays_of_one, norm_of_an_argument,
+    numbers_and_arrays_of_one, at_a_place_that_is_computed, norm_of_an_argument,
 ]  # fmt: skip
 
 
@@ -204,6 +217,12 @@ def of_an_argument_that_is_not_copied(x):
 
 def of_an_argument_without_nan(x):
     return np.nan_to_num(x, copy=False)
+
+
+def of_a_row_of_it(x):
+    row = x[np.argmax(x[:, 0])]
+    row += 1
+    return row
 
 
 def of_its_view(x):
@@ -257,6 +276,7 @@ def maybe_changed(x):
         (of_an_argument, "changes an argument in place"),
         (of_an_argument_that_is_not_copied, "changes an argument in place"),
         (of_an_argument_without_nan, "changes an argument in place"),
+        (of_a_row_of_it, "changes an argument in place"),
         (of_its_view, "changes an argument in place"),
         (of_an_array_of_numpy, "np.zeros_like"),
         (at_places, "np.zeros_like"),

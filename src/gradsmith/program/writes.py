@@ -102,7 +102,14 @@ def _is_new(fn: Any, args: tuple[Any, ...]) -> bool:
         return makes_new(fn)
     key = args[1]
     parts = key if isinstance(key, tuple) else (key,)
-    return not all(isinstance(part, _BASIC) for part in parts) or _has_flag(parts)
+    return not all(map(_is_basic, parts)) or _has_flag(parts)
+
+
+def _is_basic(part: Any) -> bool:
+    """Whether it takes a view, as a whole number does and an array of one does not."""
+    if isinstance(part, Symbolic):
+        return part.is_number and part.dtype.kind in "iu"  # type: ignore[attr-defined]
+    return isinstance(part, _BASIC)
 
 
 _BASIC = (int, np.integer, slice, type(None), type(Ellipsis))
