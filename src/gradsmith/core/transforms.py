@@ -157,7 +157,7 @@ def pullback(
         return _lower_new(dx, dy) if plain and _is_plain(dy) else dx
 
     if plain:  # the value is read-only, since `pull` may need it too
-        value, aux = trees.map(readonly, _lower(y)), _lower_new(aux, primals)
+        value, aux = trees.map(_unchanging, _lower(y)), _lower_new(aux, primals)
     else:
         value = y
     return (value, pull, aux) if has_aux else (value, pull)
@@ -399,6 +399,11 @@ def _lower(tree: Any) -> Any:
 def _lowered(leaf: Any) -> Any:
     value = unwrap(leaf)
     return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+
+
+def _unchanging(value: Any) -> Any:
+    """The same, of which nobody can change what a pullback has."""
+    return value.copy() if isinstance(value, Symbolic) else readonly(value)
 
 
 def _lower_new(tree: Any, given: Any = None) -> Any:
