@@ -503,3 +503,29 @@ def test_results_of_transforms_share_memory_as_ever(fn):
     for run in (gs.trace(fn, X), gs.compile(fn)):
         for found, y in zip(run(X), fn(X), strict=True):
             np.testing.assert_allclose(found, y, rtol=1e-13)
+
+
+def test_what_an_operation_is_given_is_not_written_into():
+    @gs.custom_gradient
+    def doubled(x):
+        x += x
+        return x, lambda dy: 2.0 * dy
+
+    @gs.custom_gradient
+    def exponential(x):
+        y = np.exp(x)
+
+        def grad(dy):
+            dy *= y
+            return dy
+
+        return y, grad
+
+    for fn in (
+        lambda x: np.sum(doubled(3.0 * x)),
+        gs.grad(lambda x: np.sum(np.sin(exponential(x) + 2.0 * x))),
+    ):
+        with pytest.raises(ValueError, match="read-only"):
+            fn(X)
+        with pytest.raises(gs.UnsupportedOperationError, match="changes an argument"):
+            gs.compile(fn)(X)

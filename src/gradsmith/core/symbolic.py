@@ -36,6 +36,10 @@ class Symbolic:
         """The same in memory of its own."""
         raise NotImplementedError
 
+    def readonly(self) -> Any:
+        """A view of it that can't be written into."""
+        raise NotImplementedError
+
     def overflowing(self, overflows: bool = True) -> Any:
         """The same array, whose infinite elements stand for large numbers, or not."""
         raise NotImplementedError

@@ -129,8 +129,15 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         return _passed(self.trace.call(fn, tuple(args), kwargs), args)
 
     def overflowing(self, overflows: bool = True) -> Symbol:
-        if self.overflows == overflows:
-            return self
+        return self if self.overflows == overflows else self._view(overflows)
+
+    def readonly(self) -> Symbol:
+        same = self._view(self.overflows)
+        same.is_argument = True
+        return same
+
+    def _view(self, overflows: bool) -> Symbol:
+        """A view of all of it."""
         same = Symbol(self.trace, self.spec)
         same.overflows, same.is_number = overflows, self.is_number
         link(same, View((self,), lambda x: x, lambda x, new: new))
