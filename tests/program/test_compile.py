@@ -544,3 +544,53 @@ def test_a_narrow_transpose_is_copied_for_a_product(shapes):
             np.testing.assert_allclose(compiled(a, scale * b), fn(a, scale * b))
     (code,) = compiled._codes.values()
     assert "copyto" in code.source
+
+
+FLAGS = [
+    lambda a, b: (a < b) | (a > b),
+    lambda a, b: (a <= b, a >= b, a == b, a != b),
+    lambda a, b: (a + b, a * b, a ^ b),
+    lambda a, b: (np.maximum(a, b), np.minimum(a, ~b), np.clip(a, b, True)),
+    lambda a, b: (np.max(a & b, axis=-1), np.min(a | b, axis=-1)),
+    lambda a, b: np.max(np.argmax(a & b, axis=-1) + np.argmin(a | b, axis=-1)),
+    lambda a, b: np.where(a > b, a + b, b),
+]
+
+
+@pytest.mark.parametrize("fn", FLAGS)
+@pytest.mark.parametrize("shape", [(200, 100), (600, 4)])
+def test_flags_are_no_numbers_with_a_sign(fn, shape, kernels):
+    x, y = np.random.default_rng(0).normal(size=(2, *shape))
+    of_signs = lambda x, y: fn((x > 0.5) & (y < 9), y > 0.3)
+    found, expected = gs.compile(of_signs)(x, y), of_signs(x, y)
+    for got, y in zip(np.atleast_2d(found), np.atleast_2d(expected), strict=True):
+        assert got.dtype == y.dtype
+        np.testing.assert_array_equal(got, y)
+
+
+def test_whole_numbers_in_functions_of_floats(kernels):
+    def fn(x):
+        n = (x * 3).astype(int)
+        whole = np.isfinite(n) & ~np.isnan(n)
+        return np.where(whole, np.floor(n) + n**3 + np.trunc(n) * n, 0)
+
+    x = np.random.default_rng(0).normal(size=(200, 100))
+    np.testing.assert_array_equal(gs.compile(fn)(x), fn(x))
+
+
+def test_half_precision_is_rounded_where_it_is_asked_for(kernels):
+    def fn(x):
+        half = x.astype("float16")
+        return half.astype("float32") - x, (half < 0.1) & (x < 3)
+
+    x = np.random.default_rng(0).normal(size=(200, 100)).astype("float32")
+    x[0, :2] = 0.1, -0.0
+    for got, y in zip(gs.compile(fn)(x), fn(x), strict=True):
+        np.testing.assert_array_equal(got, y)
+
+
+def test_the_sign_of_zero_is_a_zero_without_one(kernels):
+    fn = lambda x: 1 / np.sign(x * 1.0)
+    x = np.full((200, 100), -0.0)
+    with np.errstate(divide="ignore"):
+        np.testing.assert_array_equal(gs.compile(fn)(x), fn(x))

@@ -78,6 +78,9 @@ def test_conversions():
     assert counts(lambda p: simplified(p), twice, narrow) == (2, 0)
     lossy = lambda x: x.astype("float32").astype("float64")
     assert counts(lambda p: without_dead(without_conversions(p)), lossy) == (2, 2)
+    long = np.array([2**53 + 1, 3])  # float64 has no such number
+    rounded = lambda n: n.astype(float).astype(int)
+    np.testing.assert_array_equal(gs.compile(rounded)(long), rounded(long))
 
 
 def test_elementwise_functions_repeat_by_themselves():

@@ -153,3 +153,12 @@ def test_a_factor_that_stays(fn):
     x, w = arrays((600, 8), (10, 8))
     steps = gs.trace(fn, x, w).steps
     assert [s.outputs[0].size for s in steps if s.fn is np.multiply] == [4800]
+
+
+@pytest.mark.parametrize("n", [4, 200])
+def test_half_precision_has_no_room_for_what_was_scaled_down(n):
+    fn = lambda x, w: (x * 0.125) @ w
+    x, w = np.full((n, 40), 180, "float16"), np.full((40, 4), 60, "float16")
+    y = gs.compile(fn)(x, w)
+    assert np.isfinite(y).all()
+    np.testing.assert_array_equal(y, fn(x, w))

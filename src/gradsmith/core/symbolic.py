@@ -27,6 +27,19 @@ class Symbolic:
     def __array_function__(self, fn: Any, types: Any, args: Any, kwargs: Any) -> Any:
         raise NotImplementedError
 
+    @property
+    def base(self) -> Any:
+        """What it is a view of, or may be; None for an array of its own."""
+        raise NotImplementedError
+
+    def copy(self) -> Any:
+        """The same in memory of its own."""
+        raise NotImplementedError
+
+    def readonly(self) -> Any:
+        """A view of it that can't be written into."""
+        raise NotImplementedError
+
     def overflowing(self, overflows: bool = True) -> Any:
         """The same array, whose infinite elements stand for large numbers, or not."""
         raise NotImplementedError

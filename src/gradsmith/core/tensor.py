@@ -339,6 +339,8 @@ def native(value: Any) -> Any:
 
 def readonly(value: Any) -> Any:
     """A view that nobody can make writable: its memory says that it is not."""
+    if isinstance(value, Symbolic):
+        return value.readonly()
     if not isinstance(value, np.ndarray):
         return value
     if value.dtype.kind in "fciub":

@@ -157,7 +157,7 @@ def pullback(
         return _lower_new(dx, dy) if plain and _is_plain(dy) else dx
 
     if plain:  # the value is read-only, since `pull` may need it too
-        value, aux = trees.map(readonly, _lower(y)), _lower_new(aux, primals)
+        value, aux = trees.map(_unchanging, _lower(y)), _lower_new(aux, primals)
     else:
         value = y
     return (value, pull, aux) if has_aux else (value, pull)
@@ -384,7 +384,7 @@ def _lifted(leaf: Any, name: str, copy: bool = False) -> Tensor:
 def _read(leaf: Any, name: str, copy: bool) -> Any:
     refuse_as_tensor(leaf, f"an argument of {name}")
     if isinstance(leaf, Symbolic):
-        return leaf
+        return leaf.copy() if copy else leaf
     try:
         return native(np.array(leaf) if copy else np.asarray(leaf))
     except Exception as error:
@@ -402,6 +402,11 @@ def _lowered(leaf: Any) -> Any:
     return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
 
 
+def _unchanging(value: Any) -> Any:
+    """The same, of which nobody can change what a pullback has."""
+    return value.copy() if isinstance(value, Symbolic) else readonly(value)
+
+
 def _lower_new(tree: Any, given: Any = None) -> Any:
     """Plain arrays that may be changed: none shares memory with another or a given."""
     return trees.unflatten(tree, _new_arrays(trees.leaves(tree), given))
@@ -412,11 +417,12 @@ def _new_arrays(leaves: list[Any], given: Any = None) -> list[Any]:
     taken = {id(_root(leaf)) for leaf in others}
     found = []
     for leaf in leaves:
-        value = _lowered(leaf)
-        if isinstance(value, np.ndarray):
+        value: Any = _lowered(leaf)
+        is_symbol = isinstance(value, Symbolic)
+        if is_symbol or isinstance(value, np.ndarray):
             if taken and id(_root(value)) in taken:
-                value = pool.copied(value)
-            elif not value.flags.writeable:
+                value = value.copy() if is_symbol else pool.copied(value)
+            elif not (is_symbol or value.flags.writeable):
                 value = _writable(leaf, value)
             if len(leaves) > 1:
                 taken.add(id(_root(value)))
@@ -470,7 +476,7 @@ _ALONE = _alone()
 
 def _root(x: Any) -> Any:
     """The array that has the memory of a view."""
-    while isinstance(x, (np.ndarray, memoryview)):
+    while isinstance(x, (np.ndarray, memoryview, Symbolic)):
         base = x.obj if isinstance(x, memoryview) else x.base
         if base is None:
             break

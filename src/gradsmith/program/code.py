@@ -50,7 +50,7 @@ _NEW = {
     np.tensordot, np.outer, np.take, np.take_along_axis, np.cumsum, np.cumprod, np.sort,
     np.argsort, np.argmax, np.argmin, np.count_nonzero, np.clip, np.tile, np.repeat,
     np.pad, np.zeros, np.ones, np.full, np.linalg.solve, np.linalg.inv, np.linalg.det,
-    np.linalg.cholesky, np.searchsorted, np.roll, np.diff, np.cross, scatter, convert,
+    np.linalg.cholesky, np.searchsorted, np.roll, np.cross, scatter, convert,
     changed,
 }  # fmt: skip
 

@@ -94,16 +94,24 @@ class Compiled(Generic[P, R]):
             return self.fn(*args, **kwargs)
         if state().recorders:  # which see what is computed
             run = self._under_tapes(signature, leaves, args, kwargs)
-            return self.fn(*args, **kwargs) if run is None else run(leaves)
+            return self._as_it_is(leaves, args, kwargs) if run is None else run(leaves)
         try:
             code = self._codes[signature]
         except KeyError:
             if _is_watched(leaves):
-                return self.fn(*args, **kwargs)
+                return self._as_it_is(leaves, args, kwargs)
             code = self._new(signature, args, kwargs)
         if code.variables:
             leaves += [x.value for x in code.variables]
         return code.run(*leaves)
+
+    def _as_it_is(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
+        """The steps of the function, for those who see them."""
+        fn: Any = self.fn
+        found = fn(*args, **kwargs)
+        if not any(isinstance(x, Symbolic) for x in leaves):
+            return found
+        return trees.map(lambda y: y.copy() if isinstance(y, Symbolic) else y, found)
 
     def program(self, *args: P.args, **kwargs: P.kwargs) -> Program:
         """The program that a call with these arguments runs.
@@ -140,6 +148,8 @@ class Compiled(Generic[P, R]):
         except Exception:  # it can't be traced, or raises for whoever calls it
             return None
         if any(y.dtype.kind != "f" for y in program.results):
+            return None
+        if program.writes and not recorded.writes_like_tensors(fn, like, program):
             return None
         pullback = partial(recorded.pullback_of, self.fn, like, program, trace)
         pull = lambda chosen: Compiled(pullback(chosen))

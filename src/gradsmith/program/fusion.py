@@ -152,6 +152,13 @@ _LOGIC = {
     np.logical_not: "not", np.bitwise_and: "and", np.bitwise_or: "or",
     np.bitwise_xor: "xor", np.invert: "not",
 }  # fmt: skip
+# What arithmetic of flags is; as numbers of one bit they would have a sign
+_OF_FLAGS = {
+    "add": "or", "maximum": "or", "max": "any", "multiply": "and", "minimum": "and",
+    "min": "all",
+}  # fmt: skip
+# What is computed of floats alone: NumPy has it for whole numbers too
+_OF_FLOATS = {"floor", "ceil", "trunc", "rint", "power", "reciprocal"}
 _REDUCTIONS = {
     np.sum: "sum", np.max: "max", np.min: "min", np.any: "any", np.all: "all",
     np.mean: "mean", np.count_nonzero: "count",
@@ -367,6 +374,8 @@ class Builder:
     def _node(self, op: str, args: Sequence[Node], dtype: Any, kind: str) -> Node:
         """A node, or the one that computes the same."""
         args = tuple(args)
+        if args and args[0].dtype == bool:
+            op = _OF_FLAGS.get(op, op)
         key = (op, tuple(map(_identity, args)), dtype, kind)
         found = self._same.get(key)
         if found is None:
@@ -379,16 +388,16 @@ class Builder:
         if node.dtype == dtype:
             return node
         if node.op == "number":
-            return self._number(node.data, np.dtype(dtype))
+            return self._number(_as_half(node.data, dtype), np.dtype(dtype))
         return self._node("convert", [node], dtype, node.kind)
 
     def _operand(self, x: Any, dtype: Any, step: Step, shape: tuple[int, ...]) -> Node:
         """An argument in a dtype, which takes part in a result of some shape."""
         if not isinstance(x, Value):
             if isinstance(x, (int, float, bool, np.number, np.bool_)):
-                return self._number(x, np.dtype(dtype))
+                return self._number(_as_half(x, dtype), np.dtype(dtype))
             if isinstance(x, np.ndarray) and x.size == 1:
-                return self._number(x.item(), np.dtype(dtype))
+                return self._number(_as_half(x.item(), dtype), np.dtype(dtype))
             raise self._refused(step)
         self._require_aligned(self.known[x].kind, x, shape, step)
         return self._as(self.known[x], dtype)
@@ -430,10 +439,12 @@ class Builder:
         if fn is np.cosh:
             return self._cosh(step, y)
         if fn in _COMPARISONS:
-            if not all(_fits(x, _common(args)) for x in args):
+            common = _common(args)
+            if not all(_fits(x, common) for x in args):
                 raise self._refused(step)
-            return self._elementwise(_COMPARISONS[fn], step, y, _common(args))
-        if fn in _TESTS:
+            common = np.dtype("int8") if common.kind == "b" else common
+            return self._elementwise(_COMPARISONS[fn], step, y, common)
+        if fn in _TESTS and args[0].dtype.kind == "f":
             return self._elementwise(_TESTS[fn], step, y, args[0].dtype)
         if fn in _LOGIC:
             dtype = bool if y.dtype == bool else y.dtype
@@ -472,6 +483,8 @@ class Builder:
         simple = _simplified(op, args)
         if simple is not None:
             op, args = simple
+        if op in _OF_FLOATS and y.dtype.kind != "f":
+            raise self._refused(step)
         return self._node(op, args, y.dtype, _join(args))
 
     def _cosh(self, step: Step, y: Value) -> Node:
@@ -551,6 +564,8 @@ class Builder:
     def _position(self, op: str, step: Step, y: Value) -> Node:
         """The first place of the greatest or least; of a NaN if there is one."""
         node = self._reduced_operand(step)
+        if node.dtype == bool:
+            node = self._as(node, np.int8)
         extreme = self._over_row(op, node, node.dtype)
         found = self._node("equal", [node, extreme], bool, FULL)
         if node.dtype.kind == "f":  # the extreme is NaN then, and equal to nothing
@@ -754,6 +769,14 @@ def _identity(node: Node) -> Any:
 def _common(args: Sequence[Any]) -> np.dtype[Any]:
     """The dtype in which arguments are compared."""
     return np.result_type(*[a.dtype if isinstance(a, Value) else a for a in args])
+
+
+def _as_half(x: Any, dtype: Any) -> Any:
+    """A number as float16 has it, which kernels compute in float32."""
+    if dtype != np.float16:
+        return x
+    with np.errstate(over="ignore"):
+        return float(np.float16(x))
 
 
 def _fits(x: Any, dtype: np.dtype[Any]) -> bool:

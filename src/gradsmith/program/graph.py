@@ -84,6 +84,7 @@ class Program:
     outputs: Any
     constants: dict[Value, np.ndarray] = field(default_factory=dict)
     names: tuple[str, ...] = ()  # how the user reaches each input: params['w']
+    writes: bool = False  # whether the function wrote into arrays
 
     @property
     def results(self) -> list[Value]:

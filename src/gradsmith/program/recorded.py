@@ -25,7 +25,8 @@ from ..core.tensor import wrap
 from ..core.transforms import pullback
 from .code import literal
 from .graph import Program, Value, replaced
-from .trace import input_spec
+from .passes import simplified
+from .trace import input_spec, traced
 
 _HOOKS = (hooks.CALL, hooks.FUNCTION, hooks.BODY, hooks.RULE, hooks.RECOMPUTE)
 
@@ -67,6 +68,25 @@ def without_tensors(fn: Any) -> Any:
         return returned
 
     return run
+
+
+def writes_like_tensors(fn: Any, like: Any, program: Program) -> bool:
+    """Whether the program computes what the function does of tensors.
+
+    Of these `x += y` makes a new one, which another name of x does not see. What they
+    forbid is refused where a gradient is asked for.
+    """
+
+    def of_tensors(*args: Any, **kwargs: Any) -> Any:
+        lifted = lambda x: wrap(x) if isinstance(x, Symbolic) else x
+        args, kwargs = trees.map(lifted, (args, kwargs))
+        return fn(*args, **kwargs)
+
+    try:
+        found = simplified(traced(of_tensors, *like))
+    except Exception:
+        return True
+    return found == program
 
 
 class NoTensors:

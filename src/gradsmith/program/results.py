@@ -21,6 +21,13 @@ from ..core.rule import convert, name_of
 from ..core.symbolic import Symbolic
 from .refusals import refuse_open
 
+
+class NumberSpec(Spec):
+    """Of one of NumPy's numbers, which is no array: nobody can write into it."""
+
+    __slots__ = ()
+
+
 # Functions of shapes and dtypes, whose results are known
 STRUCTURAL = {
     np.shape, np.ndim, np.size, np.result_type, np.can_cast, np.iscomplexobj,
@@ -115,7 +122,7 @@ def _reduction(
         for i, length in enumerate(np.shape(x))
         if keepdims in (True, 1) or i not in axes  # np.average gives neither
     ]
-    return Spec(tuple(shape), np.asarray(y).dtype)
+    return _spec(tuple(shape), np.asarray(y).dtype)
 
 
 def _elementwise(fn: Any, args: Any, kwargs: Any = MappingProxyType({})) -> Any:
@@ -126,8 +133,18 @@ def _elementwise(fn: Any, args: Any, kwargs: Any = MappingProxyType({})) -> Any:
         args = args[:1]
     shape = np.broadcast_shapes(*map(np.shape, args))
     if isinstance(y, tuple):
-        return tuple(Spec(shape, part.dtype) for part in y)
-    return Spec(shape, y.dtype)
+        return tuple(_spec(shape, part.dtype) for part in y)
+    is_array = fn is np.where or (fn is convert and not _is_number(args[0]))
+    return Spec(shape, y.dtype) if is_array else _spec(shape, y.dtype)
+
+
+def _spec(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Spec:
+    """Of what NumPy returns as a number if it has no axes."""
+    return Spec(shape, dtype) if shape else NumberSpec(shape, dtype)
+
+
+def _is_number(x: Any) -> bool:
+    return isinstance(x, np.generic) or getattr(x, "is_number", False)
 
 
 def _one(x: Any) -> Any:
@@ -159,7 +176,7 @@ def _of_cores(ufunc: np.ufunc, args: Any) -> Any:
     dtype = ufunc(*ones).dtype
     (core,) = _cores(outputs)
     shape = np.broadcast_shapes(*loops) + tuple(sizes[n] for n in core if n in sizes)
-    return Spec(shape, dtype)
+    return _spec(shape, dtype)
 
 
 def _cores(text: str) -> list[list[str]]:
@@ -169,13 +186,13 @@ def _cores(text: str) -> list[list[str]]:
 
 def specs(y: Any) -> Any:
     """Arrays replaced by their specs."""
-    if isinstance(y, (np.ndarray, np.generic)):
+    if isinstance(y, np.ndarray):
         return Spec(y.shape, y.dtype)
     if isinstance(y, (tuple, list)):
         parts = [specs(part) for part in y]
         return type(y)(*parts) if hasattr(y, "_fields") else type(y)(parts)
-    if isinstance(y, (bool, float, complex)):
-        return Spec((), np.asarray(y).dtype)
+    if isinstance(y, (np.generic, bool, float, complex)):
+        return NumberSpec((), np.asarray(y).dtype)
     return y
 
 
@@ -221,8 +238,10 @@ def _filled(x: Any, fill: Any, whole: int) -> Any:
     if isinstance(x, Symbolic):
         shape, dtype = x.shape, x.dtype  # type: ignore[attr-defined]
         if dtype.kind in "iub":
-            return np.broadcast_to(np.asarray(whole, dtype), shape)
-        return fill(shape, dtype)
+            filled = np.broadcast_to(np.asarray(whole, dtype), shape)
+        else:
+            filled = fill(shape, dtype)
+        return filled[()] if _is_number(x) else filled
     if isinstance(x, (list, tuple)):
         parts = [_filled(part, fill, whole) for part in x]
         if hasattr(x, "_fields"):

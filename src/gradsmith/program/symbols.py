@@ -8,7 +8,8 @@ the rules and the tape trace as they are. What needs the elements is refused.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import reduce
+from functools import cache, reduce
+from inspect import signature
 from math import prod
 from operator import or_
 from typing import Any, NoReturn
@@ -28,7 +29,7 @@ from ..rules.axes import NoValue
 from ..rules.indexing import scatter
 from .graph import Step, Value, changed, is_uniform, setitem
 from .refusals import OpenShapeError, refuse
-from .results import STRUCTURAL, result_of, tried
+from .results import STRUCTURAL, NumberSpec, result_of, tried
 from .writes import (
     CHANGING,
     NEW_BEGINNING,
@@ -56,7 +57,7 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         self.spec = spec  # another one after a write
         self.overflows = False
         self.is_argument = False
-        self.is_number = not spec.shape  # one of NumPy's, which is no array
+        self.is_number = not spec.shape  # one of NumPy's, if nobody says otherwise
         self.view: View | None = None  # of other symbols
         self.views: list[Any] = []  # references to those of this one
         self.lost = ""  # where a write may have changed it, or not
@@ -86,6 +87,10 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
     @property
     def nbytes(self) -> int:
         return self.size * self.itemsize
+
+    @property
+    def base(self) -> Symbol | None:
+        return self.view.of[0] if self.view else None
 
     def __len__(self) -> int:
         if not self.shape:
@@ -124,8 +129,15 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
         return _passed(self.trace.call(fn, tuple(args), kwargs), args)
 
     def overflowing(self, overflows: bool = True) -> Symbol:
-        if self.overflows == overflows:
-            return self
+        return self if self.overflows == overflows else self._view(overflows)
+
+    def readonly(self) -> Symbol:
+        same = self._view(self.overflows)
+        same.is_argument = True
+        return same
+
+    def _view(self, overflows: bool) -> Symbol:
+        """A view of all of it."""
         same = Symbol(self.trace, self.spec)
         same.overflows, same.is_number = overflows, self.is_number
         link(same, View((self,), lambda x: x, lambda x, new: new))
@@ -142,9 +154,26 @@ class Symbol(NDArrayOperatorsMixin, Symbolic):
     def __getitem__(self, key: Any) -> Any:
         return index(self, key)
 
-    def astype(self, dtype: Any, *_: Any, **options: Any) -> Any:
+    def astype(
+        self,
+        dtype: Any,
+        order: Any = "K",
+        casting: Any = "unsafe",
+        subok: Any = True,
+        copy: Any = True,
+    ) -> Any:
         """Like `np.astype`."""
-        return convert(self, dtype)
+        if copy or np.dtype(dtype) != self.dtype:
+            return convert(self, dtype)
+        if order == "K":
+            return self
+        same = self.trace.copy_of(self)  # or not, by the layout of memory
+        link(same, View((self,)))
+        return same
+
+    def copy(self, order: Any = "C") -> Any:
+        """Like `np.copy`, but of a number it is one."""
+        return self.trace.copy_of(self, is_number=self.is_number)
 
     def reshape(self, *shape: Any, **options: Any) -> Any:
         """Like `np.reshape`, also with the lengths one by one."""
@@ -291,6 +320,7 @@ class Trace:
         self.steps: list[Step] = []
         self.constants: dict[Value, np.ndarray] = {}
         self.is_open = True
+        self.writes = False  # into an array
         self._known: dict[int, tuple[np.ndarray, Value]] = {}
 
     def symbol(self, spec: Spec) -> Symbol:
@@ -305,10 +335,13 @@ class Trace:
                 "function kept it, in a global, an attribute or a list\n  what to do: "
                 "return it instead"
             )
+        args, kwargs = with_named_out(fn, args, kwargs)
         kwargs = {
             name: x
             for name, x in kwargs.items()
-            if x is not NoValue and (name != "out" or _is_given(x))
+            if x is not NoValue
+            and (name != "out" or _is_given(x))
+            and name != "overwrite_input"  # what is in it then is left open
         }
         if "out" in kwargs:
             return self.call_into(kwargs.pop("out"), fn, args, kwargs)
@@ -316,9 +349,15 @@ class Trace:
             return self.change(fn, args, kwargs)
         if fn in STRUCTURAL:
             return tried(fn, args, kwargs)
+        if fn is np.nan_to_num:
+            options = dict(zip(_OF_NAN_TO_NUM, args, strict=False)) | kwargs
+            if not options.pop("copy", True):
+                return self._without_nan(**options)
+        if fn is np.astype and not kwargs.get("copy", True):
+            return args[0].astype(args[1], copy=False)
         fn, args, kwargs = _usual(fn, args, kwargs)
         if fn is np.copy:
-            return self._copy(args[0])
+            return self.copy_of(args[0] if args else kwargs["a"])
         if _is_ours(fn):
             n = len(self.steps)
             try:
@@ -333,22 +372,31 @@ class Trace:
         if not all(isinstance(spec, Spec) for spec in specs):
             refuse(f"what {name_of(fn)} returns is no array", "leave it out")
         ys = [self.symbol(spec) for spec in specs]
-        for y in ys:
+        for y, spec in zip(ys, specs, strict=True):
+            y.is_number = isinstance(spec, NumberSpec)
             view = view_of(fn, args, kwargs, y)
             if view is not None:
                 link(y, view)
-            y.is_number = y.is_number and view is None and fn not in _FILLING
         args, kwargs = self.values(args), self.values(kwargs)
         self.add(fn, args, kwargs, [y.spec for y in ys], in_list=several)
         if not several:
             return ys[0]
         return type(made)(*ys) if hasattr(made, "_fields") else type(made)(ys)
 
-    def _copy(self, x: Symbol) -> Symbol:
+    def copy_of(self, x: Symbol, *, is_number: bool = False) -> Symbol:
         """The same in memory of its own, without a step."""
         same = Symbol(self, self.values(x))
-        same.overflows = x.overflows
+        same.overflows, same.is_number = x.overflows, is_number
         return same
+
+    def _without_nan(self, x: Symbol, **options: Any) -> Symbol:
+        """`np.nan_to_num(x, copy=False)`, which writes into x."""
+        y = self.call(np.nan_to_num, (x,), options)
+        if not isinstance(x, Symbol) or x.is_number or x.dtype.kind not in "fc":
+            return y
+        y = self.copy_of(y)
+        write(x, y)
+        return x if x.shape else y
 
     def call_into(
         self, out: Any, fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
@@ -362,6 +410,10 @@ class Trace:
                 NEW_BEGINNING,
             )
         where = kwargs.pop("where", True) if isinstance(fn, np.ufunc) else True
+        if _accumulates(fn) and x.dtype.kind in "fc":
+            args = args[:2] if args[2:] == (None,) else args
+            if len(args) < 3 and kwargs.get("dtype") is None:
+                kwargs["dtype"] = x.dtype
         y: Any = self.call(fn, args, kwargs)
         require_kept(x, y.shape, y.dtype)
         if where is not True:
@@ -442,7 +494,7 @@ def _is_ours(fn: Any) -> bool:
 
 
 _WHOLE = (index, convert, scatter, changed)  # steps by themselves
-_FILLING = (np.zeros, np.ones, np.full)
+_OF_NAN_TO_NUM = ("x", "copy", "nan", "posinf", "neginf")
 
 
 def _chosen(x: Symbol, key: Any, value: Any) -> Any:
@@ -455,6 +507,40 @@ def _chosen(x: Symbol, key: Any, value: Any) -> Any:
 
 def _equal(held: np.ndarray, copy: Any, x: np.ndarray) -> bool:
     return held is x and copy is not None and copy.tobytes() == x.tobytes()
+
+
+def with_named_out(
+    fn: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments with `out`, and what stands behind it, by name."""
+    n, names = _from_out_on(fn)
+    if names and len(args) > n:
+        return args[:n], dict(zip(names, args[n:], strict=False)) | kwargs
+    return args, kwargs
+
+
+@cache
+def _from_out_on(fn: Any) -> tuple[int, list[str]]:
+    """How many parameters of a function are before `out`, and the names of others."""
+    if isinstance(fn, np.ufunc):  # NumPy has done that
+        return 0, []
+    if fn in (np.dot, np.concatenate):  # whose parameters older NumPy doesn't tell
+        return 2, ["out"]
+    try:
+        found = signature(fn).parameters.values()
+    except (TypeError, ValueError):
+        return 0, []
+    names = [p.name for p in found if p.kind <= p.POSITIONAL_OR_KEYWORD]
+    n = names.index("out") if "out" in names else len(names)
+    return n, names[n:]
+
+
+def _accumulates(fn: Any) -> bool:
+    """Whether it computes in the dtype of `out`, if nobody says another one."""
+    return fn in _SUMS or getattr(fn, "__self__", None) in (np.add, np.multiply)
+
+
+_SUMS = (np.sum, np.prod, np.mean, np.cumsum, np.cumprod)
 
 
 def _is_given(out: Any) -> bool:

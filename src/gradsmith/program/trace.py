@@ -78,6 +78,7 @@ def traced(
             return x
         y = tracing.symbol(spec)
         y.is_argument = not isinstance(x, np.generic)
+        y.is_number = y.is_number and not isinstance(x, np.ndarray)
         inputs[name] = y.spec
         return y
 
@@ -112,6 +113,7 @@ def traced(
         outputs,
         tracing.constants,
         tuple(inputs),
+        tracing.writes,
     )
 
 

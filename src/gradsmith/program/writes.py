@@ -67,7 +67,7 @@ def view_of(
 ) -> View | None:
     """How the result of a call lies in the memory of its arguments."""
     xs = tuple(symbols_in((args, kwargs)))
-    if not xs or _is_new(fn, args, y):
+    if not xs or y.is_number or _is_new(fn, args):
         return None
     again = lambda x: x.trace.call(fn, (x, *args[1:]), kwargs)
     if xs[0] is not args[0]:
@@ -95,16 +95,21 @@ def symbols_in(x: Any) -> Iterator[Symbol]:
         yield from symbols_in([*x.values()])
 
 
-def _is_new(fn: Any, args: tuple[Any, ...], y: Symbol) -> bool:
+def _is_new(fn: Any, args: tuple[Any, ...]) -> bool:
     if isinstance(fn, np.ufunc) or isinstance(getattr(fn, "__self__", None), np.ufunc):
         return True
     if fn is not index:
         return makes_new(fn)
     key = args[1]
     parts = key if isinstance(key, tuple) else (key,)
-    if not all(isinstance(part, _BASIC) for part in parts) or _has_flag(parts):
-        return True
-    return not y.shape and not any(part is Ellipsis for part in parts)  # a number
+    return not all(map(_is_basic, parts)) or _has_flag(parts)
+
+
+def _is_basic(part: Any) -> bool:
+    """Whether it takes a view, as a whole number does and an array of one does not."""
+    if isinstance(part, Symbolic):
+        return part.is_number and part.dtype.kind in "iu"  # type: ignore[attr-defined]
+    return isinstance(part, _BASIC)
 
 
 _BASIC = (int, np.integer, slice, type(None), type(Ellipsis))
@@ -118,6 +123,7 @@ def write(x: Symbol, new: Symbol) -> None:
     """Let x stand for `new` from now on, and so all that shares its memory."""
     require_known(x)
     _require_writable(x)
+    x.trace.writes = True
     written = None
     while True:
         x.spec, x.overflows = new.spec, new.overflows
@@ -146,6 +152,10 @@ def _require_writable(x: Symbol) -> None:
             "array of the caller",
             f"change a copy: x = x.copy(); or {NEW_ARRAY}",
             why="",
+        )
+    if x.is_number:
+        raise TypeError(
+            "one of NumPy's numbers is written into, and only an array can be"
         )
 
 

@@ -59,7 +59,7 @@ def _kind(node: Node) -> str:
 
 
 def _sign(x: Lane) -> Lane:
-    return where(x > 0, 1, where(x < 0, -1, x))
+    return where(x > 0, 1, where(x < 0, -1, x + 0))  # of -0.0, 0.0
 
 
 def _isfinite(x: Lane) -> Lane:
@@ -353,6 +353,8 @@ class _Emitter:
             return fma(-factor if sign < 0 else factor, arg(b), c)
         args = [arg(a) for a in node.args]
         if node.op == "convert":
+            if node.dtype.name == "float16":  # computed in float32, but rounded here
+                return args[0].converted("f32").converted("f16").converted("f32")
             return args[0].converted(_kind(node))
         if node.op in ("exp", "exp_times"):
             return OPS[node.op](*args, within=range_of(node.args[0]))
