@@ -10,6 +10,7 @@ from torch._inductor.codegen import custom_extern_kernel_codegen, wrapper
 from torch._inductor.utils import fresh_inductor_cache, run_and_get_code
 
 import gradsmith as gs
+import gradsmith.numpy as gnp
 from gradsmith import ops
 from gradsmith.frameworks.torch.call import in_graph
 from gradsmith.operations import fusing
@@ -279,6 +280,40 @@ def test_the_number_of_a_plan_is_of_its_content():
         value_and_gradient(compiled(LARGE[name])[0], x_of())
         found.append({*in_graph._plans})
     assert found[0] == found[2] != found[1] == found[3]
+
+
+def test_shapes_with_one_loop_have_plans_of_their_own():
+    """A norm of all elements is the same kernel for all shapes of one size."""
+    run = torch.compile(ops.norm, backend="aot_eager", dynamic=False)
+    shapes = [(20, 40), (40, 20), (10, 80)]
+    for shape in (*shapes, *shapes):
+        got = value_and_gradient(run, x_of(shape=shape))
+        expected = value_and_gradient(ops.norm, x_of(shape=shape))
+        torch.testing.assert_close(got, expected)
+
+
+@gs.custom_gradient(fused=True)
+def rounded_sum(x, z):
+    return gnp.round(x) + z, lambda dy: (dy, dy)
+
+
+@pytest.mark.parametrize("change", [torch.sum, torch.square], ids=["sum", "square"])
+def test_an_upstream_gradient_that_is_passed_on_is_no_output_of_an_operator(
+    change, monkeypatch
+):
+    """Else Inductor takes it for new memory, which it may write over."""
+    monkeypatch.setattr(rounded_sum.fused, "in_graph", ("cpu",))  # as on a GPU
+
+    def fn(x):
+        return change(rounded_sum(3 * x, x * x))
+
+    run, called = compiled(fn)
+    expected = value_and_gradient(fn, x_of())
+    torch.testing.assert_close(value_and_gradient(run, x_of()), expected)
+    assert FORWARD in called
+    assert BACK not in called
+    run = torch.compile(fn)
+    torch.testing.assert_close(value_and_gradient(run, x_of()), expected)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -51,7 +51,7 @@ def forward_of(plan: Any, xs: Sequence[torch.Tensor]) -> Run:
 
 def backward_of(plan: Any, dy: torch.Tensor, xs: Sequence[torch.Tensor]) -> Run:
     """A function of dy, xs and what else was kept: the gradients, or None."""
-    if not _is_plain(plan, xs) or plan.passes_on:
+    if not _is_plain(plan, xs):
         return _other
     kernel, starts = plan.backward(), plan.places[0]
     names = [f"x{i}" for i in range(len(xs))]
