@@ -236,6 +236,16 @@ def test_autocast_is_composed():
     assert FORWARD not in called
 
 
+def test_code_in_cpp_is_composed():
+    """Its calls of operators that return a list of one tensor crash."""
+    run, called = compiled(ops.softmax)
+    with torch._inductor.config.patch(cpp_wrapper=True):
+        got = value_and_gradient(run, x_of())
+    torch.testing.assert_close(got, value_and_gradient(ops.softmax, x_of()))
+    assert called
+    assert FORWARD not in called
+
+
 def test_second_order_is_composed(monkeypatch):
     x = x_of(torch.float64, (2, 300)).detach()[:, :4].contiguous().requires_grad_()
     monkeypatch.setattr(in_graph, "SMALLEST", 0)

@@ -94,6 +94,15 @@ def call_directly(operators: dict[str, Callable[..., Any]]) -> None:
         known.setdefault(name, make(python=write))
 
 
+def is_for_cpp() -> bool:
+    """Whether Inductor writes C++ (`cpp_wrapper`), as far as it is loaded.
+
+    Calls of operators that return a list of one tensor crash there.
+    """
+    config = sys.modules.get("torch._inductor.config")
+    return bool(getattr(config, "cpp_wrapper", False))
+
+
 def package_of_caller() -> str:
     """The package of the code that called the function that asks."""
     return str(sys._getframe(2).f_globals.get("__name__")).partition(".")[0]

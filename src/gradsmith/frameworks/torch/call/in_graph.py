@@ -22,7 +22,7 @@ from ....core.caches import Latest, remember
 from ....core.cotangent import Spec
 from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
 from ....operations.parameters import Bound
-from ..private import call_directly, is_any_autocast
+from ..private import call_directly, is_any_autocast, is_for_cpp
 from . import eager
 from .fused import DTYPES, NAMES, run_backward, run_forward
 from .launched import backward_of, forward_of
@@ -39,7 +39,8 @@ _backwards: dict[int, Any] = {}
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation while a graph is traced, as kernels if it can be."""
-    plan = None if is_any_autocast() else _plan_of(operation, bound)
+    is_refused = is_any_autocast() or is_for_cpp()
+    plan = None if is_refused else _plan_of(operation, bound)
     if plan is None:
         return eager.call(operation, bound)
     _plans[plan.number] = plan
