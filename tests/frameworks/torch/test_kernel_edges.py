@@ -16,6 +16,7 @@ import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
 from gradsmith.frameworks.torch.call import fused
+from gradsmith.frameworks.torch.kernels import arrays
 
 TIMES = 3  # the first call, one that is made again, and another one
 
@@ -155,3 +156,15 @@ def test_a_gpu_reads_by_strides_as_far_as_32_bits_count(n, strides, monkeypatch)
     fused._start(SimpleNamespace(on_gpu=gpu), [x], [x])
     assert given["strides"] == [*(strides or (n, 1))]
     assert given["x"].is_contiguous() is (strides is None)
+
+
+@pytest.mark.parametrize("x", [1e40, -1e40, 2**130, 3, np.inf, np.nan, True])
+def test_constants_on_a_gpu_are_those_of_a_cpu(x, monkeypatch):
+    make = {name: getattr(torch, name) for name in ("full", "as_tensor")}
+    for name, fn in make.items():  # there is no GPU
+        on_cpu = lambda *args, fn=fn, device=None, **options: fn(*args, **options)
+        monkeypatch.setattr(torch, name, on_cpu)
+    like = SimpleNamespace(device=SimpleNamespace(type="cuda"))
+    y = arrays.constant(x, "float32", like)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(y, np.float32(x))
