@@ -136,12 +136,10 @@ def check_choices():
     spec = P("i")
     norm = lambda x: ops.norm(x, axis=-1)
     mapped = jax.shard_map(norm, mesh=mesh(), in_specs=spec, out_specs=spec)
+    total = lambda f: lambda x: jnp.sum(f(x))
     for f in (mapped, jax.jit(mapped)):
         same(f(x), norm(x))
-        same(
-            jax.grad(lambda x: jnp.sum(f(x)))(x),
-            jax.grad(lambda x: jnp.sum(norm(x)))(x),
-        )
+        same(jax.grad(total(f))(x), jax.grad(total(norm))(x))
 
 
 def check_kernels():
