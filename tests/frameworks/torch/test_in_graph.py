@@ -237,6 +237,16 @@ def test_autocast_is_composed():
     assert FORWARD not in called
 
 
+def test_a_number_that_is_left_open_is_composed():
+    """A kernel has its numbers; Dynamo leaves one open when it has changed."""
+    loss = lambda x, share: ops.cross_entropy(x, LABELS, label_smoothing=share)
+    run = torch.compile(loss)
+    for share in (0.1, 0.2, 0.3):
+        own = lambda fn, share=share: lambda x: fn(x, share)
+        got, expected = (value_and_gradient(own(fn), x_of()) for fn in (run, loss))
+        torch.testing.assert_close(got, expected)
+
+
 def test_code_in_cpp_is_composed():
     """Its calls of operators that return a list of one tensor crash."""
     run, called = compiled(ops.softmax)

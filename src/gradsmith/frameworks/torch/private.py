@@ -166,6 +166,17 @@ def is_traced() -> bool:
     return TracingContext.try_get() is not None
 
 
+def is_static(x: float) -> bool:
+    """Whether Dynamo, which traces the call, takes a number for a constant.
+
+    It does not with one that changed since the last call. An older release can't tell.
+    """
+    from torch.fx.experimental import symbolic_shapes
+
+    has_static_value = getattr(symbolic_shapes, "has_static_value", None)
+    return has_static_value is None or has_static_value(x)
+
+
 def is_exporting() -> bool:
     """Whether torch.export is at work."""
     # In PyTorch 2.11 the function is True in all that Dynamo traces.
