@@ -77,8 +77,10 @@ class Plan:
     @cached_property
     def number(self) -> int:
         """By which a graph names it: of its content, since graphs are kept on disk."""
-        made = [(s.shape, s.dtype.name) for s in (self.y, *self.saved)]
-        content = f"{self}{made}{self.y_dtype}{self.wanted}{self.sources}{self.ahead}"
+        # One loop is the same for inputs of several shapes, and the plan is not
+        arrays = (*self.forward.program.inputs, self.y, *self.saved)
+        specs = [(v.shape, v.dtype.name) for v in arrays]
+        content = f"{self}{specs}{self.y_dtype}{self.wanted}{self.sources}{self.ahead}"
         digest = sha256(content.encode())
         for kernel in (self.forward, *([self.backward()] if self.wanted else [])):
             for x in kernel.nest.constants:

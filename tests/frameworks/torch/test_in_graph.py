@@ -10,6 +10,7 @@ from torch._inductor.codegen import custom_extern_kernel_codegen, wrapper
 from torch._inductor.utils import fresh_inductor_cache, run_and_get_code
 
 import gradsmith as gs
+import gradsmith.numpy as gnp
 from gradsmith import ops
 from gradsmith.frameworks.torch.call import in_graph
 from gradsmith.operations import fusing
@@ -143,7 +144,7 @@ WIDE = torch.randn(20, 80)
 FULL = torch.randn(20, 40)
 LAYOUTS = [
     FULL, torch.ones(()).expand(20, 40), torch.nn.Parameter(FULL), WIDE[:, ::2],
-    FULL.T.clone().T, torch.ones(40).expand(20, 40), FULL[:1].expand(20, 40),
+    FULL.T.contiguous().T, torch.ones(40).expand(20, 40), FULL[:1].expand(20, 40),
 ]  # fmt: skip
 
 
@@ -159,9 +160,10 @@ def test_tensors_may_come_in_every_layout(i, k):
             (y,) = in_graph.forward([x], number)
             torch.testing.assert_close(y, torch.softmax(x, -1))
             for dy in (LAYOUTS[k], *LAYOUTS):
-                (got,) = in_graph.back(dy, [x], [y], number)
                 expected = y * (dy - (y * dy).sum(-1, keepdim=True))
-                torch.testing.assert_close(got, expected)
+                for saved in (y, y.T.contiguous().T):  # a hook may return this one
+                    (got,) = in_graph.back(dy, [x], [saved], number)
+                    torch.testing.assert_close(got, expected)
 
 
 def number_of_softmax():
@@ -235,6 +237,26 @@ def test_autocast_is_composed():
     assert FORWARD not in called
 
 
+def test_a_number_that_is_left_open_is_composed():
+    """A kernel has its numbers; Dynamo leaves one open when it has changed."""
+    loss = lambda x, share: ops.cross_entropy(x, LABELS, label_smoothing=share)
+    run = torch.compile(loss)
+    for share in (0.1, 0.2, 0.3):
+        own = lambda fn, share=share: lambda x: fn(x, share)
+        got, expected = (value_and_gradient(own(fn), x_of()) for fn in (run, loss))
+        torch.testing.assert_close(got, expected)
+
+
+def test_code_in_cpp_is_composed():
+    """Its calls of operators that return a list of one tensor crash."""
+    run, called = compiled(ops.softmax)
+    with torch._inductor.config.patch(cpp_wrapper=True):
+        got = value_and_gradient(run, x_of())
+    torch.testing.assert_close(got, value_and_gradient(ops.softmax, x_of()))
+    assert called
+    assert FORWARD not in called
+
+
 def test_second_order_is_composed(monkeypatch):
     x = x_of(torch.float64, (2, 300)).detach()[:, :4].contiguous().requires_grad_()
     monkeypatch.setattr(in_graph, "SMALLEST", 0)
@@ -279,6 +301,40 @@ def test_the_number_of_a_plan_is_of_its_content():
         value_and_gradient(compiled(LARGE[name])[0], x_of())
         found.append({*in_graph._plans})
     assert found[0] == found[2] != found[1] == found[3]
+
+
+def test_shapes_with_one_loop_have_plans_of_their_own():
+    """A norm of all elements is the same kernel for all shapes of one size."""
+    run = torch.compile(ops.norm, backend="aot_eager", dynamic=False)
+    shapes = [(20, 40), (40, 20), (10, 80)]
+    for shape in (*shapes, *shapes):
+        got = value_and_gradient(run, x_of(shape=shape))
+        expected = value_and_gradient(ops.norm, x_of(shape=shape))
+        torch.testing.assert_close(got, expected)
+
+
+@gs.custom_gradient(fused=True)
+def rounded_sum(x, z):
+    return gnp.round(x) + z, lambda dy: (dy, dy)
+
+
+@pytest.mark.parametrize("change", [torch.sum, torch.square], ids=["sum", "square"])
+def test_an_upstream_gradient_that_is_passed_on_is_no_output_of_an_operator(
+    change, monkeypatch
+):
+    """Else Inductor takes it for new memory, which it may write over."""
+    monkeypatch.setattr(rounded_sum.fused, "in_graph", ("cpu",))  # as on a GPU
+
+    def fn(x):
+        return change(rounded_sum(3 * x, x * x))
+
+    run, called = compiled(fn)
+    expected = value_and_gradient(fn, x_of())
+    torch.testing.assert_close(value_and_gradient(run, x_of()), expected)
+    assert FORWARD in called
+    assert BACK not in called
+    run = torch.compile(fn)
+    torch.testing.assert_close(value_and_gradient(run, x_of()), expected)
 
 
 @pytest.mark.filterwarnings("ignore")

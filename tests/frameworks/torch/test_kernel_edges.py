@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -13,6 +15,8 @@ from torch.nn import functional as F  # noqa: N812
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
+from gradsmith.frameworks.torch.call import fused
+from gradsmith.frameworks.torch.kernels import arrays
 
 TIMES = 3  # the first call, one that is made again, and another one
 
@@ -133,3 +137,34 @@ def test_the_mean_of_nothing(loss):
     y.backward()
     assert torch.isnan(y)
     assert x.grad.shape == (0, 64)
+
+
+@pytest.mark.parametrize(("n", "strides"), [(1 << 15, (1, 1 << 15)), (1 << 16, None)])
+def test_a_gpu_reads_by_strides_as_far_as_32_bits_count(n, strides, monkeypatch):
+    """Columns are counted in 32 bits: an address beyond would be another one."""
+    given = {}
+
+    def start(arrays, strides):
+        given.update(x=arrays[0], strides=strides)
+
+    x = torch.empty(n, n, dtype=torch.bfloat16, device="meta").T
+    nest = SimpleNamespace(
+        rows=n, columns=n, constants=[], inputs=[("full", np.dtype("float32"))]
+    )
+    gpu = SimpleNamespace(nest=nest, start=start, strides=lambda kind: (n, 1))
+    monkeypatch.setattr(torch.cuda, "device", nullcontext)
+    fused._start(SimpleNamespace(on_gpu=gpu), [x], [x])
+    assert given["strides"] == [*(strides or (n, 1))]
+    assert given["x"].is_contiguous() is (strides is None)
+
+
+@pytest.mark.parametrize("x", [1e40, -1e40, 2**130, 3, np.inf, np.nan, True])
+def test_constants_on_a_gpu_are_those_of_a_cpu(x, monkeypatch):
+    make = {name: getattr(torch, name) for name in ("full", "as_tensor")}
+    for name, fn in make.items():  # there is no GPU
+        on_cpu = lambda *args, fn=fn, device=None, **options: fn(*args, **options)
+        monkeypatch.setattr(torch, name, on_cpu)
+    like = SimpleNamespace(device=SimpleNamespace(type="cuda"))
+    y = arrays.constant(x, "float32", like)
+    with np.errstate(over="ignore"):
+        np.testing.assert_array_equal(y, np.float32(x))

@@ -245,6 +245,19 @@ def test_one_place_of_a_row_is_written_over(chunked, monkeypatch):
     assert "debug_barrier" in gpu.GpuKernel(kernel.nest, kernel.storage).source
 
 
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_column_that_equals_a_fraction_is_no_place(chunked, monkeypatch):
+    def marked(x):
+        top = gnp.max(x, axis=1, keepdims=True)
+        return gnp.where(gnp.equal(gnp.arange(x.shape[1]), top), top, 2 * x)
+
+    x, _, _ = arrays_of((4, 10))
+    x[0, 0] = 9
+    if chunked:
+        _in_chunks(monkeypatch)
+    _compare(marked, (x,), monkeypatch)
+
+
 def _in_chunks(monkeypatch):
     monkeypatch.setattr(gpu, "LONGEST", 4)
     monkeypatch.setattr(gpu, "_CHUNK", 4)

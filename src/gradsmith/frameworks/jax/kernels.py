@@ -19,6 +19,7 @@ from .._dtypes import finfo as finfo
 from .._kernels import degrees_of_freedom as degrees_of_freedom
 from .._kernels import evaluated as evaluated
 from .._kernels import floats
+from .private import varying_axes
 
 _FLOATS = tuple(map(jnp.dtype, (jnp.float32, jnp.float64, jnp.bfloat16, jnp.float16)))
 _PYTHON = {"i": int, "u": int, "f": float, "c": complex}
@@ -103,6 +104,15 @@ def arange(start: Any, stop: Any, step: Any, name: str, like: Any) -> Array:
 
 
 def if_any(wanted: Array, then: Any, otherwise: Any) -> Any:
+    axes = varying_axes(jax.typeof(wanted))
+
+    def varied(x: Any) -> Any:
+        return jax.lax.pcast(x, (*(axes - varying_axes(jax.typeof(x))),), to="varying")
+
+    if axes:  # in shard_map; `cond` takes no constant beside what varies
+        first, second = then, otherwise
+        then = lambda: jax.tree.map(varied, first())
+        otherwise = lambda: jax.tree.map(varied, second())
     return jax.lax.cond(jnp.any(wanted), then, otherwise)
 
 

@@ -94,6 +94,15 @@ def call_directly(operators: dict[str, Callable[..., Any]]) -> None:
         known.setdefault(name, make(python=write))
 
 
+def is_for_cpp() -> bool:
+    """Whether Inductor writes C++ (`cpp_wrapper`), as far as it is loaded.
+
+    Calls of operators that return a list of one tensor crash there.
+    """
+    config = sys.modules.get("torch._inductor.config")
+    return bool(getattr(config, "cpp_wrapper", False))
+
+
 def package_of_caller() -> str:
     """The package of the code that called the function that asks."""
     return str(sys._getframe(2).f_globals.get("__name__")).partition(".")[0]
@@ -155,6 +164,17 @@ def is_in_mode() -> bool:
 def is_traced() -> bool:
     """Whether Dynamo, or a stage of torch.compile behind it, is at work."""
     return TracingContext.try_get() is not None
+
+
+def is_static(x: float) -> bool:
+    """Whether Dynamo, which traces the call, takes a number for a constant.
+
+    It does not with one that changed since the last call. An older release can't tell.
+    """
+    from torch.fx.experimental import symbolic_shapes
+
+    has_static_value = getattr(symbolic_shapes, "has_static_value", None)
+    return has_static_value is None or has_static_value(x)
 
 
 def is_exporting() -> bool:

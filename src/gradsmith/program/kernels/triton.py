@@ -517,8 +517,10 @@ def _one_place(node: Node) -> Node | None:
     if node.op != "where" or node.args[0].op != "equal" or node.args[1].kind == FULL:
         return None
     places = [x for x in node.args[0].args if _without_conversion(x).op != "index"]
-    is_one = len(places) == 1 and places[0].kind in (ROW, SCALAR)
-    return places[0] if is_one and node.args[1].kind != COLUMN else None
+    if len(places) != 1 or places[0].kind not in (ROW, SCALAR):
+        return None
+    is_whole = places[0].dtype.kind in "iu"  # no address has a fraction
+    return places[0] if is_whole and node.args[1].kind != COLUMN else None
 
 
 def _without_conversion(node: Node) -> Node:

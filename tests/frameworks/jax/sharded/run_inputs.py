@@ -12,6 +12,7 @@ from jax.sharding import PartitionSpec as P
 
 import gradsmith as gs
 import gradsmith.numpy as gnp
+from gradsmith import ops
 from gradsmith.operations import fusing
 
 X = jnp.arange(16.0)
@@ -129,6 +130,18 @@ def check_collectives():
     same(jax.jit(jax.grad(summed))(X), jnp.full(16, 10.0))
 
 
+def check_choices():
+    """A norm is computed otherwise where it overflows on one of the devices."""
+    x = X.reshape(8, 2).at[3].mul(1e25)
+    spec = P("i")
+    norm = lambda x: ops.norm(x, axis=-1)
+    mapped = jax.shard_map(norm, mesh=mesh(), in_specs=spec, out_specs=spec)
+    total = lambda f: lambda x: jnp.sum(f(x))
+    for f in (mapped, jax.jit(mapped)):
+        same(f(x), norm(x))
+        same(jax.grad(total(f))(x), jax.grad(total(norm))(x))
+
+
 def check_kernels():
     """What is fused is composed on several devices."""
 
@@ -154,6 +167,7 @@ def main():
         check_shard_map(op, check_vma=False)
         check_gradient_inside(op)
     check_collectives()
+    check_choices()
     check_silent_gradients()
     if fusing.runs_on_cpu():
         check_kernels()

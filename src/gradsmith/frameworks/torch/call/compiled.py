@@ -18,7 +18,7 @@ from ....core.errors import UnsupportedOperationError
 from ....operations.application import Application, run_body
 from ....operations.operation import OPERATIONS
 from ....operations.parameters import Bound
-from ..private import is_exporting, is_transformed, watch_saved
+from ..private import is_exporting, is_static, is_transformed, watch_saved
 from . import eager, in_graph, transformed
 from .autocast import entered, states
 from .guards import forget
@@ -46,7 +46,9 @@ def call(operation: Any, bound: Bound) -> Any:
             "  what to do: omit strict=True, or export for inference, under "
             "torch.no_grad()"
         )
-    if operation.hosted or _is_for_kernel(operation):
+    numbers = [x for x in bound.values if type(x) in (int, float)]
+    is_fixed = all(is_static(x) for x in numbers)  # no number of a kernel is open
+    if operation.hosted or (is_fixed and _is_for_kernel(operation)):
         ys = opaque(operation.key, *_encoded(operation, bound))
         y = decoded(with_tensors(thawed(structure(operation.key)), ys))
         forget()

@@ -221,7 +221,8 @@ def _start(kernel: Any, given: list[Any], written: list[Any]) -> None:
     for i, (x, (kind, _)) in enumerate(zip(given, nest.inputs, strict=True)):
         own = gpu.strides(kind)
         if not x.is_contiguous() and kind != "scalar":
-            if kind == "full" and x.shape == (nest.rows, nest.columns):
+            is_near = nest.columns * x.stride(-1) < 1 << 31  # columns have 32 bits
+            if kind == "full" and x.shape == (nest.rows, nest.columns) and is_near:
                 own = x.stride()
             else:
                 given[i] = x.contiguous()

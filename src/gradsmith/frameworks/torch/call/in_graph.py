@@ -22,7 +22,7 @@ from ....core.caches import Latest, remember
 from ....core.cotangent import Spec
 from ....operations.fusing import is_on, runs_on_cpu, runs_on_gpu
 from ....operations.parameters import Bound
-from ..private import call_directly, is_any_autocast
+from ..private import call_directly, is_any_autocast, is_for_cpp
 from . import eager
 from .fused import DTYPES, NAMES, run_backward, run_forward
 from .launched import backward_of, forward_of
@@ -39,7 +39,8 @@ _backwards: dict[int, Any] = {}
 
 def call(operation: Any, bound: Bound) -> Any:
     """Run an operation while a graph is traced, as kernels if it can be."""
-    plan = None if is_any_autocast() else _plan_of(operation, bound)
+    is_refused = is_any_autocast() or is_for_cpp()
+    plan = None if is_refused else _plan_of(operation, bound)
     if plan is None:
         return eager.call(operation, bound)
     _plans[plan.number] = plan
@@ -113,13 +114,15 @@ class Node(torch.autograd.Function):
     def backward(ctx: Any, dy: torch.Tensor) -> Any:
         n = len(ctx.bound.leaves)
         leaves, more = ctx.saved_tensors[:n], ctx.saved_tensors[n:]
-        wanted = _find(ctx.number).wanted
+        plan = _find(ctx.number)
+        wanted = plan.wanted
         if torch.is_grad_enabled():
             found = _composed(ctx.operation, ctx.bound, leaves, wanted, dy)
+        elif plan.passes_on:  # an operator must not return what it was given
+            found = [dy] * len(wanted)
         else:
             ops = torch.ops.gradsmith
-            ahead = _find(ctx.number).ahead
-            run = ops.fused_ahead_gradient if ahead else ops.fused_gradient
+            run = ops.fused_ahead_gradient if plan.ahead else ops.fused_gradient
             found = run(dy, list(leaves), list(more), ctx.number)
         all_of_them = dict(zip(wanted, found, strict=True))
         return None, None, None, *(all_of_them.get(i) for i in range(n))

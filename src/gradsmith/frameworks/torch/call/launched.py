@@ -51,16 +51,18 @@ def forward_of(plan: Any, xs: Sequence[torch.Tensor]) -> Run:
 
 def backward_of(plan: Any, dy: torch.Tensor, xs: Sequence[torch.Tensor]) -> Run:
     """A function of dy, xs and what else was kept: the gradients, or None."""
-    if not _is_plain(plan, xs) or plan.passes_on:
+    if not _is_plain(plan, xs):
         return _other
     kernel, starts = plan.backward(), plan.places[0]
     names = [f"x{i}" for i in range(len(xs))]
     of = {"dy": ["dy"], "x": names, "y": ["more[0]"]}
+    # What saved-tensor hooks return may have other strides
+    of_y = " or not more[0].is_contiguous()" if plan.needs_y else ""
     lines = [
         "def call(dy, xs, more):",
         f"{as_tuple(names)} = xs",
         "if not (guard(dy, *xs) or fits(xs) and dy.is_contiguous())"
-        f"{_if_alone(kernel)}: return None",
+        f"{of_y}{_if_alone(kernel)}: return None",
     ]
     given = []
     if plan.small:

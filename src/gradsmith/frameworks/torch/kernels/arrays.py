@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -116,8 +117,10 @@ def constant(x: Any, name: str, like: Tensor | None) -> Tensor:
     if type(x) is int and not fits(x, name):
         raise OverflowError(f"Python integer {x} out of bounds for {name}")
     device = None if like is None else like.device
-    if isinstance(x, (int, float)) and device is not None and device.type == "cuda":
-        # A copy from the CPU waits until the GPU has done all that is queued
+    on_gpu = device is not None and device.type == "cuda"
+    # A copy from the CPU waits until the GPU has done all that is queued. But `full`
+    # raises where a number is too large for float32, and not infinite.
+    if on_gpu and isinstance(x, (int, float)) and not 2.0**127 <= abs(x) < inf:
         return torch.full((), x, dtype=dtype_of(name), device=device)
     return torch.as_tensor(x, dtype=dtype_of(name), device=device)
 
