@@ -49,7 +49,6 @@ def compile_modules(sources: Path, modules: list[str], folder: Path) -> None:
     from Cython.Build import cythonize
     from setuptools import Distribution, Extension
 
-    jobs = os.cpu_count() or 1
     extensions = [
         Extension(name, [f"{name.replace('.', '/')}.py"], extra_compile_args=[*FLAGS])
         for name in modules
@@ -59,12 +58,11 @@ def compile_modules(sources: Path, modules: list[str], folder: Path) -> None:
             extensions,
             build_dir=str(folder / "c"),
             compiler_directives=DIRECTIVES,
-            nthreads=jobs if os.name == "posix" else 0,
             quiet=True,
         )
         command: Any = Distribution({"ext_modules": found}).get_command_obj("build_ext")
         command.build_lib = str(folder / "lib")
         command.build_temp = str(folder / "o")
-        command.parallel = jobs
+        command.parallel = os.cpu_count() or 1
         command.ensure_finalized()
         command.run()

@@ -35,16 +35,20 @@ def of_classes(
     """
     given, x = x, wide(x)
     labels = gnp.expand_dims(labels, axis)
+    classes = _length(x, axis, labels)
+    # Out of bounds, where it would count from the end
+    places = gnp.where(labels < 0, classes, labels)
     if isinstance(n, str):
         n, kept = prod(gnp.shape(labels)), None
-        places = gnp.where(labels < 0, gnp.shape(x)[axis], labels)
     else:
         kept = gnp.not_equal(labels, ignored)
-        places = gnp.where(kept, labels, gnp.zeros_like(labels))
+        places = gnp.where(kept, places, gnp.zeros_like(labels))
         if in_gpu_kernel():  # which does not even read the others
             x = gnp.where(kept, x, gnp.zeros_like(x))
     rows = Shares(x, axis)
     picked = gnp.take_along_axis(rows.off, places, axis=axis)
+    if kept is not None:  # maybe not checked, and some compilers take the last class
+        picked = gnp.where(places < classes, picked, gnp.nan)
     each, loss = _each(smoothing, x, axis), -picked
     if smoothing:
         # Not the mean, whose sum may overflow
@@ -114,8 +118,13 @@ def _where(kept: Any, y: Any) -> Any:
 
 def _each(smoothing: float, x: Any, axis: int) -> Any:
     """The share that smoothing gives to each class."""
+    return smoothing / _length(x, axis, x)
+
+
+def _length(x: Any, axis: int, beside: Any) -> Any:
+    """Of an axis; an array like another one if a graph leaves it open."""
     n = gnp.shape(x)[axis]
-    return smoothing / (n if isinstance(n, int) else gnp.astype(n, x.dtype))
+    return n if isinstance(n, int) else gnp.astype(n, beside.dtype)
 
 
 def _with_z_loss(y: Any, rows: Shares, z_loss: float) -> Any:
