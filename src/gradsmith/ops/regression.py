@@ -48,10 +48,12 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
 @operation
 def _huber(x: Any, t: Any, delta: float) -> Any:
     # With d = x - t it is d^2 / 2 up to delta and delta (|d| - delta / 2) beyond. Made
-    # of its slope c, Inductor computes it in the loop that saves c.
+    # of its slope c, Inductor computes it in the loop that saves c. XLA would add up
+    # products of c and d, and write both for that; with a maximum, which changes
+    # nothing, it takes 158 us and not 205.
     d = x - t
     c = gnp.clip(d, -delta, delta)
-    return c * (d - c * 0.5)
+    return gnp.maximum(c * (d - c * 0.5), 0.0)
 
 
 @_huber.vjp
