@@ -18,7 +18,7 @@ from ._inputs import (
     times,
     wrong,
 )
-from ._reductions import reduced, require_reduction, summed, total_of
+from ._reductions import chosen, reduced, require_reduction, summed, total_of
 from .logistic import both, bump, log1p_of_share, log_sigmoid, softplus
 
 
@@ -61,7 +61,7 @@ def _binary(x: Any, t: Any, weight: float) -> Any:
     missed, met = _sides(x, t, weight)
     line = times(missed, gnp.abs(x))
     rest = log1p_of_share(gnp.exp(-gnp.abs(x)))
-    return line + (rest if weight == 1 else (missed + met) * rest)
+    return chosen(line + (rest if weight == 1 else (missed + met) * rest))
 
 
 @_binary.vjp

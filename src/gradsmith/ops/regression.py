@@ -16,7 +16,7 @@ from ._inputs import (
     require_positive,
     times,
 )
-from ._reductions import reduced, require_reduction, summed, total_of
+from ._reductions import chosen, reduced, require_reduction, summed, total_of
 
 
 def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -> Any:
@@ -48,12 +48,10 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
 @operation
 def _huber(x: Any, t: Any, delta: float) -> Any:
     # With d = x - t it is d^2 / 2 up to delta and delta (|d| - delta / 2) beyond. Made
-    # of its slope c, Inductor computes it in the loop that saves c. XLA would add up
-    # products of c and d, and write both for that; with a maximum, which changes
-    # nothing, it takes 158 us and not 205.
+    # of its slope c, Inductor computes it in the loop that saves c.
     d = x - t
     c = gnp.clip(d, -delta, delta)
-    return gnp.maximum(c * (d - c * 0.5), 0.0)
+    return chosen(c * (d - c * 0.5))
 
 
 @_huber.vjp
