@@ -1,5 +1,7 @@
 """Fused operations as XLA's foreign functions, and what is composed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,8 @@ from gradsmith import ops  # noqa: E402
 from gradsmith.frameworks.jax.call import fused  # noqa: E402
 from gradsmith.operations import fusing  # noqa: E402
 from gradsmith.ops import _rows  # noqa: E402
+from gradsmith.program import fuse  # noqa: E402
+from gradsmith.program.kernels import machine as machines  # noqa: E402
 from gradsmith.program.kernels import xla  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -138,9 +142,15 @@ def test_a_loss_whose_kernel_is_not_called_is_right():
     assert float(second) == pytest.approx(1.0)
 
 
-def test_arithmetic_of_elements_stays_in_the_loops_of_xla():
+@pytest.mark.parametrize("avx512", [True, False])
+def test_which_loops_over_elements_stay_with_xla(monkeypatch, avx512):
+    machine = replace(machines.this_machine(), scales=avx512)
+    monkeypatch.setattr(fuse, "this_machine", lambda: machine)
+    ops.silu.fused.forget()
     assert "@gradsmith_" not in lowered(lambda x: ops.round(x) + 1, X)
-    assert "@gradsmith_" in lowered(lambda x: ops.silu(x) + 1, X)
+    assert ("@gradsmith_" in lowered(lambda x: ops.silu(x) + 1, X)) is avx512
+    assert "@gradsmith_" in lowered(lambda x: ops.softmax(x) + 1, X)
+    ops.silu.fused.forget()
 
 
 def test_a_gradient_of_rows_is_a_foreign_function_where_the_value_is_the_argument():
