@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
+from ..program.kernels.mode import in_kernel
 from ._inputs import adds_up, like, wide, wrong
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -29,6 +30,17 @@ def reduced(parts: Any, reduction: str, x: Any) -> Any:
     n = prod(shape) if all(isinstance(n, int) for n in shape) else 0
     # PyTorch writes out the upstream gradient of a mean, but not that of a sum.
     return like(gnp.sum(parts) / n if n else gnp.mean(parts), x)
+
+
+def chosen(y: Any) -> Any:
+    """y as a choice of one of two, to be added up.
+
+    XLA adds up products and sums in one loop with their factors, which it reads in
+    slow pieces; what it has to choose it writes first. The mean of huber of 128 x 1024
+    in JAX, with its gradient: 57 us, and 102 without this choice; of the binary cross
+    entropy 129 and 217.
+    """
+    return y if in_kernel() else gnp.where(y == gnp.inf, gnp.inf, y)
 
 
 def summed(op: Any, total: Any, args: Any, reduction: str, x: Any) -> Any:

@@ -18,8 +18,8 @@ from ._inputs import (
     times,
     wrong,
 )
-from ._reductions import reduced, require_reduction, summed, total_of
-from .logistic import both, bump, log_sigmoid, softplus
+from ._reductions import chosen, reduced, require_reduction, summed, total_of
+from .logistic import both, bump, log1p_of_share, log_sigmoid, softplus
 
 
 def binary_cross_entropy_with_logits(
@@ -60,8 +60,8 @@ def _binary(x: Any, t: Any, weight: float) -> Any:
     # weight t softplus(-x) + (1 - t) softplus(x): no term is negative, nothing cancels.
     missed, met = _sides(x, t, weight)
     line = times(missed, gnp.abs(x))
-    rest = gnp.log1p(gnp.exp(-gnp.abs(x)))
-    return line + (rest if weight == 1 else (missed + met) * rest)
+    rest = log1p_of_share(gnp.exp(-gnp.abs(x)))
+    return chosen(line + (rest if weight == 1 else (missed + met) * rest))
 
 
 @_binary.vjp

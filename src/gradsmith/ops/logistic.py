@@ -106,7 +106,7 @@ def softplus(x: Any) -> Any:
     array([0. , 0.5, 1. ])
     """
     z = precise(x)
-    return like(gnp.maximum(z, 0) + _log1p(_decay(z)), x)
+    return like(gnp.maximum(z, 0) + log1p_of_share(_decay(z)), x)
 
 
 @softplus.vjp
@@ -127,7 +127,7 @@ def log_sigmoid(x: Any) -> Any:
     array([1. , 0.5, 0. ])
     """
     z = precise(x)
-    return like(gnp.minimum(z, 0) - _log1p(_decay(z)), x)
+    return like(gnp.minimum(z, 0) - log1p_of_share(_decay(z)), x)
 
 
 @log_sigmoid.vjp
@@ -135,7 +135,7 @@ def _(dy: Any, y: Any, x: Any) -> Any:
     return dy * sigmoid(-x)
 
 
-def _log1p(e: Any) -> Any:
+def log1p_of_share(e: Any) -> Any:
     """log(1 + e) for e from 0 to 1.
 
     In float32 a polynomial, which takes a third of the time of XLA's own.

@@ -16,7 +16,7 @@ from ._inputs import (
     require_positive,
     times,
 )
-from ._reductions import reduced, require_reduction, summed, total_of
+from ._reductions import chosen, reduced, require_reduction, summed, total_of
 
 
 def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -> Any:
@@ -51,7 +51,7 @@ def _huber(x: Any, t: Any, delta: float) -> Any:
     # of its slope c, Inductor computes it in the loop that saves c.
     d = x - t
     c = gnp.clip(d, -delta, delta)
-    return c * (d - c * 0.5)
+    return chosen(c * (d - c * 0.5))
 
 
 @_huber.vjp

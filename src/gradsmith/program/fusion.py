@@ -854,7 +854,8 @@ def _range_after(node: Node, of: list[tuple[float, float]]) -> tuple[float, floa
         return float(node.data), float(node.data)
     if node.op not in _RANGES or node.dtype.kind != "f":
         return -inf, inf
-    ends = _RANGES[node.op](*of)
+    is_square = node.op == "multiply" and node.args[0] is node.args[1]
+    ends = _square(of[0]) if is_square else _RANGES[node.op](*of)
     if any(map(isnan, ends)):
         return -inf, inf
     # Each step rounds, by less than this

@@ -1,5 +1,7 @@
 """Fused operations as XLA's foreign functions, and what is composed."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -17,6 +19,8 @@ from gradsmith import ops  # noqa: E402
 from gradsmith.frameworks.jax.call import fused  # noqa: E402
 from gradsmith.operations import fusing  # noqa: E402
 from gradsmith.ops import _rows  # noqa: E402
+from gradsmith.program import fuse  # noqa: E402
+from gradsmith.program.kernels import machine as machines  # noqa: E402
 from gradsmith.program.kernels import xla  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -100,9 +104,53 @@ def test_value_and_gradient_are_foreign_functions(name):
         assert "@gradsmith_" not in lowered(jax.value_and_grad(ROWS[name]), X)
 
 
-def test_arithmetic_of_elements_stays_in_the_loops_of_xla():
+LOSSES = {
+    "huber": ops.huber,
+    "poisson_nll": ops.poisson_nll,
+    "binary": ops.binary_cross_entropy_with_logits,
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_a_loss_is_added_up_where_its_gradient_is_made(name):
+    """One kernel reads both arrays, and another multiplies by the upstream gradient."""
+    x, t = jnp.tile(X, (1, 2)), jnp.abs(jnp.tile(W, (1, 2)))
+    text = lowered(jax.value_and_grad(LOSSES[name]), x, t)
+    assert text.count("stablehlo.custom_call @gradsmith_") == 2
+    assert text.count("(tensor<6x74xf32>, tensor<6x74xf32>) -> (tensor<6xf32>") == 1
+    assert "stablehlo.exponential" not in text
+    got = jax.jit(jax.value_and_grad(LOSSES[name]))(x, t)
+    with gs.kernels(False):
+        composed = jax.value_and_grad(lambda x, t: LOSSES[name](x, t))
+        assert "@gradsmith_" not in lowered(composed, x, t)
+        close(got, jax.jit(composed)(x, t))
+
+
+def test_small_losses_and_those_of_unknown_shapes_are_loops_of_xla(monkeypatch):
+    x, t = jnp.tile(X, (1, 2)), jnp.tile(W, (1, 2))
+    shape = jax.ShapeDtypeStruct(jax.export.symbolic_shape("n, 74"), "float32")
+    exported = jax.export.export(jax.jit(ops.huber))(shape, shape)
+    close(exported.call(x, t), ops.huber(x, t))
+    monkeypatch.setattr(fusing, "SMALL", x.size + 1)
+    assert "@gradsmith_" not in lowered(lambda x, t: ops.huber(x, t), x, t)
+
+
+def test_a_loss_whose_kernel_is_not_called_is_right():
+    x, t = jnp.ones((2, 3, 64)), jnp.zeros((2, 3, 64))
+    close(jax.jit(jax.vmap(ops.huber))(x, t), jnp.full(2, 0.5))
+    second = jax.jit(jax.hessian(lambda s: ops.huber(s * x, t)))(0.5)
+    assert float(second) == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("avx512", [True, False])
+def test_which_loops_over_elements_stay_with_xla(monkeypatch, avx512):
+    machine = replace(machines.this_machine(), scales=avx512)
+    monkeypatch.setattr(fuse, "this_machine", lambda: machine)
+    ops.silu.fused.forget()
     assert "@gradsmith_" not in lowered(lambda x: ops.round(x) + 1, X)
-    assert "@gradsmith_" in lowered(lambda x: ops.silu(x) + 1, X)
+    assert ("@gradsmith_" in lowered(lambda x: ops.silu(x) + 1, X)) is avx512
+    assert "@gradsmith_" in lowered(lambda x: ops.softmax(x) + 1, X)
+    ops.silu.fused.forget()
 
 
 def test_a_gradient_of_rows_is_a_foreign_function_where_the_value_is_the_argument():

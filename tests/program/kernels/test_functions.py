@@ -1,5 +1,7 @@
 """exp, log and their kin, beside certified values."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -10,6 +12,7 @@ pytest.importorskip("llvmlite")
 
 from gradsmith.program.kernels import functions, kernel  # noqa: E402
 from gradsmith.program.kernels.kernel import Kernel  # noqa: E402
+from gradsmith.program.kernels.lanes import Code, Lane  # noqa: E402
 from gradsmith.program.kernels.machine import Machine, this_machine  # noqa: E402
 
 
@@ -104,3 +107,15 @@ def test_functions_are_right_on_older_processors(fn, monkeypatch):
     finally:
         flint.ctx.prec = 53
     assert max(errors) <= 2 * PROMISED[fn], x[int(np.argmax(errors))]
+
+
+def test_exp_and_its_product_are_computed_of_the_same_parts():
+    """LLVM computes them once, if they hold x by the same bounds."""
+    bounds = []
+    for fn in (functions.exp, lambda x: functions.exp_times(x, x)):
+        code = Code(fma=True)
+        fn(Lane(code, "%x", "f32", 8))
+        held = [x for x in code.lines if " fcmp " in x]
+        bounds.append([re.findall("0x[0-9A-F]+", x)[0] for x in held])
+    assert bounds[0] == bounds[1]
+    assert len(bounds[0]) == 2
