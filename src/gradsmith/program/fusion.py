@@ -36,8 +36,9 @@ class Node:
     """One value of a nest: what computes it, of what, how often, and after which pass.
 
     `data` is what an "input" (its number), a "number" (itself) is, and of which input a
-    "repeated" row is, or where a "total" is added up: `Repeats`. `level` is the pass in
-    which it is known.
+    "repeated" row is, or where a "total" is added up: `Repeats`. A "part" is one of the
+    numbers of a row of an input, a "line" one of its rows. `level` is the pass in which
+    it is known.
     """
 
     op: str
@@ -183,6 +184,8 @@ LONG = {
     "sin",
     "cos",
     "power",
+    "powers",
+    "product",
 }
 
 
@@ -208,7 +211,7 @@ def nest_of(
                 error = error or e
     for shape, k in _frames_of_repeats(program) if repeats else ():
         try:
-            return _Repeating(program, shape, k, {}, {}).nest()
+            return Repeating(program, shape, k, {}, {}).nest()
         except NotFusedError as e:
             error = error or e
     raise error or refuse(f"the program {program.name!r}")
@@ -625,7 +628,7 @@ class Builder:
         raise refuse(f"a result of shape {value.shape} from {self.shape}")
 
 
-class _Repeating(Builder):
+class Repeating(Builder):
     """A nest in which rows of arrays repeat, and rows are added up."""
 
     def nest(self) -> Nest:

@@ -42,6 +42,7 @@ from .lanes import (
     where,
 )
 from .machine import Machine
+from .stack import Stacked
 
 # How a dtype is computed in, and how it lies in memory
 KINDS = {
@@ -83,6 +84,7 @@ OPS: dict[str, Callable[..., Lane]] = {
     "positive": lambda x: x,
     "spread": lambda x: x,
     "total": lambda x: x,
+    "totals": lambda x, *_: x,
     "absolute": abs_,
     "maximum": maximum,
     "minimum": minimum,
@@ -142,6 +144,15 @@ def _product_and_number(node: Node) -> tuple[Node, Node, int, Any] | None:
         a, b = y.args
         return a, b, 1 if node.op == "add" else -1, x.data
     return None
+
+
+def _summed_products(args: Sequence[Lane]) -> Lane:
+    """The sum of the products of the first half of some numbers with the second."""
+    n = len(args) // 2
+    found = args[0] * args[n]
+    for a, b in zip(args[1:n], args[n + 1 :], strict=True):
+        found = fma(a, b, found)
+    return found
 
 
 def assembly(
@@ -209,6 +220,9 @@ class _Emitter:
         self.base: Lane | None = None  # where the row starts
         self.rows_of: dict[Repeats, Lane] = {}  # which row of an array belongs to it
         self.first: dict[Repeats, Lane] = {}  # whether that is the first one there
+        self.lines: dict[int, Stacked] = {}  # inputs, of whose rows each one is needed
+        self.totals: dict[int, Stacked] = {}  # outputs that rows are added to
+        self.powers: list[_Powers] = []  # of the loop that is written
         self.start = self.stop = self.columns = self._argument("columns")
 
     def _argument(self, name: str) -> Lane:
@@ -225,6 +239,7 @@ class _Emitter:
         code.label("entry")
         code.write("  %bad = alloca i32")
         code.write("  store i32 0, ptr %bad")
+        self._begin_stacked()
         for node in self.nodes:
             if node.kind == SCALAR:
                 self._compute_one(node)
@@ -238,6 +253,8 @@ class _Emitter:
         else:
             self.start, self.stop = code.number(0, "i64"), self._argument("columns")
             self._rows()
+        for i, total in self.totals.items():
+            total.end(f"%out{i}")
         code.write("  %answer = load i32, ptr %bad")
         code.write("  ret i32 %answer")
         body = "\n".join(code.lines)
@@ -248,6 +265,20 @@ class _Emitter:
         )
         declared = "\n".join(sorted(code.declared))
         return f"{declared}\n{attributes}\n{head}\n{body}\n}}\n"
+
+    def _begin_stacked(self) -> None:
+        for node in self.nodes:
+            if node.op == "line" and node.data[0] not in self.lines:
+                i, _, rows = node.data
+                self.lines[i] = self._stacked(node, rows)
+                self.lines[i].begin(f"%in{i}")
+        for i, y in enumerate(self.nest.outputs):
+            if y.op == "totals":
+                self.totals[i] = self._stacked(y, len(y.args) - 1)
+                self.totals[i].begin()
+
+    def _stacked(self, node: Node, rows: int) -> Stacked:
+        return Stacked(self.code, _kind(node), rows, self.nest.columns)
 
     def _rows(self) -> None:
         code = self.code
@@ -343,6 +374,11 @@ class _Emitter:
         if node.op == "strided":
             i, at, _ = node.data
             return self._read(i, code.number(at, "i64"), _kind(node), width, None)
+        if node.op == "part":
+            i, k, n = node.data
+            return self._read(i, self._argument("r") * n + k, _kind(node), width, None)
+        if node.op == "product":
+            return _summed_products([arg(a) for a in node.args])
         if node.op == "repeated":  # a number for each row
             at = self.rows_of[node.data]
             return self._read(node.data.i, at, _kind(node), width, None)
@@ -378,6 +414,9 @@ class _Emitter:
             assert self.base is not None
             place = column if node.kind == COLUMN else self.base + column
             return self._read(node.data, place, kind, width, scope.mask)
+        if node.op == "line":
+            i, k, _ = node.data
+            return self.lines[i].read(k, column, width)
         if node.op == "repeated":
             place = self.rows_of[node.data] * self.columns + column
             return self._read(node.data.i, place, kind, width, scope.mask)
@@ -511,6 +550,14 @@ class _Emitter:
         first = self.first[data].spread(x.width)
         self._store(where(first, x, before + x), address, mask)
 
+    def _add_products(
+        self, to: Stacked, x: Lane, factors: Sequence[Node], column: Lane
+    ) -> None:
+        """Add x times a number to each row; what is behind the columns is left out."""
+        for k, factor in enumerate(factors):
+            one = self.one[id(factor)].spread(x.width)
+            to.write(k, column, fma(x, one, to.read(k, column, x.width)))
+
     def _store(self, x: Lane, address: str, mask: Lane | None) -> None:
         size = _size(x.kind)
         if mask is None:
@@ -579,6 +626,11 @@ class _Emitter:
         code.label(before)
         few = self.nest.columns <= FEW
         states = [_State(r, code, width, few=few) for r in each.reductions]
+        self.powers = [
+            _Powers(n, self.one[id(n.args[0])], width)
+            for n in each.nodes
+            if n.op == "powers" and n not in each.takes
+        ]
         if often and any(map(_gathers, each.reductions)):
             start, before = self._loop(each, states, start, before, chosen, _AT_ONCE)
         left, after = self._loop(each, states, start, before, chosen)
@@ -621,7 +673,7 @@ class _Emitter:
         column, following = (Lane(code, f"%{x}{n}", "i64", 1) for x in "cd")
         ways = f"[{start.name}, %{before}], [{following.name}, %{loop}]"
         code.write(f"  {column.name} = phi i64 {ways}")
-        for s in states:
+        for s in (*states, *self.powers):
             s.phis(before, loop)
         found = [
             self._body(each, column + i * self.width if i else column, None, chosen)
@@ -630,13 +682,13 @@ class _Emitter:
         for s, *xs in zip(states, *found, strict=True):
             s.add(xs, None)
         code.write(f"  {following.name} = add i64 {column.name}, {step}")
-        for s in states:
+        for s in (*states, *self.powers):
             s.close()
         again = following < whole
         code.write(f"  br i1 {again.name}, label %{loop}, label %{after}")
         code.label(after)
         left = code.value(f"phi i64 {ways}", "i64", 1)
-        for s in states:
+        for s in (*states, *self.powers):
             s.after(before, loop)
         return left, after
 
@@ -649,6 +701,8 @@ class _Emitter:
     ) -> list[Lane]:
         """All that is to be done with the columns of a register: what is reduced."""
         scope = _Scope(column, self.width, mask, {id(n) for n in each.takes}, chosen)
+        for s in self.powers:
+            scope.known[id(s.node)] = s.taken()
         reduced = [self._loop_value(n.args[0], scope) for n in each.reductions]
         for node in each.keeps:
             address, kind = self._kept(node, column)
@@ -663,6 +717,8 @@ class _Emitter:
             x = self._loop_value(y, scope)
             if y.op == "total":
                 self._add(i, x, y.data, column, mask)
+            elif y.op == "totals":
+                self._add_products(self.totals[i], x, y.args[1:], column)
             elif self.nest.places is None:
                 self._write(i, x, self.base + column, mask)
             else:
@@ -835,6 +891,27 @@ class _State:
             sure = _isfinite(parts[1])
             y = where(sure, y + parts[1], y)
         return y.converted(_kind(self.node))
+
+
+class _Powers(_State):
+    """Powers of a number on their way along a row: those of one register at once."""
+
+    def __init__(self, node: Node, x: Lane, width: int) -> None:
+        self.node, self.code, self.kind, self.width = node, x.code, x.kind, width
+        first, self.step, n = self.code.number(1, x.kind, width), x, 1
+        while n < width:
+            each = ", ".join(f"i1 {bool(i & n)}".lower() for i in range(width))
+            odd = Lane(self.code, f"<{each}>", "i1", width)
+            first = first * where(odd, self.step.spread(width), 1)
+            self.step, n = self.step * self.step, 2 * n
+        self.current = self._before = [first]
+        self._lines = []
+
+    def taken(self) -> Lane:
+        """The powers at hand; the next ones are those times another power."""
+        (now,) = self.current
+        self.current = [now * self.step.spread(self.width)]
+        return now
 
 
 def _in_pairs(fn: Callable[[Lane, Lane], Lane], xs: list[Lane]) -> Lane:

@@ -13,6 +13,8 @@ _SIGNS = {
     "not_equal": "!=", "and": "&", "or": "|", "xor": "^", "right_shift": ">>",
 }  # fmt: skip
 
+_UNNAMED = ("number", "spread", "total", "totals")
+
 
 def listing(nest: Nest, storage: list[str]) -> str:
     """The loops, and what they compute.
@@ -54,7 +56,7 @@ class _Lines:
             for node in each.keeps:
                 yield f"{inner}kept{self._kept(node)}[c] = {self._name(node)}"
             for k, y in each.stores:
-                sign = "+=" if y.op == "total" else "="
+                sign = "+=" if y.op in ("total", "totals") else "="
                 yield f"{inner}{self._stored(k)} {sign} {self._name(y)}"
             self.names = known
         yield from self._ones(ROW, len(nest.passes), indent)
@@ -68,7 +70,7 @@ class _Lines:
                 yield from self._define(node, indent)
 
     def _define(self, node: Node, indent: str) -> Iterator[str]:
-        if id(node) in self.names or node.op in ("number", "spread", "total"):
+        if id(node) in self.names or node.op in _UNNAMED:
             return
         yield f"{indent}{self._new(node)} = {self._text(node)}"
 
@@ -81,6 +83,9 @@ class _Lines:
             return repr(node.data)
         if node.op in ("spread", "total"):
             return self._name(node.args[0])
+        if node.op == "totals":
+            x, *factors = map(self._name, node.args)
+            return f"{x} * ({', '.join(factors)})"
         if id(node) in self.names:
             return self.names[id(node)]
         return f"({self._text(node)})"  # at one place, outside of the loop
@@ -91,6 +96,9 @@ class _Lines:
         if node.op == "repeated":
             columns = ", c" * (node.kind == FULL)
             return f"x{node.data.i}[{_row(node.data)}{columns}]"
+        if node.op in ("part", "line"):
+            i, k, _ = node.data
+            return f"x{i}[{f'r, {k}' if node.op == 'part' else f'{k}, c'}]"
         if node.op == "strided":
             i, at, stride = node.data
             return f"x{i}[{f'c * {stride} + ' * bool(stride)}{at}]"
@@ -110,6 +118,8 @@ class _Lines:
     def _stored(self, k: int) -> str:
         """Where an output is written."""
         data = self.nest.outputs[k].data
+        if self.nest.outputs[k].op == "totals":
+            return f"y{k}[:, c]"
         if isinstance(data, Repeats):
             return f"y{k}[{_row(data)}, c]"
         if self.nest.places is None:
