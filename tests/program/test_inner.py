@@ -139,6 +139,14 @@ def test_infinite_rows_stay_infinite_in_sums(place):
     assert ops_of(sums, x, w, p)[0] == {"product", "totals"}
 
 
+def test_kernels_are_written_down():
+    program = gs.compile(nearest).program(matrix(N, 2), matrix(40, 2, seed=1))
+    fns = [step.fn for step in regions.fused(program).steps]
+    text = "\n".join(str(fn.kernel) for fn in fns if isinstance(fn, regions.Fused))
+    for line in ("[r, 1]", "[1, c]", "= product(", "[:, c] += "):
+        assert line in text
+
+
 def test_float32():
     layer = lambda x, w, b: np.maximum(x @ w + b, 0)
     args = [matrix(*s, dtype=np.float32) for s in ((N, 5), (5, 33), (33,))]
