@@ -14,7 +14,7 @@ from .fusion import Nest, NotFusedError, adds_rows, nest_of
 from .graph import Program, Step, Value
 from .inner import added_in, inner_nest, is_inner, with_inner, without_inner
 from .kernels.kernel import Kernel
-from .passes import is_elementwise, without_dead
+from .passes import is_elementwise
 from .unrolling import groups_of, lengths_of, unrolled_nest, with_slices
 
 # Steps from which on a kernel pays: a call of one takes as long as six of NumPy's on a
@@ -43,7 +43,7 @@ def fused(program: Program) -> Program:
     program = with_slices(program)
     for n in lengths_of(program):
         program = _with_unrolled(program, n)
-    program = without_dead(with_inner(program))
+    program = with_inner(program)
     grouping = _Grouping(program)
     for i in range(len(program.steps)):
         grouping.place(i)

@@ -42,7 +42,7 @@ from .lanes import (
     where,
 )
 from .machine import Machine
-from .stack import Stacked
+from .near import LINE, Added, Memory, Near, added, nbytes, nbytes_added
 
 # How a dtype is computed in, and how it lies in memory
 KINDS = {
@@ -193,6 +193,37 @@ def homes(nest: Nest, storage: Sequence[str]) -> dict[int, int]:
     return found
 
 
+# Outputs that are sums of the same rows, and the numbers that these are multiplied by;
+# what is known last comes last
+Sums = list[tuple[int, Sequence[Node]]]
+
+
+def near_in(nest: Nest) -> tuple[dict[int, tuple[str, int]], dict[int, Sums]]:
+    """Inputs of whose rows each is needed, their kind and number; and sums of rows."""
+    lines: dict[int, tuple[str, int]] = {}
+    sums: dict[int, Sums] = {}
+    for node in nest.nodes:
+        if node.op == "line":
+            i, _, rows = node.data
+            lines[i] = _kind(node), rows
+    for i, y in sorted(enumerate(nest.outputs), key=lambda each: each[1].level):
+        if y.op == "totals":
+            sums.setdefault(id(y.args[0]), []).append((i, y.args[1:]))
+    return lines, sums
+
+
+def rows_near(nest: Nest) -> int:
+    """The memory for these, as so many times 8 bytes for each column."""
+    lines, sums = near_in(nest)
+    if not lines and not sums:
+        return 0
+    n = nest.columns
+    size = LINE + sum(nbytes(kind, rows, n) for kind, rows in lines.values())
+    for of in sums.values():
+        size += nbytes_added(n, sum(len(factors) for _, factors in of))
+    return -(-size // (8 * n))
+
+
 def _kept_kind(node: Node) -> str:
     return "i8" if _kind(node) == "i1" else _kind(node)
 
@@ -220,8 +251,9 @@ class _Emitter:
         self.base: Lane | None = None  # where the row starts
         self.rows_of: dict[Repeats, Lane] = {}  # which row of an array belongs to it
         self.first: dict[Repeats, Lane] = {}  # whether that is the first one there
-        self.lines: dict[int, Stacked] = {}  # inputs, of whose rows each one is needed
-        self.totals: dict[int, Stacked] = {}  # outputs that rows are added to
+        self.lines: dict[int, Near] = {}  # inputs, of whose rows each one is needed
+        # Outputs that are sums of the same rows, with their factors, by what these are
+        self.totals: dict[int, tuple[Sums, Added]] = {}
         self.powers: list[_Powers] = []  # of the loop that is written
         self.start = self.stop = self.columns = self._argument("columns")
 
@@ -239,7 +271,7 @@ class _Emitter:
         code.label("entry")
         code.write("  %bad = alloca i32")
         code.write("  store i32 0, ptr %bad")
-        self._begin_stacked()
+        self._begin_near()
         for node in self.nodes:
             if node.kind == SCALAR:
                 self._compute_one(node)
@@ -253,8 +285,11 @@ class _Emitter:
         else:
             self.start, self.stop = code.number(0, "i64"), self._argument("columns")
             self._rows()
-        for i, total in self.totals.items():
-            total.end(f"%out{i}")
+        for of, sums in self.totals.values():
+            start = 0
+            for i, factors in of:
+                sums.totals.end(f"%out{i}", start, len(factors))
+                start += len(factors)
         code.write("  %answer = load i32, ptr %bad")
         code.write("  ret i32 %answer")
         body = "\n".join(code.lines)
@@ -266,19 +301,22 @@ class _Emitter:
         declared = "\n".join(sorted(code.declared))
         return f"{declared}\n{attributes}\n{head}\n{body}\n}}\n"
 
-    def _begin_stacked(self) -> None:
-        for node in self.nodes:
-            if node.op == "line" and node.data[0] not in self.lines:
-                i, _, rows = node.data
-                self.lines[i] = self._stacked(node, rows)
-                self.lines[i].begin(f"%in{i}")
-        for i, y in enumerate(self.nest.outputs):
-            if y.op == "totals":
-                self.totals[i] = self._stacked(y, len(y.args) - 1)
-                self.totals[i].begin()
+    def _begin_near(self) -> None:
+        columns = self.nest.columns
+        lines, sums = near_in(self.nest)
+        if not lines and not sums:
+            return
+        start = self.code.number(columns * len(self.kept), "i64")
+        memory = Memory(self.code, self._address("%kept", "i64", start))
+        for i, (kind, rows) in lines.items():
+            self.lines[i] = memory.array(kind, rows, columns)
+            self.lines[i].begin(f"%in{i}")
+        for x, of in sums.items():
+            n = sum(len(factors) for _, factors in of)
+            self.totals[x] = of, added(memory, columns, n, self.width)
 
-    def _stacked(self, node: Node, rows: int) -> Stacked:
-        return Stacked(self.code, _kind(node), rows, self.nest.columns)
+    def _factors(self, of: Sums) -> list[Lane]:
+        return [self.one[id(x)] for _, factors in of for x in factors]
 
     def _rows(self) -> None:
         code = self.code
@@ -299,6 +337,8 @@ class _Emitter:
         for i, y in enumerate(self.nest.outputs):
             if y.kind == ROW:
                 self._write(i, self.one[id(y)], row)
+        for of, sums in self.totals.values():
+            sums.end_row(row, self._argument("stop"), self._factors(of))
         code.write("  br label %rowend")
         code.label("rowend")
         code.write("  %next = add i64 %r, 1")
@@ -550,14 +590,6 @@ class _Emitter:
         first = self.first[data].spread(x.width)
         self._store(where(first, x, before + x), address, mask)
 
-    def _add_products(
-        self, to: Stacked, x: Lane, factors: Sequence[Node], column: Lane
-    ) -> None:
-        """Add x times a number to each row; what is behind the columns is left out."""
-        for k, factor in enumerate(factors):
-            one = self.one[id(factor)].spread(x.width)
-            to.write(k, column, fma(x, one, to.read(k, column, x.width)))
-
     def _store(self, x: Lane, address: str, mask: Lane | None) -> None:
         size = _size(x.kind)
         if mask is None:
@@ -718,7 +750,10 @@ class _Emitter:
             if y.op == "total":
                 self._add(i, x, y.data, column, mask)
             elif y.op == "totals":
-                self._add_products(self.totals[i], x, y.args[1:], column)
+                of, sums = self.totals[id(y.args[0])]
+                if i == of[-1][0]:  # all factors are known
+                    factors = self._factors(of)
+                    sums.take(self._argument("r"), column, x, factors)
             elif self.nest.places is None:
                 self._write(i, x, self.base + column, mask)
             else:

@@ -21,7 +21,7 @@ from ...core.errors import GradsmithError
 from ..fusion import Nest, nest_of
 from ..graph import Program, replaced
 from . import builtin
-from .emit import assembly, homes, kept_in
+from .emit import assembly, homes, kept_in, rows_near
 from .listing import listing
 from .machine import compiled, function_at, this_machine
 from .triton import GpuKernel
@@ -62,7 +62,7 @@ class Kernel:
         self.count = nest.columns if nest.flat else nest.rows
         self.size = nest.rows * nest.columns
         elsewhere = {} if in_place else homes(nest, own)
-        self.kept = len(kept_in(nest)) - len(elsewhere)
+        self.kept = len(kept_in(nest)) - len(elsewhere) + rows_near(nest)
         self.constants = [x.ctypes.data for x in nest.constants]
         self.parts = self.size // SHARE  # for as many threads, if it has as many rows
         self.is_small = self.parts < 2  # for one thread
