@@ -22,7 +22,7 @@ ROOT = Path(__file__).parent.parent
 FILE = ROOT / "docs" / "figures.json"
 SURVIVAL = ROOT / "docs" / "survival.md"  # whose tables are their own record
 TIMES = "\N{MULTIPLICATION SIGN}"
-RECORDED = ("overhead", "lse", "import", "wrap", "checkpoint", "mutants")
+RECORDED = ("overhead", "lse", "gradbench", "import", "wrap", "checkpoint", "mutants")
 
 
 def record(report: Any) -> None:
@@ -89,6 +89,46 @@ def table(name: str) -> str:
     return "\n".join(lines)
 
 
+# Columns of the table of programs: heading, contender, peer
+PROGRAMS = (
+    ("the tape", "the tape", ""),
+    ("/ PyTorch", "the tape", "PyTorch"),
+    ("/ autograd", "the tape", "autograd"),
+    ("as Python / PyTorch", "the tape as Python", "PyTorch"),
+    ("gs.compile", "gs.compile", ""),
+    ("/ PyTorch", "gs.compile", "PyTorch"),
+    ("/ JAX", "gs.compile", "JAX"),
+)
+
+
+def programs() -> str:
+    """Times and ratios of GradBench's problems, a line for each size."""
+    found: dict[str, dict[tuple[str, str], Row]] = {}
+    for row in (Row(**entry) for entry in _recorded("gradbench")):
+        program, _, ours = row.case.rpartition(", ")
+        cells = found.setdefault(program, {})
+        cells[ours, row.peer_name] = cells[ours, ""] = row
+    head = [f"| problem | {' | '.join(name for name, *_ in PROGRAMS)} |"]
+    head.append("|---" * (len(PROGRAMS) + 1) + "|")
+    lines = []
+    for program, cells in found.items():
+        name, comma, size = program.partition(", ")
+        shown = [
+            _program_cell(cells.get((ours, peer)), peer) for _, ours, peer in PROGRAMS
+        ]
+        lines.append(f"| {' | '.join([f'`{name}`{comma}{size}', *shown])} |")
+    return "\n".join([*head, *lines])
+
+
+def _program_cell(row: Row | None, peer: str) -> str:
+    if row is None:
+        return ""
+    if not peer:
+        us = row.ours
+        return f"{us / 1000:,.1f} ms" if us > 9999 else f"{us:,.{us < 9.95:d}f} us"
+    return f"{row.ratio:.2f}" if row.ok else f"{row.ratio:.2f} (missed)"
+
+
 def _ratio(name: str, case: str, peer: str) -> str:
     [row] = [r for r in _recorded(name) if (r["case"], r["peer_name"]) == (case, peer)]
     ratio = row["ours"] / row["peer"]
@@ -99,7 +139,7 @@ def speed() -> str:
     """The three that a reader asks for first."""
     tape, lse = "gs.GradientTape, per operation", "gradient of logsumexp, n = 1e+07"
     return f"""\
-| Gradsmith's engine on NumPy arrays | time of ours |
+| Gradsmith's engine on NumPy arrays, compiled as in its wheels | time of ours |
 |---|---|
 | an operation on ten elements, forward and gradient | {
         ", ".join(
@@ -225,6 +265,7 @@ def _counted(fates: Counter[str]) -> str:
 
 TEXTS: dict[str, Callable[[], str]] = {
     **{name: lambda name=name: table(name) for name in RECORDED if name != "mutants"},
+    "gradbench": programs,
     "speed": speed,
     "mutants": mutants,
     "checkers": checkers,

@@ -9,11 +9,13 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 from benchmarks._peers import PEERS
 from benchmarks._report import Options, Report, Row
 from benchmarks.gradbench import SEED
+from gradsmith.core import is_compiled
 
 PROBLEMS = (
     "hello",
@@ -29,11 +31,15 @@ PROBLEMS = (
     "particle",
     "saddle",
 )
-# JAX compiles the whole program; it stands here to be read.
-TARGETS = {
+# JAX compiles the whole program; it stands here to be read, as does the tape where its
+# hot path is not compiled.
+PYTHON = "the tape as Python"
+TARGETS: dict[str, dict[str, float | None]] = {
     "the tape": {"torch": 1.0, "autograd": 0.7, "jax": None},
+    PYTHON: {"torch": None, "autograd": None},
     "gs.compile": {"torch": 0.3, "autograd": None, "jax": None},
 }
+SOURCES = Path(__file__).parents[2] / "src"
 ENVIRONMENT = {  # one thread, and JAX in float64 as the others
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -48,14 +54,21 @@ def run(options: Options) -> Report:
     peers = report.available("torch", "autograd", "jax")
     chosen = (options.selection or {}).get("only", "")
     problems = [problem for problem in PROBLEMS if chosen in problem]
-    for found in _in_a_process(problems, options.quick, peers):
+    measured = _in_a_process(problems, options.quick, peers)
+    if is_compiled():
+        path = os.pathsep.join(map(str, (SOURCES, SOURCES.parent)))
+        python = _in_a_process(problems, options.quick, [], PYTHONPATH=path)
+        for found, other in zip(measured, python, strict=True):
+            for row, plain in zip(found["rows"], other["rows"], strict=True):
+                row["seconds"][PYTHON] = plain["seconds"]["the tape"]
+    for found in measured:
         _add(report, found)
     report.notes.append(f"seed of the inputs: {SEED}")
     return report
 
 
 def _in_a_process(
-    problems: list[str], quick: bool, peers: list[str]
+    problems: list[str], quick: bool, peers: list[str], **environment: str
 ) -> list[dict[str, Any]]:
     module = "benchmarks.gradbench.measure"
     command = [sys.executable, "-m", module, ",".join(problems)]
@@ -64,7 +77,7 @@ def _in_a_process(
         stdout=subprocess.PIPE,
         text=True,
         check=True,
-        env={**os.environ, **ENVIRONMENT},
+        env={**os.environ, **ENVIRONMENT, **environment},
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
