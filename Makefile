@@ -126,7 +126,7 @@ $(ENVS)/wild/made: benchmarks/wild/requirements.txt
 	@touch $@
 
 # A folder for PYTHONPATH: no editable install is compiled.
-$(ENVS)/compiled/made: pyproject.toml hatch_build.py $(shell find src -name "*.py")
+$(ENVS)/compiled/made: pyproject.toml hatch_build.py $(shell find src -name "*.py" -o -name "*.pxd")
 	@echo "Compiling the engine into $(@D) (half a minute)"
 	@rm -rf $(@D)
 	@GRADSMITH_COMPILE=1 $(PYTHON) -m pip install --quiet --disable-pip-version-check \

@@ -17,8 +17,14 @@ from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
-# Python's own meaning: annotations are no types of C, and `inspect` reads signatures.
-DIRECTIVES = {"language_level": 3, "annotation_typing": False, "binding": True}
+DIRECTIVES = {
+    "language_level": 3,
+    # Python's own meaning: annotations are no types of C, and `inspect` reads signatures.
+    "annotation_typing": False,
+    "binding": True,
+    "nonecheck": True,  # None is an AttributeError, not a crash
+    "auto_pickle": False,
+}
 # Half of the time of -O3 for the same speed, and no tables for a debugger
 FLAGS = () if os.name == "nt" else ("-O2", "-g0", "-w")
 
@@ -47,12 +53,16 @@ class CompiledModules(BuildHookInterface):
 def compile_modules(sources: Path, modules: list[str], folder: Path) -> None:
     """Extension modules under `folder/lib`, in the folders of their packages."""
     from Cython.Build import cythonize
+    from Cython.Compiler.Options import get_directive_defaults
     from setuptools import Distribution, Extension
 
     extensions = [
         Extension(name, [f"{name.replace('.', '/')}.py"], extra_compile_args=[*FLAGS])
         for name in modules
     ]
+    # A chain of a million nodes is freed one by one, as Python does it: recursion would
+    # overflow the stack. Cython has no other way to say it of a class in a .py file.
+    get_directive_defaults()["trashcan"] = True
     with chdir(sources):  # tracebacks name the files as they are given here
         found = cythonize(
             extensions,

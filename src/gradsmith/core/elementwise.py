@@ -23,8 +23,6 @@ from .tape import (
 )
 from .tensor import Kept, Tensor, frozen, joined, unwrap, wrap
 
-_new = object.__new__
-
 
 def call_elementwise(rule: Elementwise, inputs: Sequence[Any]) -> Tensor:
     """Run an elementwise function and tell the recorders."""
@@ -49,7 +47,7 @@ def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
     value = x.value
     if value.nbytes >= SMALLEST:
         return _call_large(rule, (x,), (value,))
-    y = _new(Tensor)
+    y = Traced.__new__(Tensor)
     y.value = rule.fn(value)
     y.marks = None
     active = state()
@@ -72,7 +70,7 @@ def call_with_number(
     values = (inputs[0], value) if i else (value, inputs[1])
     if value.nbytes >= SMALLEST:
         return _call_large(rule, inputs, values)
-    y = _new(Tensor)
+    y = Traced.__new__(Tensor)
     y.value = (rule.of_scalars if value.__class__ is _FLOAT64 else rule.fn)(*values)
     y.marks = None
     active = state()
@@ -96,7 +94,7 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
     if values[not traced1].nbytes >= SMALLEST:
         return _call_large(rule, (x1, x2), values)
     scalars = values[0].__class__ is _FLOAT64 and values[1].__class__ is _FLOAT64
-    y = _new(Tensor)
+    y = Traced.__new__(Tensor)
     y.value = (rule.of_scalars if scalars else rule.fn)(*values)
     y.marks = None
     active = state()

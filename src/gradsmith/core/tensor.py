@@ -23,7 +23,6 @@ from .rule import convert, index
 from .symbolic import Symbolic
 from .tape import Traced, forget_the_dead, marks_of, state
 
-_new = object.__new__
 _ASSIGNED = "a variable holds a plain value, wherever it comes from"
 
 
@@ -271,7 +270,7 @@ def constant(value: Any, dtype: Any = None) -> Tensor:
 
 def wrap(value: Any, marks: Any = None) -> Tensor:
     """Make a tensor of a plain array without copying it."""
-    y = _new(Tensor)
+    y = Traced.__new__(Tensor)
     y.value = value
     y.marks = marks
     return y

@@ -1,0 +1,4 @@
+# C types for the compiled engine; see tape.pxd.
+
+from .elementwise cimport call_binary, call_unary, call_with_number
+from .tensor cimport wrap
