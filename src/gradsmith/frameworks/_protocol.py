@@ -377,6 +377,8 @@ class Kernels(Protocol):
     # or of an array and the number that `as_floats` left. For some that are missing
     # there are formulas.
     ELEMENTWISE: Mapping[str, Callable[..., Any]]
+    # Whether comparisons of whole numbers take one of Python's as it is
+    COMPARES_NUMBERS: bool
     # SciPy's functions by name, of float32 and float64. There are formulas for all; a
     # kernel returns NotImplemented where it is less precise.
     SPECIAL: Mapping[str, Callable[..., Any]]
@@ -471,6 +473,7 @@ class Kernels(Protocol):
     # Reductions, along all of the given axes
 
     def sum(self, x: Any, axes: Any, keepdims: bool) -> Any: ...  # in its own dtype
+    def count(self, x: Any, axes: Any, keepdims: bool) -> Any: ...  # of what is true
     def prod(self, x: Any, axes: Any, keepdims: bool) -> Any: ...
     def mean(self, x: Any, axes: Any, keepdims: bool) -> Any: ...
     def max(self, x: Any, axes: Any, keepdims: bool) -> Any: ...

@@ -26,7 +26,13 @@ def in_loop(K: Any, name: str, xs: tuple[Any, ...]) -> Any:
     elif name in _COMPARISONS:
         xs, inputs = _comparable(K, xs, inputs)
     like = first_array(K, xs)
-    xs = tuple([converted(K, *each, like) for each in zip(xs, inputs, strict=True)])
+    as_they_are = (
+        name in _COMPARISONS and K.COMPARES_NUMBERS and inputs[0].startswith("int")
+    )
+    xs = tuple([
+        x if as_they_are and type(x) is int else converted(K, x, dtype, like)
+        for x, dtype in zip(xs, inputs, strict=True)
+    ])  # fmt: skip
     if _is_identity(name, output):
         return xs[0]
     return K.cast(_kernel(K, name)(*xs), output)

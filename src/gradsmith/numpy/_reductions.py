@@ -199,4 +199,6 @@ def count_nonzero(
     >>> int(count_nonzero(np.array([0, 1, 2])))
     2
     """
-    return sum(as_bool(K, x), axis, keepdims=keepdims)
+    x = as_bool(K, x)
+    axes = axes_of(axis, K.ndim(x))
+    return K.count(x, axes, keepdims) if axes else K.cast(x, "int64")

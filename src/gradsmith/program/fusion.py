@@ -116,7 +116,7 @@ class Nest:
     @property
     def nodes(self) -> list[Node]:
         """All that is computed, each after what it is computed of."""
-        return _ordered(self.outputs)
+        return ordered(self.outputs)
 
 
 class NotFusedError(UnsupportedOperationError):
@@ -811,7 +811,7 @@ def _is_reshaping(key: Any) -> bool:
 
 
 def passes_of(outputs: list[Node]) -> list[Pass]:
-    nodes = _ordered(outputs)
+    nodes = ordered(outputs)
     reductions = [n for n in nodes if n.op in REDUCING]
     last = max([n.level - 1 for n in reductions], default=-1)
     last = max([last, *[y.level for y in outputs if y.kind == FULL]])
@@ -845,7 +845,7 @@ def range_of(
     What is `known` of others is added to.
     """
     known = {} if known is None else known
-    for each in _ordered([node]):
+    for each in ordered([node]):
         if id(each) not in known:
             known[id(each)] = _range_after(each, [known[id(a)] for a in each.args])
     return known[id(node)]
@@ -940,7 +940,7 @@ def _within(roots: Sequence[Node], stop: Any, *, usual: bool = False) -> list[No
     return [*seen.values()]
 
 
-def _ordered(roots: Sequence[Node]) -> list[Node]:
+def ordered(roots: Sequence[Node]) -> list[Node]:
     done: dict[int, Node] = {}
     todo: list[tuple[Node, bool]] = [(n, False) for n in reversed(roots)]
     while todo:

@@ -138,7 +138,25 @@ def test_more_than_two_to_the_31_elements(at_once):
 
 
 @pytest.mark.parametrize("dtype", DTYPES, ids=str)
-@pytest.mark.parametrize("columns", [10, 1000, 40000])
+@pytest.mark.parametrize("columns", [30000, 32768])
+def test_more_rows_than_processors(columns, dtype, at_once):
+    rows = 3 * torch.cuda.get_device_properties("cuda").multi_processor_count + 5
+    x, dy = arrays((rows, columns), dtype)
+    compare(ops.softmax, x, dy, at_once)
+    labels = torch.randint(0, columns, (rows,), device="cuda")
+    labels[::3] = -100
+    x[3] = float("nan")  # is ignored
+    got = value_and_gradient(lambda x: ops.cross_entropy(x, labels), x, dy[0, 0])
+    with gs.kernels(False):
+        many = x.double(), dy[0, 0].double()
+        expected = value_and_gradient(lambda x: ops.cross_entropy(x, labels), *many)
+    for y, e in zip(got, expected, strict=True):
+        least = torch.finfo(dtype).smallest_normal * EPS[dtype]
+        torch.testing.assert_close(y.double(), e, rtol=4 * EPS[dtype], atol=least)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("columns", [10, 1000, 30000, 32768, 40000])
 def test_cross_entropy(columns, dtype, at_once):
     x, _ = arrays((17, columns), dtype)
     labels = torch.randint(0, columns, (17,), device="cuda")

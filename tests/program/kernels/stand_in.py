@@ -38,13 +38,23 @@ class Language(ModuleType):
     float16, float32, float64 = map(np.dtype, ("f2", "f4", "f8"))
     bfloat16 = "no such dtype"
     PropagateNan = type("PropagateNan", (), {"ALL": None})
-    program = 0
+    program = programs = 0
 
     def program_id(self, axis):
         assert axis == 0
         return tile(np.int32(self.program))
 
-    def load(self, pointer, mask=None, other=None, volatile=False):
+    def num_programs(self, axis):
+        assert axis == 0
+        return tile(np.int32(self.programs))
+
+    def range(self, *ends):
+        return (tile(np.int32(i)) for i in range(*map(int, ends)))
+
+    def reshape(self, x, shape):
+        return tile(np.reshape(x, shape))
+
+    def load(self, pointer, mask=None, other=None, eviction_policy=""):
         places = np.asarray(pointer.places)
         if mask is None:
             return tile(pointer.memory[places])
@@ -52,7 +62,7 @@ class Language(ModuleType):
         inside = pointer.memory[np.where(mask, places, 0)]
         return tile(np.where(mask, inside, np.asarray(other, inside.dtype)))
 
-    def store(self, pointer, value, mask=True):
+    def store(self, pointer, value, mask=True, eviction_policy=""):
         places, value, mask = np.broadcast_arrays(pointer.places, value, mask)
         assert value.dtype == pointer.memory.dtype
         pointer.memory[places[mask]] = value[mask]
@@ -60,7 +70,10 @@ class Language(ModuleType):
     def debug_barrier(self):
         pass
 
-    def reduce(self, x, axis, fn, keep_dims):
+    def reduce(self, x, axis, fn, keep_dims=False):
+        if isinstance(x, tuple):
+            assert fn.__name__ == "add_both"
+            return tuple(self.sum(each, axis, keep_dims) for each in x)
         y = reduce(fn, np.moveaxis(np.asarray(x), axis, 0))
         return tile(np.expand_dims(y, axis) if keep_dims else y)
 
@@ -105,6 +118,7 @@ for _name, _fn in {"sum": np.sum, "max": np.max, "min": np.min}.items():
 class Jitted:
     def __init__(self, fn):
         self.fn = fn
+        self.__name__ = fn.__name__
 
     def __call__(self, *args, **options):
         return self.fn(*args, **options)
@@ -116,6 +130,7 @@ class Jitted:
             given = [
                 Pointer(x.reshape(-1)) if isinstance(x, np.ndarray) else x for x in args
             ]
+            LANGUAGE.programs = grid[0]
             for LANGUAGE.program in range(grid[0]):
                 self.fn(*given, **options)
 

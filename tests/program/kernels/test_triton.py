@@ -42,7 +42,7 @@ def run(program, arrays, monkeypatch, strides=None):
         written = [np.empty(v.shape, v.dtype) for v in program.results]
         given = [np.ascontiguousarray(x) for x in (*arrays, *kernel.nest.constants)]
         own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
-        started.start([*given, *written], strides or own)
+        started.start([*given, *written], strides or own, 2)
     return written
 
 
@@ -105,12 +105,12 @@ def test_half_precision_is_read_and_written_as_such(monkeypatch):
     with triton(monkeypatch):
         y = np.empty(x.shape, "float16")
         started = gpu.GpuKernel(kernel.nest, kernel.storage)
-        started.start([half, y], [40, 1])
+        started.start([half, y], [40, 1], 2)
     assert "reread" in started.source
     np.testing.assert_allclose(y, ops.softmax(half), rtol=2e-3, atol=1e-7)
 
 
-SMALL_TILES = {"LONGEST": 16, "_CHUNK": 4, "_TILE": 8}
+SMALL_TILES = {"LONGEST": 16, "_CHUNK": 16, "_TILE": 8}
 
 
 @pytest.mark.parametrize("small", [False, True])
@@ -172,7 +172,7 @@ def _started(kernel, given, monkeypatch, written=None):
             written = [np.empty(v.shape, v.dtype) for v in kernel.program.results]
         own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
         constants = kernel.nest.constants
-        started.start([*given, *constants, *written], own)
+        started.start([*given, *constants, *written], own, 2)
     return written
 
 
@@ -259,8 +259,8 @@ def test_a_column_that_equals_a_fraction_is_no_place(chunked, monkeypatch):
 
 
 def _in_chunks(monkeypatch):
-    monkeypatch.setattr(gpu, "LONGEST", 4)
-    monkeypatch.setattr(gpu, "_CHUNK", 4)
+    for name, n in {"LONGEST": 4, "_CHUNK": 16}.items():
+        monkeypatch.setattr(gpu, name, n)
 
 
 def _traced(fn, *args):
@@ -278,3 +278,28 @@ def _compare(fn, args, monkeypatch):
     for y, e in zip(found, expected, strict=True):
         e = e[0] if isinstance(e, tuple) else e
         np.testing.assert_allclose(y, e, rtol=3e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("columns", [16, 11])
+@pytest.mark.parametrize("name", ["classes", "softmax", "logsumexp", "norm"])
+def test_the_next_row_is_read_ahead(name, columns, monkeypatch):
+    monkeypatch.setattr(gpu, "LONGEST", 16)
+    x, _, labels = arrays_of((7, columns))
+    x = x.astype("float16")
+    labels[[1, 4]], x[1] = -100, np.nan  # rows that don't count
+    fn, args = {
+        "classes": (classes, (x, labels)),
+        "softmax": (lambda x: ops.softmax(x), (x,)),
+        "logsumexp": (lambda x: ops.logsumexp(x, axis=-1), (x,)),
+        "norm": (lambda x: gnp.sqrt(gnp.mean(x * x, axis=1)), (x,)),
+    }[name]
+    program = _traced(fn, *[a.astype("float32") if a is x else a for a in args])
+    kernel = Kernel(program, ["float16", *["int64"] * (len(args) - 1), "float16"])
+    y = np.empty(program.results[0].shape, "float16")
+    (written,) = _started(kernel, args, monkeypatch, [y])
+    launch = gpu.GpuKernel(kernel.nest, kernel.storage).launch
+    assert launch.ahead
+    assert launch.programs(kernel.nest, 2) < 7
+    with np.errstate(all="ignore"):
+        expected = fn(*args)
+    np.testing.assert_allclose(written, expected, rtol=2e-3, atol=1e-6)

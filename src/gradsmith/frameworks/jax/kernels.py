@@ -148,6 +148,10 @@ def sum(x: Array, axes: Axes, keepdims: bool) -> Array:
     return jnp.sum(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
 
 
+def count(x: Array, axes: Axes, keepdims: bool) -> Array:
+    return sum(cast(x, "int64"), axes, keepdims)
+
+
 def prod(x: Array, axes: Axes, keepdims: bool) -> Array:
     return jnp.prod(x, axis=axes, keepdims=keepdims, dtype=x.dtype)
 
@@ -207,6 +211,7 @@ diag, tril, triu = jnp.diag, jnp.tril, jnp.triu
 # --- elementwise: its names are NumPy's
 
 
+COMPARES_NUMBERS = False
 ELEMENTWISE: dict[str, Any] = {
     name: getattr(jnp, name)
     for name in dir(np)

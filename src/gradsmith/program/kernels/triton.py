@@ -3,7 +3,9 @@
 A program of the grid takes a tile of rows. Columns that fit into its registers are read
 once, and all passes go over them there; longer rows go by in chunks, once for each
 pass, in turns from the first to the last and back: what was read last is still in the
-cache. A nest that reduces nothing is cut along its columns too.
+cache. A nest that reduces nothing is cut along its columns too. Where a row fills a
+processor, nothing else runs while a program waits for memory: it then takes one row
+after the other, and reads the next one before it computes.
 
 A value of the nest is a tile: of rows and columns, of one column ("row"), of one row
 ("column") or of one number, so that Triton's broadcasting is the nest's.
@@ -20,15 +22,29 @@ from typing import Any
 
 import numpy as np
 
-from ..fusion import COLUMN, FULL, LONG, ROW, SCALAR, Nest, Node, Pass, range_of
+from ..fusion import (
+    COLUMN,
+    FULL,
+    LONG,
+    ROW,
+    SCALAR,
+    Nest,
+    Node,
+    Pass,
+    ordered,
+    range_of,
+)
 from .primitives import SUMS
 from .triton_functions import CALLS, HEAD, INFIX, QUICK
 
 # The longest row that is read once: its numbers fill half of the registers that a
-# processor has.
+# processor has. Of 16 bits, the next row takes a quarter, and is read ahead.
 LONGEST = 32768
-_CHUNK = 2048  # of longer rows
+_CHUNK = 16384  # of longer rows
+# Numbers next to each other, for which there is one greatest number so far
+_TOGETHER = 8
 _TILE = 2048  # numbers of a tile without reductions
+_ROWS_IN_PLACE = 16
 
 _TYPES = {
     "bool": "tl.int1", "int8": "tl.int8", "int16": "tl.int16", "int32": "tl.int32",
@@ -54,24 +70,26 @@ class Launch:
     rows: int  # of a tile
     block: int  # columns of a tile, or of a chunk
     warps: int
-    registers: int | None
     chunked: bool
     exact: bool  # no column of a tile is left over
     half: bool  # all that is read and written has 16 bits
     split: bool  # columns of a row are given to several programs
     again: bool = False  # each pass computes its tiles anew
+    at_once: bool = False  # rows are read before it is known whether they count
+    ahead: bool = False  # a program takes many rows, and reads the next one early
 
-    def programs(self, nest: Nest) -> int:
-        """How many tiles there are."""
+    def programs(self, nest: Nest, processors: int) -> int:
+        """One for each tile, or for each processor."""
         across = -(-nest.columns // self.block) if self.split else 1
-        return -(-nest.rows // self.rows) * across
+        tiles = -(-nest.rows // self.rows) * across
+        return min(tiles, processors) if self.ahead else tiles
 
 
 def launch_of(nest: Nest, storage: Sequence[str], *, in_place: bool = False) -> Launch:
     """By a rule, without trials: what was fastest on an H200 of what was tried.
 
-    A product in place mostly finds that its factor is 1. Its programs take whole rows,
-    or large tiles of what has no rows, so that few have to look.
+    A product in place mostly finds that its factor is 1. Its programs take some whole
+    rows, or large tiles of what has no rows, so that few have to look.
     """
     columns = nest.columns
     full = [kind == FULL for kind, _ in nest.inputs] + [
@@ -82,23 +100,39 @@ def launch_of(nest: Nest, storage: Sequence[str], *, in_place: bool = False) -> 
     whole = 1 << max(columns - 1, 0).bit_length()
     if not reduces(nest):
         split = not in_place or nest.rows == 1
-        tile, warps = (4 * _TILE, 8) if in_place and split else (_TILE, 4)
+        tile, warps = (4 * _TILE, 8) if in_place else (_TILE, 4)
         tile = 2 * tile if half and tile == _TILE else tile
-        block = min(whole, tile)
+        block = min(whole, tile if split else tile // _ROWS_IN_PLACE)
         chunked = not split and whole > block
         rows, exact = max(tile // block, 1), columns % block == 0
-        return Launch(rows, block, warps, None, chunked, exact, half, split)
-    longest = 2 * LONGEST if half else LONGEST
+        return Launch(rows, block, warps, chunked, exact, half, split)
+    is_long = any(n.op in LONG for n in nest.nodes)
     # To compute an exponential anew takes longer than its registers are worth
-    again = half and len(nest.passes) > 1 and not any(n.op in LONG for n in nest.nodes)
-    chunked = whole > longest
-    chunk = 2 * _CHUNK if half else _CHUNK
-    block = chunk if chunked else whole
-    rows = max(1024 // block, 1)
+    again = half and len(nest.passes) > 1 and not is_long
+    if whole > (2 * LONGEST if again else LONGEST):
+        return _in_chunks(nest, half=half)
+    exact = columns % whole == 0
+    if half and whole == LONGEST and full[: len(nest.inputs)].count(True) == 1:
+        # A cross entropy takes 1.06 of a copy, and 1.42 without
+        return Launch(1, whole, 16, False, exact, half, False, again, ahead=True)
+    rows = max(1024 // whole, 1)
     most = 32 if _has_room(nest, half=half) else 16
-    warps = 16 if chunked else min(max(rows * block // 512, 4), most)
-    exact = columns % block == 0
-    return Launch(rows, block, warps, None, chunked, exact, half, False, again)
+    warps = min(max(rows * whole // 512, 4), most)
+    # A cross entropy of 32768 columns takes 1.04 of a copy, and 1.15 if a row is read
+    # when its label is there
+    at_once = whole == LONGEST
+    return Launch(rows, whole, warps, False, exact, half, False, again, at_once)
+
+
+def _in_chunks(nest: Nest, *, half: bool) -> Launch:
+    """With labels, many programs that wait for them; else few, which share the cache.
+
+    Of 131072 columns of 16 bits a cross entropy takes 1.46 of a copy (1.70 with these
+    the other way round), and a softmax 1.31 (1.48).
+    """
+    waits = any(n.op == "gather" for n in nest.nodes)
+    block, warps = (_CHUNK // 2, 16) if waits else (_CHUNK, 32)
+    return Launch(1, block, warps, True, nest.columns % block == 0, half, False)
 
 
 def _has_room(nest: Nest, *, half: bool) -> bool:
@@ -159,8 +193,14 @@ class _Emitter:
         self.raw: dict[int, str] = {}  # names of tiles of inputs as they are stored
         self.mask = ""
         self.column = ""
+        self.policy = ""  # whether the cache should hold what is read
         self.ranges: dict[int, tuple[float, float]] = {}  # of values
         self.again = launch.chunked or launch.again
+        self.at_once = launch.at_once
+        # Of what is gathered: where, whether it is there, and what is read there
+        self.fetched: dict[int, tuple[str, str, dict[int, str]]] = {}
+        # What is read as minus infinity beyond the row
+        self.ended: set[Node] = set()
 
     def write(self, line: str) -> None:
         self.lines.append("    " * self.indent + line)
@@ -181,27 +221,103 @@ class _Emitter:
         )
         if self.in_place:
             tile += ", IN_PLACE: tl.constexpr = False"
+        read_next = self._begin_ahead() if launch.ahead else self._begin()
+        self._row_values(0)
+        for node in nest.nodes:
+            if node.op == "gather" and node.args[1].level == 0:
+                self._fetch(node)
+        if read_next:
+            self.write(read_next)
+        if self.in_place:
+            self._unless_ones()
+        # What a row has beside its columns is written behind these if that is possible:
+        # they need not wait for some hundred instructions then.
+        last = len(nest.passes) - 1
+        behind = last > 0 and not launch.chunked
+        for i, each in enumerate(nest.passes):
+            if i > 0 and not (behind and i == last):
+                self._row_values(i)
+            self._go_over(each, backward=i % 2 == 1)
+        for level in range(last if behind else last + 1, last + 2):
+            self._row_values(level)
+        body = "\n".join(self.lines)
+        return f"@triton.jit\ndef {name}({', '.join(given)}, {tile}):\n{body}\n"
+
+    def _begin(self) -> None:
+        """Find the tile of a program, and what is the same in all of it."""
         self.write("tile = tl.program_id(0).to(tl.int64)")
-        if launch.split:
+        if self.launch.split:
             self.write("across = tl.cdiv(n_columns, BLOCK)")
             self.write("first = (tile % across) * BLOCK")
             self.write("tile = tile // across")
         self.write("row = tile * ROWS + tl.arange(0, ROWS)")
         self.write("row = row[:, None]")
         self.write("there = row < n_rows")
-        for node in nest.nodes:
+        self._scalars()
+        if not self.launch.chunked:
+            self._columns("first + " if self.launch.split else "")
+
+    def _scalars(self) -> None:
+        for node in self.nest.nodes:
             if node.kind == SCALAR:
                 self._compute_one(node)
-        if not launch.chunked:
-            self._columns("first + " if launch.split else "")
-        self._row_values(0)
-        if self.in_place:
-            self._unless_ones()
-        for i, each in enumerate(nest.passes):
-            self._go_over(each, backward=i % 2 == 1)
-            self._row_values(i + 1)
-        body = "\n".join(self.lines)
-        return f"@triton.jit\ndef {name}({', '.join(given)}, {tile}):\n{body}\n"
+
+    def _begin_ahead(self) -> str:
+        """Go over rows; what is returned reads the next one.
+
+        Whether the next one counts must be known by then: its flags are read while the
+        one before is computed.
+        """
+        (node,) = (n for n in self.nest.nodes if n.op == "input" and n.kind == FULL)
+        users = [n for n in self.nest.nodes if node in n.args]
+        self.at_once = not all(_is_in_rows(n) for n in users)
+        counts = [] if self.at_once else list(dict.fromkeys(n.args[0] for n in users))
+        flags = [n for n in ordered(counts) if n.op == "input" and n.kind == ROW]
+        names = {n: (f"flag{n.data}", f"next_flag{n.data}") for n in flags}
+        self.write("step = tl.num_programs(0)")
+        self.write("row = (tl.program_id(0).to(tl.int64) + tl.arange(0, 1))[:, None]")
+        self._scalars()
+        self.column = self.let("tl.arange(0, BLOCK)[None, :]", "column")
+        if not self.launch.exact:
+            self.mask = self.let(f"{self.column} < n_columns", "mask")
+            tiles = [node, *users] if counts else [node]
+            of_exp = {r.args[0] for r in self.nest.nodes if r.op in _SUMS_OF_EXP}
+            self.ended = of_exp.intersection(tiles)
+        scalars = dict(self.one)
+
+        def tile_of(row: str, i: int) -> str:
+            """A row of the array, if it counts by the flags so named."""
+            self.one = scalars | {id(n): names[n][i] for n in flags}
+            wanted = " & ".join([f"({row} < n_rows)", *map(self._one, counts)])
+            self.one = dict(scalars)
+            mask, other = wanted, "0"
+            if self.mask:
+                mask = f"{wanted} & {self.mask}"
+            if self.ended and not counts:
+                other = 'float("-inf")'
+            elif self.ended:
+                other = self.let(f'tl.where({wanted}, float("-inf"), 0.0)', "other")
+                other += f".to({_TYPES[self.storage[int(node.data)]]})"
+            place = f"in{node.data} + {self.column} * along{node.data}"
+            place += f" + {row} * down{node.data}"
+            return f"tl.load({place}, mask={mask}, other={other})"
+
+        for n, (flag, _) in names.items():
+            self.write(f"{flag} = {self._read_of_rows(n, 'row')}")
+        self.write(f"tile = {tile_of('row', 0)}")
+        for n, (_, flag) in names.items():
+            self.write(f"{flag} = {self._read_of_rows(n, '(row + step)')}")
+        self.write("for here in tl.range(tl.program_id(0), n_rows, step):")
+        self.indent += 1
+        self.write("row = (here.to(tl.int64) + tl.arange(0, 1))[:, None]")
+        self.write("there = row < n_rows")
+        self.raw[int(node.data)] = self.let("tile", "raw")
+        read_next = f"tile = {tile_of('(row + step)', 1)}"
+        for n, (flag, next_flag) in names.items():
+            self.one[id(n)] = self.let(flag)
+            self.write(f"{flag} = {next_flag}")
+            self.write(f"{next_flag} = {self._read_of_rows(n, '(row + 2 * step)')}")
+        return read_next
 
     def _unless_ones(self) -> None:
         """All that follows is done if a factor of what is there already is not 1."""
@@ -210,10 +326,10 @@ class _Emitter:
             x, y = self.nest.outputs[k].args
             factors.append(y if (x.op, x.data) == ("input", i) else x)
         others = [f"({self._one(f)} != 1)" for f in dict.fromkeys(factors)]
-        wide = f"tl.broadcast_to({' | '.join(others)}, row.shape)"
         self.write("todo = 1")
         self.write("if IN_PLACE:")
-        self.write(f"    todo = once({wide})")
+        self.write(f"    there = there & ({' | '.join(others)})")
+        self.write("    todo = once(there)")
         self.write("for _ in range(todo):")
         self.indent += 1
 
@@ -254,27 +370,40 @@ class _Emitter:
             self.one[id(node)] = _literal(node)
             return
         if node.op == "input":
-            place = f"in{node.data}"
             if node.kind == ROW:
-                place += f" + row * down{node.data}"
-                text = f"tl.load({place}, mask=there, other=0)"
+                text = self._read_of_rows(node, "row")
             else:
-                text = f"tl.load({place})"
-            self.one[id(node)] = self.let(
-                _read(text, node, self.storage[int(node.data)])
-            )
+                raw = f"tl.load(in{node.data})"
+                text = _read(raw, node, self.storage[int(node.data)])
+            self.one[id(node)] = self.let(text)
             return
         if node.op == "gather":
             self.one[id(node)] = self._gathered(node)
             return
         self.one[id(node)] = self.let(self._formula(node, self._one))
 
-    def _gathered(self, node: Node) -> str:
-        """A full value at one column: NaN beyond the row, where nobody can raise."""
+    def _read_of_rows(self, node: Node, row: str) -> str:
+        i = int(node.data)
+        there = "there" if row == "row" and not self.launch.ahead else f"{row} < n_rows"
+        text = f"tl.load(in{i} + {row} * down{i}, mask={there}, other=0)"
+        return _read(text, node, self.storage[i])
+
+    def _fetch(self, node: Node) -> None:
+        """Read what is gathered, long before it is needed."""
         at = self._one(node.args[1])
         at = self.let(f"tl.where({at} < 0, {at} + n_columns, {at})", "at")
         mask = self.let(f"there & ({at} >= 0) & ({at} < n_columns)", "mask")
-        y = self._tile(node.args[0], at, mask, {})
+        known: dict[int, str] = {}
+        for each in _read_in(node.args[0]):
+            self._tile(each, at, mask, known)
+        self.fetched[id(node)] = at, mask, known
+
+    def _gathered(self, node: Node) -> str:
+        """A full value at one column: NaN beyond the row, where nobody can raise."""
+        if id(node) not in self.fetched:
+            self._fetch(node)
+        at, mask, known = self.fetched[id(node)]
+        y = self._tile(node.args[0], at, mask, known)
         if node.dtype.kind != "f":
             return y
         return self.let(f'tl.where({mask}, {y}, float("nan"))')
@@ -296,26 +425,28 @@ class _Emitter:
             return f"(row * n_columns + {column}).to({dtype})"
         if node.op == "index":
             return column
-        rows = ""
-        if _is_in_rows(node):  # others are not read
-            rows = self._one(node.args[0])
+        rows, is_whole = "", known is self.full
+        if _is_in_rows(node) and not (is_whole and self.at_once):
+            rows = self._one(node.args[0])  # others are not read
             node = node.args[1]
         if node.op != "input":
             return self._formula(node, lambda a: self._tile(a, column, mask, known))
         i = int(node.data)
         stored = self.storage[i]
-        raw = self.raw.get(i) if known is self.full and not rows else None
+        raw = None
+        if is_whole and (self.launch.ahead or not rows):
+            raw = self.raw.get(i)
         if raw is None:
             place = f"in{i} + {column} * along{i}"
             if node.kind == FULL:
                 place += f" + row * down{i}"
             wanted = " & ".join(each for each in (mask, rows) if each)
             guard = f", mask={wanted}, other=0" if wanted else ""
-            raw = f"tl.load({place}{guard})"
-            keep = known is self.full and not self.launch.chunked and not rows
+            raw = f"tl.load({place}{guard}{self.policy})"
+            keep = is_whole and not self.launch.chunked and not rows
             if keep and self.again and stored in (*_HALF, "float32"):
                 raw = self.raw[i] = self.let(raw, "raw")
-        if raw in self.raw.values() and node.dtype.name == "float32":
+        if self.again and raw in self.raw.values() and node.dtype.name == "float32":
             return f"reread({raw})"
         return _read(raw, node, stored)
 
@@ -327,9 +458,11 @@ class _Emitter:
             args = [f"{a}.to(tl.int32)" for a in args]  # a row is shorter than 2**31
         if node.op == "divide" and node.dtype == np.float32:
             return self._quotient(node, *args)
-        if node.op == "log1p" and node.dtype == np.float32 and not self.launch.half:
+        if node.op == "log1p" and node.dtype == np.float32:
             least, most = self._range(node.args[0])
-            if least >= 0 and most <= 2.0**60:
+            if self.launch.half and least >= 0 and most <= 1.01:
+                return f"quick_log1p_to_1({args[0]})"
+            if not self.launch.half and least >= 0 and most <= 2.0**60:
                 return f"log1p_held({args[0]})"
         if self.launch.half and node.op in QUICK:
             return QUICK[node.op].format(*args)
@@ -382,9 +515,15 @@ class _Emitter:
     def _in_chunks(self, each: Pass, *, backward: bool) -> None:
         """Totals are tiles, whose columns are reduced behind the loop."""
         totals = [
-            self.let(f"tl.full((ROWS, BLOCK), {t.empty}, {_TYPES[t.dtype]})", "total")
+            self.let(
+                f"tl.full((ROWS, {t.columns}), {t.empty}, {_TYPES[t.dtype]})", "total"
+            )
             for t in _totals(each)
         ]
+        # What is read again is held: a log_softmax of 131072 columns of 16 bits, with
+        # its gradient, takes 1.14 of a copy, and 1.26 without
+        last = each is self.nest.passes[-1]
+        self.policy = f', eviction_policy="evict_{"first" if last else "last"}"'
         self.write("for first in range(0, n_columns, BLOCK):")
         self.indent += 1
         if backward:
@@ -407,13 +546,16 @@ class _Emitter:
             x = self._operand(group.nodes[0])
             return [_combined(group.nodes[0], totals[0], x)]
         x = self._operand_of_exp(group)
+        x = self.let(f"tl.reshape({x}, (ROWS, {_GROUPS}, {_TOGETHER}))", "x")
         top, total, rest = totals
-        new = self.let(f"greatest({top}, {x})", "new")
+        new = self.let(f"greatest({top}, tl.reduce({x}, 2, greatest))", "new")
         held = self.let(f"finite_top({new})", "top")
-        e = self._exp_off(x, held)
+        wide = self.let(f"{held}[:, :, None]", "top")
+        e = self._exp_off(x, wide)
         less = self.let(f"{total} * {self._exp_off(top, held)}", "less")
         rest = self.let(f"tl.where({top} == {new}, {rest}, {less})", "rest")
-        return [new, f"{less} + {e}", f"{rest} + below_top({e}, {x}, {held})"]
+        others = f"tl.sum(below_top({e}, {x}, {wide}), 2)"
+        return [new, f"{less} + tl.sum({e}, 2)", f"{rest} + {others}"]
 
     def _reduced_tiles(self, each: Pass) -> list[str]:
         """The totals of a tile."""
@@ -427,9 +569,16 @@ class _Emitter:
             top = self.let(f"tl.reduce({x}, 1, greatest, keep_dims=True)")
             held = self.let(f"finite_top({top})", "top")
             e = self._exp_off(x, held)
-            total = self.let(f"tl.sum({e}, 1, keep_dims=True)")
-            less = f"below_top({e}, {x}, {held})"
-            rest = self.let(f"tl.sum({less}, 1, keep_dims=True)")
+            if self.launch.rows > 1:
+                less = f"below_top({e}, {x}, {held})"
+                found += [top, *self._both_sums(e, less)]
+                continue
+            # Mostly the others are not needed on their own: two instructions of ten
+            total = self.let(f"tl.sum({e}, 1, keep_dims=True)", "total")
+            rest = self.let(f"{total} - 1", "rest")
+            if any(node.op == "exp_rest" for node in group.nodes):
+                self.write(f"for _ in range(once({total} < 1.5)):")
+                self.write(f"    {rest} = tl.sum(below_1({e}), 1, keep_dims=True)")
             found += [top, total, rest]
         return found
 
@@ -445,11 +594,17 @@ class _Emitter:
             top = self.let(f"tl.reduce({tops}, 1, greatest, keep_dims=True)")
             held = self.let(f"finite_top({top})", "top")
             less = self.let(f"{parts} * {self._exp_off(tops, held)}", "less")
-            total = self.let(f"tl.sum({less}, 1, keep_dims=True)")
             others = f"tl.where({tops} == {top}, {rests}, {less})"
-            rest = self.let(f"tl.sum({others}, 1, keep_dims=True)")
-            found += [top, total, rest]
+            found += [top, *self._both_sums(less, others)]
         return found
+
+    def _both_sums(self, x1: str, x2: str) -> tuple[str, str]:
+        """Two sums of rows, for which the programs' threads wait once."""
+        self.count += 1
+        total, rest = f"total{self.count}", f"rest{self.count}"
+        both = f"tl.reduce(({x1}, {x2}), 1, add_both, keep_dims=True)"
+        self.write(f"{total}, {rest} = {both}")
+        return total, rest
 
     def _know(self, each: Pass, totals: Sequence[str]) -> None:
         for node, i in _known_by(each):
@@ -457,16 +612,27 @@ class _Emitter:
 
     def _operand(self, node: Node) -> str:
         """What is reduced, without what lies beyond the row."""
-        x = self._tile(node.args[0], self.column, self.mask, self.full)
-        x = f"tl.broadcast_to({x}, (ROWS, BLOCK)).to({_TYPES[_accumulated(node)]})"
-        return f"tl.where({self.mask}, {x}, {_empty(node)})" if self.mask else x
+        dtype = _TYPES[_accumulated(node)]
+        return self._padded(node.args[0], _empty(node), f".to({dtype})")
 
     def _operand_of_exp(self, group: Group) -> str:
-        x = self._tile(group.nodes[0].args[0], self.column, self.mask, self.full)
-        x = f"tl.broadcast_to({x}, (ROWS, BLOCK))"
-        if self.mask:
-            x = f'tl.where({self.mask}, {x}, float("-inf"))'
-        return self.let(x, "x")
+        return self.let(self._padded(group.nodes[0].args[0], 'float("-inf")'), "x")
+
+    def _padded(self, node: Node, empty: str, convert: str = "") -> str:
+        """A tile that has something else beyond the row, where nobody else looks.
+
+        It stands for the tile from then on: a softmax would have two exponentials for
+        each element, and of 30000 columns take four times as long.
+        """
+        x = self._tile(node, self.column, self.mask, self.full)
+        x = f"tl.broadcast_to({x}, (ROWS, BLOCK)){convert}"
+        if not self.mask or (node in self.ended and not convert):
+            return x
+        x = f"tl.where({self.mask}, {x}, {empty})"
+        if node.kind != FULL or convert:
+            return x
+        self.full[id(node)] = self.let(x, "t")
+        return self.full[id(node)]
 
     def _exp_off(self, x: str, top: str) -> str:
         return self.let(f"exp_of(off_top({x}, {top}), {self.launch.half})", "e")
@@ -477,6 +643,7 @@ class _Emitter:
                 node = node.args[2]
             x = self._tile(node, self.column, self.mask, self.full)
             guard = f", mask={self.mask}" if self.mask else ""
+            guard += ', eviction_policy="evict_first"' if self.policy else ""
             place = f"out{i} + row * n_columns + {self.column}"
             wide = f"tl.broadcast_to({x}, (ROWS, BLOCK)){self._stored(i)}"
             self.write(f"tl.store({place}, {wide}{guard})")
@@ -512,6 +679,13 @@ def _is_in_rows(node: Node) -> bool:
     return x.op == "input" and x.kind == FULL and zero.op == "number" and zero.data == 0
 
 
+def _read_in(node: Node) -> list[Node]:
+    """The arrays that it is computed of, in all rows or in some."""
+    if node.op == "input" or _is_in_rows(node):
+        return [node] if node.kind == FULL else []
+    return [*dict.fromkeys(each for a in node.args for each in _read_in(a))]
+
+
 def _one_place(node: Node) -> Node | None:
     """The column of each row that has a value of its own, if it is such a choice."""
     if node.op != "where" or node.args[0].op != "equal" or node.args[1].kind == FULL:
@@ -529,10 +703,11 @@ def _without_conversion(node: Node) -> Node:
 
 @dataclass(frozen=True)
 class Total:
-    """What a pass sums up: the dtype, and what it is of nothing."""
+    """What a pass sums up: the dtype, what it is of nothing, and how many columns."""
 
     dtype: str
     empty: str
+    columns: str = "BLOCK"
 
 
 @dataclass(frozen=True)
@@ -569,6 +744,7 @@ def _groups(each: Pass) -> list[Group]:
 
 _SUMS_OF_EXP = (*SUMS.values(),)
 _OF_EXP = {"max": 0, "exp_total": 1, "exp_rest": 2}
+_GROUPS = f"BLOCK // {_TOGETHER}"
 
 
 def _known_by(each: Pass) -> Iterator[tuple[Node, int]]:
@@ -587,7 +763,8 @@ def _totals(each: Pass) -> list[Total]:
     for group in _groups(each):
         if group.of_exp:
             dtype = _accumulated(group.nodes[0])
-            found += [Total(dtype, 'float("-inf")'), *[Total(dtype, "0.0")] * 2]
+            top, total = (Total(dtype, e, _GROUPS) for e in ('float("-inf")', "0.0"))
+            found += [top, total, total]
         else:
             (node,) = group.nodes
             found.append(Total(_accumulated(node), _empty(node)))
@@ -679,10 +856,11 @@ class GpuKernel:
         self.nest, self.in_place = nest, in_place
         self.launch = launch or launch_of(nest, storage, in_place=bool(in_place))
         self.source = source(nest, storage, self.launch, in_place=in_place)
-        self.programs = self.launch.programs(nest)
         self.options: dict[str, Any] = {"num_warps": self.launch.warps}
-        if self.launch.registers:
-            self.options["maxnreg"] = self.launch.registers
+
+    def programs(self, processors: int) -> int:
+        """How many there are in the grid, on a GPU with so many processors."""
+        return self.launch.programs(self.nest, processors)
 
     @cached_property
     def function(self) -> Any:
@@ -713,13 +891,15 @@ class GpuKernel:
             found[f"down{i}"], found[f"along{i}"] = self.strides(kind)
         return found | ({"IN_PLACE": in_place} if self.in_place else {})
 
-    def start(self, arrays: Sequence[Any], strides: Sequence[int]) -> None:
+    def start(
+        self, arrays: Sequence[Any], strides: Sequence[int], processors: int
+    ) -> None:
         """Run: inputs, constants and outputs, and the strides of what is read."""
         nest, options = self.nest, self.options
         if self.in_place:
             n = len(nest.inputs)
             same = all(arrays[i] is arrays[n + k] for i, k in self.in_place)
             options = {**options, "IN_PLACE": same}
-        self.function[(self.programs,)](
+        self.function[(self.programs(processors),)](
             *arrays, *strides, nest.rows, nest.columns, **options
         )

@@ -26,6 +26,11 @@ def least(a, b):
 
 
 @triton.jit
+def add_both(a, b, c, d):
+    return a + c, b + d
+
+
+@triton.jit
 def root(x):
     return tl.sqrt_rn(x) if x.dtype == tl.float32 else tl.sqrt(x)
 
@@ -149,6 +154,11 @@ def below_top(e, x, top):
 
 
 @triton.jit
+def below_1(e):
+    return tl.where(e == 1, 0.0, e)
+
+
+@triton.jit
 def power_of_2(x):
     """2^x, which is 0 below the normal numbers."""
     return tl.inline_asm_elementwise(
@@ -220,6 +230,17 @@ def quick_log1p(x):
     near = x * tl.fma(x, tl.fma(x, 0.3333333, -0.5), 1.0)
     far = log_to_2(1.0 + x) * 0.6931471805599453
     return tl.where(tl.abs(x) < 0.03, near, far)
+
+
+@triton.jit
+def quick_log1p_to_1(x):
+    """For x from 0 to 1, within 2^-16: a processor has few units for logarithms, and
+    what computes one of an exponential waits for these."""
+    p = tl.fma(x, -0.023869076743721962, 0.10122209787368774)
+    p = tl.fma(p, x, -0.21004852652549744)
+    p = tl.fma(p, x, 0.32520660758018494)
+    p = tl.fma(p, x, -0.4993613660335541)
+    return x * tl.fma(p, x, 0.9999915957450867)
 
 
 @triton.jit

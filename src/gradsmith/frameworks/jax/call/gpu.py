@@ -13,6 +13,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 # Not `maxnreg`, which jax-triton has no way for. It is 64 where a program has 1024
@@ -55,6 +56,22 @@ def _library() -> Any:
             os.environ[name] = before
 
 
+_AN_H200 = 132
+
+
+@cache
+def _processors() -> int:
+    """How many the GPU has; where code is compiled for one elsewhere, a large one's.
+
+    More or fewer programs than fit are right too, and take longer.
+    """
+    try:
+        devices = jax.local_devices(backend="gpu")
+    except RuntimeError:
+        return _AN_H200
+    return getattr(devices[0], "core_count", _AN_H200)
+
+
 def call(
     kernel: Any, outs: Sequence[Any], inputs: Sequence[Any], *, in_place: bool
 ) -> Sequence[Any]:
@@ -68,7 +85,7 @@ def call(
         *map(jnp.asarray, gpu.nest.constants),
         kernel=gpu.function,
         out_shape=[*outs],
-        grid=gpu.programs,
+        grid=gpu.programs(_processors()),
         name=gpu.nest.name,
         input_output_aliases=dict(kernel.in_place) if in_place else {},
         **{name: gpu.options[name] for name in _OPTIONS if name in gpu.options},

@@ -8,6 +8,7 @@ import mlx.core as mx
 import numpy as np
 
 from ....operations.operation import Operation
+from .arrays import cast
 from .elementwise import exp
 
 Axes = tuple[int, ...]
@@ -24,6 +25,10 @@ def sum(x: Any, axes: Axes, keepdims: bool) -> Any:
     if not x.size:
         return _of_nothing(x, axes, keepdims, 0)
     return mx.sum(x, axes, keepdims).astype(x.dtype)  # of small integers in 32 bits
+
+
+def count(x: Any, axes: Axes, keepdims: bool) -> Any:
+    return sum(cast(x, "int64"), axes, keepdims)
 
 
 def prod(x: Any, axes: Axes, keepdims: bool) -> Any:

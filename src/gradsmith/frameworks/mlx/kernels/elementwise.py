@@ -164,6 +164,7 @@ _SAME = (
     "floor", "ceil", "subtract", "divide", "arctan2", "equal", "not_equal", "less",
     "less_equal", "greater", "greater_equal",
 )  # fmt: skip
+COMPARES_NUMBERS = False
 ELEMENTWISE: dict[str, Any] = {name: getattr(late, name) for name in _SAME}
 ELEMENTWISE |= {
     "absolute": late.abs,

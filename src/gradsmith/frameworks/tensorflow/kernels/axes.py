@@ -23,6 +23,7 @@ def _reduction(native: Any, logical: Any = None) -> Any:
 
 
 sum, prod = _reduction(tf.reduce_sum), _reduction(tf.reduce_prod)
+count = _reduction(tf.math.count_nonzero)
 mean = _reduction(tf.reduce_mean)
 max = _reduction(tf.reduce_max, tf.reduce_any)
 min = _reduction(tf.reduce_min, tf.reduce_all)

@@ -128,6 +128,7 @@ def _order(native: Any) -> Any:
 
 
 _bits = tf.bitwise
+COMPARES_NUMBERS = False
 ELEMENTWISE: dict[str, Any] = {
     "absolute": tf.abs,
     "negative": tf.negative,

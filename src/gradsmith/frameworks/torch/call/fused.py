@@ -8,6 +8,7 @@ gradients) is done by the composed form.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import torch
@@ -228,4 +229,9 @@ def _start(kernel: Any, given: list[Any], written: list[Any]) -> None:
                 given[i] = x.contiguous()
         strides += own
     with torch.cuda.device(device):
-        gpu.start([*given, *written], strides)
+        gpu.start([*given, *written], strides, _processors(device))
+
+
+@cache
+def _processors(device: torch.device) -> int:
+    return torch.cuda.get_device_properties(device).multi_processor_count

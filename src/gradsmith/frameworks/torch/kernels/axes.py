@@ -33,6 +33,10 @@ def sum(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     return torch.sum(x, axes, keepdims, dtype=x.dtype)
 
 
+def count(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
+    return torch.sum(x, axes, keepdims)  # booleans add up in 64 bits
+
+
 def mean(x: Tensor, axes: Axes, keepdims: bool) -> Tensor:
     if len(axes) == x.ndim and not keepdims:
         return torch.mean(x)
