@@ -187,6 +187,21 @@ def test_edges_of_float32(framework):
         assert np.isfinite(framework.plain(dx)).all(), (fn, dx)
 
 
+@pytest.mark.usefixtures("fresh_compiler")
+@EACH
+def test_a_variance_is_held_before_its_logarithm_is_taken(framework):
+    variances = np.array([-1.0, 0.0, 1e-9, 1e-6, 2.0, np.nan], np.float32)
+    loss = lambda v: ops.gaussian_nll(0 * v, 0 * v + 1, v, reduction="none")
+    got = framework.compiled(loss)(framework.array(variances))
+    expected = loss(variances)
+    np.testing.assert_allclose(framework.plain(got), expected, rtol=4e-7)
+    assert np.isnan(expected).tolist() == [False] * 5 + [True]
+    x = framework.array(np.ones(3, np.float32))
+    with_eps = lambda v, eps: ops.gaussian_nll(x, 0 * x, v, eps=eps)
+    got = framework.compiled(with_eps)(0 * x, x / 2)  # an array, too
+    np.testing.assert_allclose(framework.plain(got), 1 + np.log(np.pi) / 2, rtol=4e-7)
+
+
 @EACH
 def test_labels_are_looked_at_where_they_can_be(framework):
     x = framework.array(X)

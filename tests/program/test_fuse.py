@@ -15,6 +15,7 @@ from hypothesis.extra import numpy as hnp
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
+from gradsmith.core import pool
 from gradsmith.operations import fusing
 from gradsmith.program.kernels import kernel, machine, primitives
 from gradsmith.program.kernels.kernel import Kernel
@@ -121,6 +122,84 @@ np.testing.assert_allclose(dx, 0.5 / np.sqrt(x))
 def test_a_result_that_the_gradient_reads_is_not_copied():
     """In a process of its own: a compiler that runs Python's frames holds some too."""
     subprocess.run([sys.executable, "-c", NOT_COPIED], check=True)
+
+
+LARGE = np.linspace(1.0, 2.0, 1 << 17)
+WRITTEN_OVER = """
+import numpy as np
+import gradsmith as gs
+from gradsmith import ops
+
+x, places = np.linspace(1.0, 2.0, 1 << 17), []
+
+def total(x):
+    y = ops.sqrt(x)
+    places.append(y.numpy().ctypes.data)
+    return np.sum(y)
+
+for _ in range(20):  # Python counts as many references once it knows the code
+    dx = gs.grad(total)(x)
+    np.testing.assert_allclose(dx, 0.5 / np.sqrt(x))
+assert dx.ctypes.data == places[-1]
+"""
+
+
+@pytest.mark.skipif(
+    not pool.owns(np.empty(1)), reason="this Python does not count all references"
+)
+def test_a_large_gradient_is_written_over_a_value_that_nobody_sees():
+    subprocess.run([sys.executable, "-c", WRITTEN_OVER], check=True)
+
+
+SEEN = {
+    "by its tensor": lambda y: y,
+    "by its array": lambda y: y.numpy(),
+    "by a view": lambda y: y.numpy()[::2],
+    "by its memory": lambda y: y.numpy().data,
+}
+
+
+@pytest.mark.parametrize("look", SEEN.values(), ids=SEEN)
+def test_a_value_that_somebody_sees_is_not_written_over(look):
+    def total(x):
+        y = ops.sqrt(x)
+        held.append(look(y))
+        return np.sum(y)
+
+    for _ in range(20):
+        held = []
+        dx = gs.grad(total)(LARGE)
+        np.testing.assert_allclose(dx, 0.5 / np.sqrt(LARGE))
+        step = 2 if look is SEEN["by a view"] else 1
+        np.testing.assert_allclose(held[0], np.sqrt(LARGE)[::step])
+
+
+def test_a_value_that_is_needed_again_is_not_written_over():
+    x = gs.Tensor(LARGE)
+    expected = 0.5 / np.sqrt(LARGE)
+    with gs.GradientTape(persistent=True) as tape:
+        tape.watch(x)
+        y = ops.sqrt(x)
+        total = np.sum(y)
+    del y
+    for _ in range(2):
+        np.testing.assert_allclose(tape.gradient(total, x), expected)
+    with gs.GradientTape() as tape:
+        tape.watch(x)
+        pair = (lambda y: gnp.stack([np.sum(y), np.sum(2 * y)]))(ops.sqrt(x))
+    first, second = tape.jacobian(pair, x).numpy()
+    np.testing.assert_allclose(first, expected)
+    np.testing.assert_allclose(second, 2 * expected)
+    dx = gs.grad(lambda x: np.sum(ops.sqrt(x) ** 2))(LARGE)  # y is saved twice
+    np.testing.assert_allclose(dx, np.ones_like(LARGE))
+
+
+def test_the_value_is_read_before_the_gradients_are_written_over_it():
+    x, y = LARGE, 2 * LARGE[::-1]
+    gradients = gs.grad(lambda x, y: np.sum(ops.divide(x, y)), (0, 1))
+    for _ in range(20):
+        for dx, expected in zip(gradients(x, y), (1 / y, -x / y**2), strict=True):
+            np.testing.assert_allclose(dx, expected)
 
 
 # Under one tape, where most calls are made

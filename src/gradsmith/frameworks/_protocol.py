@@ -447,6 +447,10 @@ class Kernels(Protocol):
         """Whether a compiler calls our kernels where a loss of it is added up."""
         ...
 
+    def is_unwatched(self, x: Any) -> bool:
+        """Whether nobody, no debugger or check, is told of a NaN that is masked."""
+        ...
+
     def broadcast_shape(self, shapes: Any) -> Any: ...
     def degrees_of_freedom(self, x: Any, axes: Any, ddof: float) -> Any:
         """How many elements there are along these axes, less ddof, and at least 0."""

@@ -193,6 +193,17 @@ def is_eager(x: Any) -> bool:
     return K is not None and K.is_eager(x)
 
 
+def is_unwatched(x: Any) -> bool:
+    """Whether nobody is told of a NaN that is masked later.
+
+    Then an argument of log need not be chosen first: on a CPU, processors wait for a
+    comparison and a choice in front of a long function, and hardly for those behind
+    it. Inductor's log(x) of 128 x 1024 takes 33 us, 35 masked, of a masked x 46.
+    """
+    K = kernels_of("values", (x,))
+    return in_kernel() or (K is not NUMPY and K is not None and K.is_unwatched(x))
+
+
 def adds_up(x: Any) -> bool:
     """Whether a loss that adds up within its operation is a kernel, or nearly as fast.
 

@@ -10,6 +10,8 @@ from ..operations.define import operation
 from ..operations.fusing import made_again
 from ._inputs import (
     as_target,
+    is_number,
+    is_unwatched,
     kind,
     operands,
     prediction,
@@ -139,8 +141,12 @@ def gaussian_nll(
 
 @operation
 def _gaussian(x: Any, t: Any, v: Any, eps: float) -> Any:
-    v, off = gnp.maximum(v, eps), x - t
-    return (gnp.log(v) + off * (off / v) + log(2 * pi)) / 2
+    held, off = gnp.maximum(v, eps), x - t
+    if is_number(eps) and is_unwatched(v):  # 0.94 of the time of the loop
+        log_v = gnp.where(v < eps, log(eps), gnp.log(v))
+    else:
+        log_v = gnp.log(held)
+    return (log_v + off * (off / held) + log(2 * pi)) / 2
 
 
 @_gaussian.vjp

@@ -162,6 +162,17 @@ class Plan:
         return [(self.sources.index(s), k) for k, s in enumerate(of) if self.ahead]
 
     @cached_property
+    def over_y(self) -> int | None:
+        """The number of the gradient that may be written over the value as it is read.
+
+        In a cache, memory that was just read is written in 0.67 of the time.
+        """
+        if not self.needs_y or not self.backward().nest.flat:
+            return None
+        of_y = self.y.shape, np.dtype(self.y_dtype)
+        return self.made.index(of_y) if of_y in self.made else None
+
+    @cached_property
     def places(self) -> tuple[list[int], int]:
         """Where each of what is saved starts in one block of memory, and its size."""
         starts, size = [], 0

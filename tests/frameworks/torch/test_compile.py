@@ -158,9 +158,25 @@ def guards(f):
 def test_what_is_ours_is_not_guarded(op):
     """Each guard takes 0.1 us in each call, and what is ours does not change."""
     found = guards(lambda x: op(x))
-    ours = [n for n in found if "gradsmith" in n or "builtins" in n]
+    ours = [n for n in found if re.search(r"gradsmith|builtins|G\['_\d+_c\d+'", n)]
     assert not [n for n in ours if not n.endswith("torch.exp")]  # which the body calls
     assert len(found) < len(guards(lambda x: Exp.apply(x))) + 15
+
+
+SOFTMAX = gs.ops.softmax
+
+
+def test_of_an_operation_with_kernels_the_key_is_guarded(monkeypatch):
+    run = lambda x: SOFTMAX(x)
+    of_it = [n for n in guards(run) if "SOFTMAX" in n]
+    assert any(n.endswith("SOFTMAX'].key") for n in of_it)
+    assert not any(".signature" in n for n in of_it)
+    torch._dynamo.reset()
+    f = compiled(run)
+    x = torch.tensor([1.0, 2.0, 4.0])
+    torch.testing.assert_close(f(x), gs.ops.softmax(x))
+    monkeypatch.setitem(globals(), "SOFTMAX", gs.ops.log_softmax)
+    torch.testing.assert_close(f(x), gs.ops.log_softmax(x))
 
 
 FACTOR = 3.0

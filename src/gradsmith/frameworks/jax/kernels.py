@@ -95,6 +95,10 @@ def calls_kernels(x: Any) -> bool:
     return is_known and x.size >= fusing.SMALL
 
 
+def is_unwatched(x: Any) -> bool:
+    return False  # checkify, jax_debug_nans
+
+
 def is_bool(x: Any) -> bool:
     dtype = getattr(x, "dtype", None)
     return dtype is not None and dtype == np.bool_

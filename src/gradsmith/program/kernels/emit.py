@@ -264,7 +264,8 @@ class _Emitter:
         code, nest = self.code, self.nest
         pointers = [f"in{i}" for i in range(len(nest.inputs))]
         pointers += [f"out{i}" for i in range(len(nest.shapes))]
-        apart = "" if self.in_place else "noalias "
+        # An output may be the memory of an input: to leave that open costs nothing
+        apart = "" if self.in_place or nest.flat else "noalias "
         given = [f"ptr {apart}%{p}" for p in pointers]
         given += ["ptr noalias %kept", "i64 %start", "i64 %stop", "i64 %columns"]
         head = f"define i32 @kernel({', '.join(given)}) #0 {{"
@@ -745,6 +746,9 @@ class _Emitter:
                 self._loop_value(node, scope)
         for node in each.takes:  # before something is written in its place
             self._loop_value(node, scope)
+        if self.nest.flat:  # before one output is written where an input was
+            for _, y in each.stores:
+                self._loop_value(y, scope)
         for i, y in each.stores:
             x = self._loop_value(y, scope)
             if y.op == "total":

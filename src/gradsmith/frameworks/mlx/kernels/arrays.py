@@ -93,6 +93,10 @@ def calls_kernels(x: Any) -> bool:
     return False  # a compiler makes one loop of a loss
 
 
+def is_unwatched(x: Any) -> bool:
+    return False
+
+
 def is_bool(x: Any) -> bool:
     return isinstance(x, mx.array) and x.dtype == mx.bool_
 

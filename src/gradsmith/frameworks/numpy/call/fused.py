@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from math import prod
 from typing import Any
+from weakref import ref
 
 import numpy as np
 
@@ -92,6 +93,8 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
     y = wrap(value if plan.same is None else readonly(value))
     pull, rule = _Pull(plan, xs, value, saved), EngineRule(operation, len(xs), ())
     tape.record_pull(rule, parents[0] if len(parents) == 1 else parents, pull, y)
+    if value.nbytes >= pool.SMALLEST and plan.over_y is not None:
+        pull.node = ref(tape.mark_of(y))
     return y
 
 
@@ -104,18 +107,34 @@ def _described(operation: Any, args: tuple[Any, ...], leaves: list[Any]) -> Boun
 
 
 class _Pull:
-    """The gradient of a call, with what its kernel reads."""
+    """The gradient of a call, with what its kernel reads.
 
-    __slots__ = ("given", "plan")
+    A large value is memory for the gradient, if nobody else sees it: the gradient of
+    sqrt of 2**20 float32 then takes 46 us, else 69. That takes a `node`.
+    """
+
+    __slots__ = ("given", "node", "plan")
 
     def __init__(self, plan: Any, xs: list[Any], y: Any, saved: list[Any]) -> None:
         of = {"dy": [None], "x": xs, "y": [y], "saved": saved}
         self.plan = plan
         self.given = [of[name][i] for name, i in plan.sources]
+        self.node: Callable[[], Any] | None = None
 
     def __call__(self, dy: Any, needs: Any = None) -> Any:
-        dxs = _pulled(self.plan, self.given, dy)
+        dxs = _pulled(self.plan, self.given, dy, self._used_up())
         return dxs if len(dxs) > 1 else dxs[0]
+
+    def _used_up(self) -> Any:
+        """The value, if this walk is the last and nobody else sees it; else None."""
+        node = self.node and self.node()
+        if node is None or node.pull is not None:  # a walk takes it that keeps nothing
+            return None
+        place = self.plan.sources.index(("y", 0))
+        y = self.given.pop(place)
+        is_free = pool.is_held_once(y)
+        self.given.insert(place, y)
+        return y if is_free else None
 
 
 def _run(plan: Any, leaves: Sequence[Any]) -> tuple[Any, Any]:
@@ -152,13 +171,19 @@ def _gradient(plan: Any, xs: list[Any], y: Any, saved: list[Any]) -> Any:
     return grad
 
 
-def _pulled(plan: Any, given: Sequence[Any], dy: Any) -> list[Any]:
-    """A gradient for each argument that is wanted; `given` has a gap for dy."""
+def _pulled(plan: Any, given: Sequence[Any], dy: Any, over: Any = None) -> list[Any]:
+    """A gradient for each argument that is wanted; `given` has a gap for dy.
+
+    One is written `over` the value, if that is given.
+    """
     if plan.passes_on:
         return [dy] * len(plan.wanted)
     if isinstance(dy, Traced):
         return _composed(plan, [dy if x is None else x for x in given])
-    dxs = [_empty(shape, dtype) for shape, dtype in plan.made]
+    k = None if over is None else plan.over_y
+    dxs: list[Any] = [
+        over if i == k else _empty(*made) for i, made in enumerate(plan.made)
+    ]
     repeats = dy.size > 1 and not any(dy.strides)
     kernel = plan.backward("scalar" if repeats else "full")
     if kernel.size:

@@ -108,6 +108,10 @@ def calls_kernels(x: Any) -> bool:
     return False  # a compiler makes one loop of a loss
 
 
+def is_unwatched(x: Any) -> bool:
+    return False  # tf.debugging.enable_check_numerics
+
+
 def is_bool(x: Any) -> bool:
     return getattr(x, "dtype", None) == tf.bool
 

@@ -3,8 +3,9 @@
 Dynamo guards all that it reads, so also the names in our modules, and those of Python
 and PyTorch that our functions use. Nobody changes them between two calls. They were 102
 of 132 guards, 14 of 112 us for an operation on 1000 numbers with its gradient. Of those
-left 19 are on the operation, which another may replace: 2 us. A hand-written Function
-has 20 in all; what Inductor generates is the same.
+left 19 are on the operation, which another may replace: 2 us. Of an operation that is
+called by its key, that and its kernels are enough. A hand-written Function has 20 in
+all; what Inductor generates is the same.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ _OURS, _TORCHS = (
     f"{folder}{os.sep}"
     for folder in (Path(__file__).parents[3], Path(str(torch.__file__)).parent)
 )
-_NAMES = re.compile(r"[a-z.(]*G\['__(import_(gradsmith|torch)(_dot_|')|builtins_dict)")
+_NAMES = re.compile(
+    r"[a-z.(]*G\['_(_import_(gradsmith|torch)(_dot_|')|_builtins_dict|\d+_c\d+'\])"
+)
 
 
 def forget() -> None:
@@ -31,14 +34,24 @@ def forget() -> None:
     if context is None:  # the body broke the graph, and the rest is not traced
         return
     guards = context.dynamo_guards
-    kept = [guard for guard in guards if not _is_ours(guard)]
+    ours = {guard for guard in guards if _is_read_by_us(guard)}
+    names = [_NAMES, *_names_of_known({guard.name for guard in ours})]
+    kept = [
+        guard
+        for guard in guards
+        if guard not in ours or not any(name.match(guard.name) for name in names)
+    ]
     context.dynamo_guards = type(guards)(type(guards.inner)(kept))
 
 
-def _is_ours(guard: Any) -> bool:
-    """Whether we have read this name, and not something of the user's that we call."""
-    if not _NAMES.match(guard.name):
-        return False
+def _names_of_known(names: set[str]) -> list[re.Pattern[str]]:
+    """What belongs to operations with a known key, but for that and their kernels."""
+    known = [name.removesuffix(".key") for name in names if name.endswith(".key")]
+    return [re.compile(rf".*{re.escape(op)}(?!\.key$|\.fused)[.)]") for op in known]
+
+
+def _is_read_by_us(guard: Any) -> bool:
+    """Whether it is not of something of the user's that we call."""
     files = [frame.filename for frame in guard.user_stack or ()]
     while files and files[-1].startswith(_TORCHS):
         files.pop()

@@ -30,7 +30,8 @@ def forward_of(plan: Any, xs: Sequence[torch.Tensor]) -> Run:
     lines = [
         "def call(xs):",
         f"{as_tuple(names)} = xs",
-        f"if not (guard(*xs) or fits(xs)){_if_alone(plan.forward)}: return None",
+        f"if not (guard({', '.join(names)}) or fits(xs))"
+        f"{_if_alone(plan.forward)}: return None",
         f"y = empty({tuple(y.shape)}, {strides_of(y.shape)}, dtype)",
     ]
     given = [f"{x}.data_ptr()" for x in (*names, "y")]
@@ -61,7 +62,7 @@ def backward_of(plan: Any, dy: torch.Tensor, xs: Sequence[torch.Tensor]) -> Run:
     lines = [
         "def call(dy, xs, more):",
         f"{as_tuple(names)} = xs",
-        "if not (guard(dy, *xs) or fits(xs) and dy.is_contiguous())"
+        f"if not (guard(dy, {', '.join(names)}) or fits(xs) and dy.is_contiguous())"
         f"{of_y}{_if_alone(kernel)}: return None",
     ]
     given = []
