@@ -31,7 +31,7 @@ import numpy as np
 
 from .cotangent import Spec, cast, project, spec_of
 from .errors import UnsupportedOperationError
-from .pool import SMALLEST, large_product
+from .pool import SMALLEST, computed, large_product
 
 # What `gradsmith.rules` fills
 RULES: dict[Any, Rule] = {}
@@ -229,7 +229,9 @@ def _quick(partial: Any, wants: list[int]) -> tuple[Any, int | None] | None:
 def _product(dy: Any, partial: Any, args: Sequence[Any]) -> Any:
     if args:
         return dy * partial(*args)
-    return dy if partial is ONE else None if partial is None else dy * partial
+    if partial is None or partial is ONE:
+        return None if partial is None else dy
+    return computed(np.multiply, dy, partial) if _is_large(dy) else dy * partial
 
 
 def _both(dy: Any, needs: Any) -> tuple[Any, Any]:
