@@ -25,6 +25,7 @@ from functools import wraps
 from inspect import signature
 from math import inf
 from operator import add, mul, sub, truediv
+from sys import maxsize
 from typing import Any
 
 import numpy as np
@@ -353,7 +354,7 @@ class Function(Rule):
         self.saved_args = _positions(first, saves)
         self.saves_nothing = not self.saves_y and not self.saved_args
         names = first.__code__.co_varnames[2 : first.__code__.co_argcount]
-        self.out_at: Any = names.index("out") if "out" in names else inf
+        self.out_at = names.index("out") if "out" in names else maxsize
 
     @property
     def pushes(self) -> bool:

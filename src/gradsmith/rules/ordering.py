@@ -24,6 +24,7 @@ from .axes import (
     as_type,
     is_given,
     kept_shape,
+    reshaped,
     swapped,
     swapped_back,
 )
@@ -166,7 +167,7 @@ def extremum_vjp(
     if plain and y.size == 1 and a.ndim:
         return to_few(dy, a, y, where, initial)
     kept = kept_shape(a.shape, axis)
-    return to_tied(np.reshape(dy, kept), a, np.reshape(y, kept), where, initial)
+    return to_tied(reshaped(dy, kept), a, reshaped(y, kept), where, initial)
 
 
 def extremum_jvp(
