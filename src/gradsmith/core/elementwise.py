@@ -204,18 +204,19 @@ def _tell_elementwise(
         if node1 is None and node2 is None:
             continue
         i = 0 if node2 is None else 1
+        one: Any = node2 if i else node1
         both = node1 is not None and node2 is not None
         if saved is not None and (both or rule.wants[i]):
             saved = saved or frozen(inputs)
             if both or not isinstance(tape, Tape):
                 tape.record(rule, inputs, saved, y, y)
             else:
-                record_lifted(tape, rule, i, node2 if i else node1, saved, y)
+                record_lifted(tape, rule, i, one, saved, y)
             continue
         if both:
             tape.record_two(rule, (node1, node2), values, y)
         else:
-            tape.record_one(rule, i, node2 if i else node1, values, y, False)
+            tape.record_one(rule, i, one, values, y, False)
         saved = saved or ()  # of the next one's; this one's are plain
 
 
