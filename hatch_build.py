@@ -3,8 +3,9 @@
     GRADSMITH_COMPILE=1 pip install .
 
 makes a wheel for this Python and this platform: Cython compiles the modules that
-pyproject.toml names, as they are. Without the variable, and for an editable install,
-the wheel is Python alone, and does the same in more time.
+pyproject.toml names, as they are, with the C types of the .pxd files beside them.
+Without the variable, and for an editable install, the wheel is Python alone, and does
+the same in more time.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 DIRECTIVES = {
     "language_level": 3,
-    # Python's own meaning: annotations are no types of C, and `inspect` reads signatures.
+    # Annotations mean what they do in Python. C types are in .pxd files.
     "annotation_typing": False,
     "binding": True,
     "nonecheck": True,  # None is an AttributeError, not a crash

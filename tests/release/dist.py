@@ -99,11 +99,16 @@ def require_wheel(names: set[str], *, compiled: bool = False) -> None:
     """All files of the package, the license, and nothing else."""
     info = f"{PROJECT['name']}-{PROJECT['version']}.dist-info/"
     package = {name for name in names if not name.startswith(info)}
-    expected = {name.removeprefix("src/") for name in files("src/")}
-    require_same(package, expected | (extensions() if compiled else set()))
+    require_same(package, installed_files() | (extensions() if compiled else set()))
     metadata = {"METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE"}
     require_same({name.removeprefix(info) for name in names - package}, metadata)
     require("gradsmith/py.typed" in names, "the wheel has no py.typed")
+
+
+def installed_files() -> set[str]:
+    """All of the package but what the compiler alone reads, which the sdist has."""
+    sources = (name for name in files("src/") if not name.endswith(".pxd"))
+    return {name.removeprefix("src/") for name in sources}
 
 
 def require_sdist(names: set[str]) -> None:

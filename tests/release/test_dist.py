@@ -20,8 +20,7 @@ METADATA = ["METADATA", "RECORD", "WHEEL", "entry_points.txt", "licenses/LICENSE
 
 @pytest.fixture(scope="module")
 def wheel():
-    package = {name.removeprefix("src/") for name in dist.files("src/")}
-    return package | {f"{INFO}/{name}" for name in METADATA}
+    return dist.installed_files() | {f"{INFO}/{name}" for name in METADATA}
 
 
 @pytest.fixture(scope="module")

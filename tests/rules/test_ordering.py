@@ -71,7 +71,9 @@ def test_what_reaches_a_chosen_element_is_still_differentiated(fn, axis):
 
 
 @pytest.mark.parametrize("fn", [np.max, np.min])
-@pytest.mark.parametrize("shape", [(100, 3), (70, 16), (100, 17), (5, 40, 2), (100, 1)])
+@pytest.mark.parametrize(
+    "shape", [(100, 3), (70, 16), (100, 17), (5, 40, 2), (100, 1), (64, 999)]
+)
 def test_short_rows_have_the_extrema_that_numpy_finds(fn, shape):
     x = RNG.normal(size=shape).astype(np.float32)
     x[0, 0], x[1, -1] = np.nan, -np.inf
@@ -81,6 +83,33 @@ def test_short_rows_have_the_extrema_that_numpy_finds(fn, shape):
             assert y.shape == expected.shape
             assert y.dtype == expected.dtype
             np.testing.assert_array_equal(y.numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("ties", [False, True])
+@pytest.mark.parametrize("nan", [False, True])
+@pytest.mark.parametrize("n", [7, 100, 4000])  # rows; the last ones are large
+def test_shares_of_rows_are_those_of_each_row(dtype, ties, nan, n):
+    x = RNG.normal(size=(n, 100)).astype(dtype)
+    v = RNG.normal(size=n).astype(dtype)
+    if ties:
+        x[1, 2:5] = x[1].min() - 1
+    if nan:  # as many ties as rows if there is a tie of two elsewhere
+        x[3, 1] = np.nan
+        x[2, 7:9] = x[2].min() - 1
+    for each in (x, np.asfortranarray(x), x[::-1]):
+        dx = gs.grad(lambda x: np.sum(v * np.min(x, axis=-1)))(each)
+        same = each == each.min(axis=1, keepdims=True)
+        count = np.maximum(same.sum(axis=1, keepdims=True), 1).astype(dtype)
+        np.testing.assert_array_equal(dx, np.where(same, v[:, None] / count, 0))
+        assert dx.dtype == dtype
+
+
+def test_an_infinite_share_reaches_no_other_element():
+    x = np.array([[1.0, 2.0], [4.0, 3.0]])
+    with np.errstate(over="ignore"):
+        dx = gs.grad(lambda x: np.sum(np.exp(710 + np.min(x, axis=1))))(x)
+    np.testing.assert_array_equal(dx, [[np.inf, 0], [0, np.inf]])
 
 
 def test_short_rows_have_gradients():

@@ -234,3 +234,38 @@ def test_cross_products_of_other_vectors_are_left_to_numpy(monkeypatch):
     for x in (a.astype(complex), a.astype("float32")):
         cross(x, b)
     assert len(calls) == 2
+
+
+# Large and narrow matrices
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex128])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_products_of_narrow_matrices(dtype, order):
+    rng = np.random.default_rng(3)
+    a = np.asarray(rng.normal(size=(5000, 3)), dtype, order=order)
+    b = np.asarray(rng.normal(size=(3, 100)), dtype, order=order)
+    w = rng.normal(size=(5000, 100)).astype(dtype)
+    if dtype is np.complex128:
+        a, b, w = a * (1 + 2j), b * (2 - 1j), w * 1j
+    y, pull = gs.vjp(np.matmul, a, b)
+    np.testing.assert_allclose(y, a @ b, rtol=1e-5)
+    da, db = pull(w)
+    assert da.dtype == db.dtype == y.dtype == dtype
+    scale = 1e-5 * np.abs(w).max()
+    np.testing.assert_allclose(da, w @ b.conj().T, rtol=1e-4, atol=scale)
+    np.testing.assert_allclose(db, a.conj().T @ w, rtol=1e-3, atol=5000 * scale)
+    with pytest.raises(ValueError, match="mismatch in its core dimension"):
+        gs.Tensor(a) @ gs.Tensor(b[:2])
+
+
+def test_large_products_have_memory_of_their_own():
+    a, b = np.ones((2000, 2)), np.ones((2, 100))
+    with gs.GradientTape(persistent=True) as tape:
+        x = gs.Tensor(a)
+        tape.watch(x)
+        first, second = x @ b, x @ (2 * b)
+    np.testing.assert_array_equal(first.numpy(), np.full((2000, 100), 2.0))
+    np.testing.assert_array_equal(second.numpy(), np.full((2000, 100), 4.0))
+    np.testing.assert_array_equal(tape.gradient(first, x), np.full((2000, 2), 100.0))
+    np.testing.assert_array_equal(tape.gradient(second, x), np.full((2000, 2), 200.0))

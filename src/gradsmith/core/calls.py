@@ -35,7 +35,7 @@ from .rule import (
     reduction_of,
 )
 from .symbolic import PLAIN
-from .tape import INSIDE, Traced, state
+from .tape import INSIDE, Traced, record_pull, state
 from .tensor import Tensor, joined, unwrap, wrap
 
 
@@ -100,7 +100,7 @@ def _getitem(self: Tensor, key: Any) -> Tensor:
     if tape and value.dtype.kind == "f":
         node = tape.mark_of(self)
         if node is not None:
-            tape.record_pull(rule, node, _Taken(rule, key, value), y)
+            record_pull(tape, rule, node, _Taken(rule, key, value), y)
     elif active.recorders:
         if value.dtype.kind not in "fcO":
             return index(self, key)
@@ -168,6 +168,10 @@ def call_function(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -
         y = _call_of_reals(rule, args, kwargs)
         if y is not NotImplemented:
             return y
+    return _call_in_general(rule, args, kwargs)
+
+
+def _call_in_general(rule: Function, args: Sequence[Any], kwargs: Any) -> Any:
     if kwargs and next(traced_in(kwargs), None) is not None:
         args, kwargs = rule.bind(args, kwargs)
     if not all(isinstance(x, _TAKEN) for x in args):
@@ -204,25 +208,28 @@ def _call_of_one(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) ->
     if len(args) > rule.out_at and args[rule.out_at] is not None:
         raise UnsupportedOperationError(_WRITES.format(rule.name))
     x: Any = args[0]
-    plain = (x.value, *args[1:])
-    value = rule.run(*plain, **kwargs)
-    y = wrap(value) if isinstance(value, PLAIN) else _wrap_all(value)
+    value = x.value
+    plain = (value, *args[1:])
+    result = rule.run(*plain, **kwargs) if kwargs else rule.run(*plain)
+    y = wrap(result) if isinstance(result, PLAIN) else _wrap_all(result)
     active = state()
     if not active.recorders:
         return y
     one = isinstance(y, Traced)
     tape = active.sole or active.follower((x,))
-    if one and tape and y.value.dtype.kind == plain[0].dtype.kind == "f":
-        node = tape.mark_of(x)
+    real = one and y.value.dtype.kind == value.dtype.kind == "f"
+    if real and tape:
+        marks = x.marks
+        node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
-            tape.record_pull(rule, node, rule.pull_first(plain, kwargs, y.value), y)
+            record_pull(tape, rule, node, rule.pull_first(plain, kwargs, y.value), y)
         return y
-    nested = active.now().nested if one and tape is None and rule.saves_nothing else ()
-    if nested and y.value.dtype.kind == plain[0].dtype.kind == "f":
+    nested = active.now().nested if real and tape is None and rule.saves_nothing else ()
+    if nested:
         pull = rule.pull_first(plain, kwargs, y.value)
         _record_each(nested, rule, x, pull, y)
         return y
-    kinds = y.dtype.kind if one else "".join(part.dtype.kind for part in y)
+    kinds = y.dtype.kind if one else "".join([part.dtype.kind for part in y])
     if not _FOLLOWED.intersection(kinds):
         tell_lost([x], rule.name, _WHOLE)
     else:
@@ -235,7 +242,7 @@ def _record_each(tapes: Any, rule: Any, x: Any, pull: Any, y: Any) -> None:
     for tape in tapes:
         node = tape.mark_of(x)
         if node is not None:
-            tape.record_pull(rule, node, pull, y)
+            record_pull(tape, rule, node, pull, y)
 
 
 def _call_of_reals(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
@@ -268,12 +275,16 @@ def _call_of_reals(rule: Function, args: Sequence[Any], kwargs: dict[str, Any]) 
     elif tracked:
         pull = rule.pullback(tracked, (plain, kwargs), y.value)
         if len(tracked) == 1:
-            tape.record_pull(rule, parents[0], lambda dy: pull(dy, None)[0], y)
+            record_pull(tape, rule, parents[0], _alone(pull), y)
         else:
-            tape.record_pull(rule, parents, pull, y)
+            record_pull(tape, rule, parents, pull, y)
     elif not tape and state().recorders:
         tell(rule, inputs, (args, kwargs), (plain, kwargs), y)
     return y
+
+
+def _alone(pull: Any) -> Any:
+    return lambda dy: pull(dy, None)[0]
 
 
 _ARRAYS = (np.ndarray, np.float64)

@@ -149,21 +149,26 @@ def stack_of_rows(x: Any, axes: Any) -> tuple[int, int, int] | None:
     None unless their product with ones is faster: of 25 x 1000 x 10 elements it takes
     75 us, NumPy's sum 440; of 5 x 100 x 2 elements 1 and 6.
     """
-    axes = axes if isinstance(axes, (tuple, list)) else (axes,)
     if x.dtype.kind != "f" or x.dtype.itemsize not in (4, 8) or x.size < 2 * MANY:
         return None
-    if not axes or None in axes:
-        return None
-    ndim = len(x.shape)
+    axes = tuple(axes) if isinstance(axes, (tuple, list)) else (axes,)
+    return None if not axes or None in axes else _known_stack(x.shape, axes)
+
+
+def _stack(shape: tuple[int, ...], axes: Any) -> tuple[int, int, int] | None:
+    ndim = len(shape)
     first, last = axes[0] % ndim, axes[-1] % ndim
     if last == ndim - 1:  # one column
         return None
     if [axis % ndim for axis in axes] != [*range(first, last + 1)]:
         return None
-    lengths = x.shape[:first], x.shape[first : last + 1], x.shape[last + 1 :]
+    lengths = shape[:first], shape[first : last + 1], shape[last + 1 :]
     before, rows, columns = map(prod, lengths)
     pays = rows >= 16 and before * rows >= MANY and 1 < columns <= 128
     return (before, rows, columns) if pays else None
+
+
+_known_stack = lru_cache(maxsize=1024)(_stack)  # 0.1 us instead of 0.7
 
 
 def are_short_rows(x: Any) -> bool:

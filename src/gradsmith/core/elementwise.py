@@ -16,8 +16,12 @@ from .tape import (
     NOTHING,
     REUSABLE,
     State,
+    Tape,
     Traced,
     holds_objects,
+    record_lifted,
+    record_of_one,
+    record_of_two,
     refuse_tensors_in,
     state,
 )
@@ -56,7 +60,7 @@ def call_unary(rule: Elementwise, x: Tensor) -> Tensor:
         marks = x.marks
         node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
-            tape.record_one(rule, 0, node, (value,), y, True)
+            record_of_one(tape, rule, 0, node, (value,), y, True)
     elif tape is None and active.recorders:
         _tell_elementwise(active, rule, (x,), (value,), y)
     return y
@@ -79,7 +83,7 @@ def call_with_number(
         marks = x.marks
         node: Any = (marks and marks.get(tape.key)) or tape.mark_of(x)
         if node is not None:
-            tape.record_one(rule, i, node, values, y, True)
+            record_of_one(tape, rule, i, node, values, y, True)
     elif tape is None and active.recorders:
         _tell_elementwise(active, rule, inputs, values, y)
     return y
@@ -108,11 +112,11 @@ def call_binary(rule: Elementwise, x1: Any, x2: Any) -> Tensor:
             marks = x2.marks
             node2 = (marks and marks.get(tape.key)) or _asked(tape, x2)
         if node1 is not None and node2 is not None:
-            tape.record_two(rule, (node1, node2), values, y)
+            record_of_two(tape, rule, (node1, node2), values, y)
         elif node1 is not None:
-            tape.record_one(rule, 0, node1, values, y, False)
+            record_of_one(tape, rule, 0, node1, values, y, False)
         elif node2 is not None:
-            tape.record_one(rule, 1, node2, values, y, False)
+            record_of_one(tape, rule, 1, node2, values, y, False)
         elif holds_objects(y.value):
             refuse_tensors_in(values, tape)
     elif active.recorders and (tape is None or holds_objects(y.value)):
@@ -139,7 +143,7 @@ def _call_large(rule: Elementwise, inputs: Sequence[Any], values: Any) -> Tensor
     followed = [i for i, node in enumerate(nodes) if node is not None]
     if len(followed) == 1:
         i = followed[0]
-        tape.record_one(rule, i, nodes[i], values, y, False)
+        record_of_one(tape, rule, i, nodes[i], values, y, False)
         node: Any = tape.mark_of(y)
         node.saved, node.pull = _large(node.saved, node.pull)
     elif followed:
@@ -180,14 +184,15 @@ def _tell_elementwise(
 
     What a rule saves nothing of is recorded as if it were plain.
     """
-    tapes = active.now().each
+    now = active if active.__class__ is State else active.now()
+    tapes = now.each
     if not tapes or y.value.dtype.kind != "f":
         tell(rule, inputs, inputs, values, y)
         return
     x1, x2 = inputs[0], inputs[-1]
     marks1 = x1.marks if isinstance(x1, Traced) else None
     marks2 = x2.marks if len(inputs) > 1 and isinstance(x2, Traced) else None
-    seen = False
+    saved: Any = None
     for tape in tapes:
         node1 = marks1.get(tape.key) if marks1 else None
         node2 = marks2.get(tape.key) if marks2 else None
@@ -199,14 +204,20 @@ def _tell_elementwise(
         if node1 is None and node2 is None:
             continue
         i = 0 if node2 is None else 1
+        one: Any = node2 if i else node1
         both = node1 is not None and node2 is not None
-        if seen and (both or rule.wants[i]):
-            tape.record(rule, inputs, frozen(inputs), y, y)
-        elif both:
+        if saved is not None and (both or rule.wants[i]):
+            saved = saved or frozen(inputs)
+            if both or not isinstance(tape, Tape):
+                tape.record(rule, inputs, saved, y, y)
+            else:
+                record_lifted(tape, rule, i, one, saved, y)
+            continue
+        if both:
             tape.record_two(rule, (node1, node2), values, y)
         else:
-            tape.record_one(rule, i, node2 if i else node1, values, y, False)
-        seen = True
+            tape.record_one(rule, i, one, values, y, False)
+        saved = saved or ()  # of the next one's; this one's are plain
 
 
 def tell(rule: Rule, inputs: Sequence[Any], call: Any, plain: Any, y: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextvars import Context, copy_context
+from contextvars import copy_context
 from threading import get_ident
 from typing import Any
 
@@ -170,7 +170,7 @@ class ForwardAccumulator(Scope):
             dx2 = self.mark_of(inputs[1])
         if dx1 is None and dx2 is None:
             return False
-        self._push_array(rule, dx1, dx2, call, y)
+        self.push_by(rule, dx1, dx2, call, y)
         return True
 
     def record_one(
@@ -178,46 +178,18 @@ class ForwardAccumulator(Scope):
     ) -> None:
         """`record` for an elementwise rule of which one input moves; y is real."""
         view: Any = self._view
-        quick: Any = rule.quick[i]
         if view is None or view.now is not state():
             view = self._current_view()
-        if quick is None or not view.plain:
-            self._push_array(rule, *((None, dx) if i else (dx, None)), call, y)
-            return
-        value, (partial, j) = y.value, quick
-        if partial is unchanged:
-            dy = dx
-        elif not view.now.quiet:
-            dy = view.run(_push_one, quick, dx, call, value)
-        elif j is None:
-            dy = partial(dx)
-        else:
-            dy = dx * partial(value if j < 0 else call[j])
-        self._mark(y, dy)
-
-    def _mark(self, y: Traced, dy: Any) -> None:
-        value = y.value
-        if dy.dtype is not value.dtype or dy.shape != value.shape:
-            dy = fit(dy, value)
-        if y.marks is None:
-            y.marks = {self.key: dy}
-        else:
-            y.marks[self.key] = dy
+        _record_one(self, view, rule, i, dx, call, y)
 
     def record_two(self, rule: Any, dxs: tuple[Any, Any], call: Any, y: Traced) -> None:
         """`record` for an elementwise rule of two inputs that both move."""
         view: Any = self._view
-        quick1, quick2 = rule.quick
         if view is None or view.now is not state():
             view = self._current_view()
-        if not (view.plain and view.now.quiet and quick1 and quick2):
-            self._push_array(rule, *dxs, call, y)
-            return
-        value, (dx1, dx2) = y.value, dxs
-        dy = _push_one(quick1, dx1, call, value) + _push_one(quick2, dx2, call, value)
-        self._mark(y, dy)
+        _record_two(self, view, rule, dxs, call, y)
 
-    def _push_array(self, rule: Any, dx1: Any, dx2: Any, call: Any, y: Traced) -> None:
+    def push_by(self, rule: Any, dx1: Any, dx2: Any, call: Any, y: Traced) -> None:
         view = self._current_view()
         if not view.plain:
             tangents = (dx1, dx2)[: len(call)]
@@ -225,7 +197,7 @@ class ForwardAccumulator(Scope):
         elif view.now.quiet:
             dy = push_array(rule, dx1, dx2, call, y.value)
         else:
-            dy = view.run(push_array, rule, dx1, dx2, call, y.value)
+            dy = view.run(push_array, (rule, dx1, dx2, call, y.value))
         if dy is not None:
             leave_mark(y, self.key, dy)
 
@@ -259,7 +231,7 @@ ARRAYS = {np.ndarray, np.float64, np.float32}
 class _View:
     """What an accumulator looks up once for many operations of a thread."""
 
-    __slots__ = ("_context", "_thread", "now", "outside", "plain")
+    __slots__ = ("_run", "_thread", "now", "outside", "plain")
 
     def __init__(self, now: State, outside: tuple[Any, ...], *, many: bool) -> None:
         self.now = now
@@ -267,9 +239,9 @@ class _View:
         # Whether tangents are arrays of a value's shape that nobody differentiates
         self.plain = not (outside or many)
         self._thread = get_ident()
-        self._context: Context | None = None
+        self._run: Callable[..., Any] | None = None  # within that context
 
-    def run(self, push: Callable[..., Any], *args: Any) -> Any:
+    def run(self, push: Callable[..., Any], args: tuple[Any, ...]) -> Any:
         """Call a function of plain arrays without NumPy's warnings.
 
         In a context in which they are off: `np.errstate` takes 1.2 us more. A signal's
@@ -278,14 +250,49 @@ class _View:
         if self._thread != get_ident():
             with np.errstate(all="ignore"):
                 return push(*args)
-        context, self._context = self._context, None
-        if context is None:
+        run, self._run = self._run, None
+        if run is None:
             with np.errstate(all="ignore"):
-                context = copy_context()
+                run = copy_context().run
         try:
-            return context.run(push, *args)
+            return run(push, *args)
         finally:
-            self._context = context
+            self._run = run
+
+
+def _record_one(
+    accumulator: Any, view: _View, rule: Any, i: int, dx: Any, call: Any, y: Traced
+) -> None:
+    quick: Any = rule.quick[i]
+    if quick is None or not view.plain:
+        accumulator.push_by(rule, *((None, dx) if i else (dx, None)), call, y)
+        return
+    value, (partial, j) = y.value, quick
+    if partial is unchanged:
+        dy = dx
+    elif not view.now.quiet:
+        dy = view.run(_push_one, (quick, dx, call, value))
+    elif j is None:
+        dy = partial(dx)
+    else:
+        dy = dx * partial(value if j < 0 else call[j])
+    if dy.dtype is not value.dtype or dy.shape != value.shape:
+        dy = fit(dy, value)
+    leave_mark(y, accumulator.key, dy)
+
+
+def _record_two(
+    accumulator: Any, view: _View, rule: Any, dxs: tuple[Any, Any], call: Any, y: Traced
+) -> None:
+    quick1, quick2 = rule.quick
+    if not (view.plain and view.now.quiet and quick1 and quick2):
+        accumulator.push_by(rule, *dxs, call, y)
+        return
+    value, (dx1, dx2) = y.value, dxs
+    dy = _push_one(quick1, dx1, call, value) + _push_one(quick2, dx2, call, value)
+    if dy.dtype is not value.dtype or dy.shape != value.shape:
+        dy = fit(dy, value)
+    leave_mark(y, accumulator.key, dy)
 
 
 def _push_one(quick: Any, dx: Any, call: Any, y: Any) -> Any:

@@ -144,6 +144,16 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarr
     return np.asarray(_Loan(_taken(nbytes), shape, dtype))
 
 
+def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Zeros that are written to, in reused memory if they are many."""
+    nbytes = prod(shape) * dtype.itemsize
+    if nbytes < SMALLEST or dtype.kind not in "fc" or not dtype.isnative:
+        return np.zeros(shape, dtype)
+    x = empty(shape, dtype, nbytes)
+    x.fill(0)
+    return x
+
+
 _BYTES = np.dtype(np.uint8)
 ALIGNMENT = 64  # bytes: a cache line; others take memory from there without a copy
 

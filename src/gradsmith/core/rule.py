@@ -25,13 +25,14 @@ from functools import wraps
 from inspect import signature
 from math import inf
 from operator import add, mul, sub, truediv
+from sys import maxsize
 from typing import Any
 
 import numpy as np
 
 from .cotangent import Spec, cast, project, spec_of
 from .errors import UnsupportedOperationError
-from .pool import SMALLEST, large_product
+from .pool import SMALLEST, computed, large_product
 
 # What `gradsmith.rules` fills
 RULES: dict[Any, Rule] = {}
@@ -229,7 +230,9 @@ def _quick(partial: Any, wants: list[int]) -> tuple[Any, int | None] | None:
 def _product(dy: Any, partial: Any, args: Sequence[Any]) -> Any:
     if args:
         return dy * partial(*args)
-    return dy if partial is ONE else None if partial is None else dy * partial
+    if partial is None or partial is ONE:
+        return None if partial is None else dy
+    return computed(np.multiply, dy, partial) if _is_large(dy) else dy * partial
 
 
 def _both(dy: Any, needs: Any) -> tuple[Any, Any]:
@@ -351,7 +354,7 @@ class Function(Rule):
         self.saved_args = _positions(first, saves)
         self.saves_nothing = not self.saves_y and not self.saved_args
         names = first.__code__.co_varnames[2 : first.__code__.co_argcount]
-        self.out_at: Any = names.index("out") if "out" in names else inf
+        self.out_at = names.index("out") if "out" in names else maxsize
 
     @property
     def pushes(self) -> bool:

@@ -9,27 +9,45 @@ cdef class Traced:
     cdef public dict marks
 
 
+cdef class Key:
+    cdef public object recorder
+
+
+@cython.locals(marks=dict)
+cpdef forget_the_dead(Traced x)
+
+
 cdef class Node:
     cdef object __weakref__
     cdef public object index, rule, parents, pull, saved
+
+
+@cython.locals(value=Traced, marks=dict, tape=Tape)
+cpdef _follower(tuple tapes, object xs)
 
 
 cdef class Tape:
     cdef object __weakref__
     cdef public object key, leaves, lifts, plain, records_one, watch_variables
 
-    @cython.locals(node=Node)
-    cpdef record_one(
-        self, object rule, Py_ssize_t i, Node parent, tuple call, Traced y, bint same
-    )
 
-    @cython.locals(node=Node)
-    cpdef record_two(self, object rule, tuple parents, tuple call, Traced y)
+@cython.locals(node=Node)
+cpdef record_of_one(
+    Tape tape, object rule, Py_ssize_t i, Node parent, tuple call, Traced y, bint same
+)
 
-    cpdef record_pull(self, object rule, object parents, object pull, Traced y)
+@cython.locals(node=Node)
+cpdef record_of_two(Tape tape, object rule, tuple parents, tuple call, Traced y)
 
+cpdef record_lifted(
+    Tape tape, object rule, Py_ssize_t i, Node parent, object call, Traced y
+)
+
+cpdef record_pull(Tape tape, object rule, object parents, object pull, Traced y)
 
 cpdef Node _node(object rule, object parents, object pull, object saved)
+
+cpdef bint holds_objects(object value)
 
 cpdef leave_mark(Traced y, object key, object mark)
 

@@ -240,7 +240,8 @@ class Kept(Tensor):
     """A result as its own operation saves it: it finds its node, weakly.
 
     Result, node and what the rule saved would else be a cycle, in which large arrays
-    wait for the garbage collector.
+    wait for the garbage collector. Compiled code may read the field behind `marks`,
+    which is None: it then asks the tape, `mark_of`, which reads the property.
     """
 
     __slots__ = ("key", "node")

@@ -121,6 +121,7 @@ class _CapturedTape(_StandIn, Tape):
         self.key = Key(self)  # all of a tape that it needs: it has no leaves of its own
         self.lifts = outer.lifts
         self.records_one = outer.records_one
+        self.plain = True
         self.outer = outer
         self.variables: dict[int, tuple[Variable, Node]] = {}
 

@@ -40,6 +40,11 @@ def _kept_shape(shape: tuple[int, ...], axis: Any) -> tuple[int, ...]:
 _known_shape = lru_cache(maxsize=1024)(_kept_shape)  # 0.1 us instead of 1.2
 
 
+def reshaped(x: Any, shape: tuple[int, ...]) -> Any:
+    """np.reshape, of an array without a frame of NumPy's: 0.1 us instead of 0.6."""
+    return x.reshape(shape) if x.__class__ is np.ndarray else np.reshape(x, shape)
+
+
 def spread(dy: Any, shape: tuple[int, ...], axis: Any) -> Any:
     """Repeat what a reduction over `axis` gave in the shape it came from.
 

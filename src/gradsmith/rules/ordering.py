@@ -7,13 +7,14 @@ what was chosen from it, and are constant in both. Elements that tie share equal
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..core.cotangent import Scattered
 from ..core.escapes import is_followed, tell_lost
-from ..core.pool import compared
+from ..core.pool import compared, zeros
 from ..core.rule import REDUCTIONS, composite, differentiable, primitive
 from ..core.shapes import broadcast_axes
 from ..core.symbolic import Symbolic
@@ -23,6 +24,7 @@ from .axes import (
     as_type,
     is_given,
     kept_shape,
+    reshaped,
     swapped,
     swapped_back,
 )
@@ -62,7 +64,28 @@ def to_tied(
 ) -> Any:
     """Share dy among the elements of x that equal the chosen one."""
     ties = _ties(x, chosen, where)
+    dx = None if is_given(initial) else _to_single(dy, ties, chosen)
+    if dx is not None:
+        return dx
     return np.where(ties, _over_count(dy, ties, chosen, initial), 0)
+
+
+def _to_single(dy: Any, ties: Any, chosen: Any) -> Any:
+    """`to_tied` along the last axis if nothing ties, as mostly; else None.
+
+    The shares are written to the places one after the other: of 1000 rows of 10 numbers
+    in 4 us, of 10,000 rows of 100 in 250; by np.where it takes 7 and 605.
+    """
+    if not ties.__class__ is dy.__class__ is chosen.__class__ is np.ndarray:
+        return None
+    if chosen.shape[:-1] != ties.shape[:-1] or chosen.dtype.kind != "f":
+        return None
+    places = ties.reshape(-1).nonzero()[0]
+    if len(places) != chosen.size or np.isnan(chosen).any():  # NaN equals nothing
+        return None
+    dx = zeros(ties.shape, dy.dtype)
+    dx.reshape(-1)[places] = dy.reshape(-1)
+    return dx
 
 
 def to_few(dy: Any, x: Any, chosen: Any, where: Any, initial: Any) -> Scattered:
@@ -144,7 +167,7 @@ def extremum_vjp(
     if plain and y.size == 1 and a.ndim:
         return to_few(dy, a, y, where, initial)
     kept = kept_shape(a.shape, axis)
-    return to_tied(np.reshape(dy, kept), a, np.reshape(y, kept), where, initial)
+    return to_tied(reshaped(dy, kept), a, reshaped(y, kept), where, initial)
 
 
 def extremum_jvp(
@@ -155,18 +178,23 @@ def extremum_jvp(
     return np.reshape(from_tied(dx, a, chosen, where, initial), y.shape)
 
 
-def across(reduce: Any, a: Any, axis: Any) -> Any:
-    """`reduce(a, axis)` along short rows, all rows at once; None where that is slower.
+def across(choose: Any, reduce: Any, a: Any, axis: Any) -> Any:
+    """`reduce(a, axis)` along rows, all rows at once; None where that is slower.
 
-    With 1000 rows of 10 numbers NumPy takes 29 us along them, and 6 so.
+    With 1000 rows of 10 numbers NumPy takes 29 us along them, and 6 from row to row;
+    with 1000 of 100 it takes 46, and 16 if `choose` tells which ones to take.
     """
     n = a.shape[-1] if a.ndim > 1 else 0
-    if not 1 < n <= 16 or a.size < 64 * n or a.dtype.kind != "f":
+    if not 1 < n <= 1000 or a.size < 64 * n or a.dtype.kind != "f":
         return None
     if axis.__class__ is not int or axis not in (-1, a.ndim - 1):
         return None
-    columns = np.ascontiguousarray(a.reshape(-1, n).T)
-    return reduce(columns, 0).reshape(a.shape[:-1])
+    rows = a.reshape(-1, n)
+    if n <= 16:
+        return reduce(np.ascontiguousarray(rows.T), 0).reshape(a.shape[:-1])
+    chosen = choose(rows, 1)
+    chosen += np.arange(0, rows.size, n)
+    return rows.reshape(-1)[chosen].reshape(a.shape[:-1])
 
 
 @primitive
@@ -183,8 +211,8 @@ for _fn in (np.max, np.amax, np.min, np.amin, np.nanmax, np.nanmin):
     differentiable(
         _fn, extremum_vjp, extremum_jvp, saves="a y", note="the tied share equally"
     )
-by_ufunc(np.max, np.maximum, across)
-by_ufunc(np.min, np.minimum, across)
+by_ufunc(np.max, np.maximum, partial(across, np.argmax))
+by_ufunc(np.min, np.minimum, partial(across, np.argmin))
 for _fn in (fmax_reduce, fmin_reduce):
     differentiable(
         _fn,

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 
 from ..core.cotangent import Spec
-from ..core.rule import bilinear, composite
+from ..core.pool import SMALLEST, empty
+from ..core.rule import RULES, bilinear, composite
 
 
 def conj(x: Any) -> Any:
@@ -68,6 +69,10 @@ def matmul_dx2(dy: Any, y: Any, x1: Any, x2: Any) -> Any:
         return np.matmul(np.reshape(dy, -1), conj(rows(x1)))
     if x2.ndim == 2 and x1.ndim > 2:
         return np.matmul(h(rows(x1)), rows(dy))
+    plain = dy.__class__ is np.ndarray and x1.ndim == dy.ndim == 2
+    if plain and dy.shape[1] > 4 * x1.shape[1]:
+        # BLAS takes 460 us for (8, 10**4) @ (10**4, 100) so, 660 the other way
+        return np.matmul(dy.T, conj(x1)).T
     return np.matmul(h(x1), dy)
 
 
@@ -76,7 +81,23 @@ def rows(x: Any) -> Any:
     return np.reshape(x, (prod(x.shape[:-1]), x.shape[-1]))
 
 
+def matmul(x1: Any, x2: Any, **options: Any) -> Any:
+    """np.matmul, which puts a large matrix into reused memory.
+
+    Of 10,000 rows of 8 numbers with 8 of 100 in 0.6 of the time.
+    """
+    if options or not x1.ndim == x2.ndim == 2 or x1.shape[1] != x2.shape[0]:
+        return np.matmul(x1, x2, **options)
+    shape, dtype = (len(x1), x2.shape[1]), x1.dtype
+    nbytes = shape[0] * shape[1] * dtype.itemsize
+    usual = x1.__class__ is x2.__class__ is np.ndarray and dtype is x2.dtype
+    if nbytes < SMALLEST or not usual or dtype.char not in "fd" or not dtype.isnative:
+        return np.matmul(x1, x2)
+    return np.matmul(x1, x2, out=empty(shape, dtype, nbytes))
+
+
 bilinear(np.matmul, matmul_dx1, matmul_dx2)
+RULES[np.matmul].run = matmul  # type: ignore[attr-defined]
 composite(np.linalg.matmul, lambda x1, x2, /: np.matmul(x1, x2))
 
 # matvec and vecmat are matmul with one column, or one row (conjugated)

@@ -9,7 +9,8 @@ from numpy.lib.array_utils import normalize_axis_index
 
 from ..core.cotangent import unbroadcast
 from ..core.errors import UnsupportedOperationError
-from ..core.rule import composite, convert, differentiable, linear
+from ..core.rule import RULES, composite, convert, differentiable, linear
+from .axes import reshaped
 from .indexing import scatter
 
 # Shapes. Elements must be read in an order that does not depend on the memory layout,
@@ -28,6 +29,8 @@ def fixed(order: str) -> Any:
 def reshape_vjp(
     dy: Any, y: Any, a: Any, shape: Any, order: str = "C", copy: Any = None
 ) -> Any:
+    if order == "C":
+        return reshaped(dy, a.shape)
     return np.reshape(dy, a.shape, order=fixed(order))
 
 
@@ -43,7 +46,7 @@ composite(np.ravel, lambda a, order="C": np.reshape(a, -1, order=fixed(order)))
 
 def back(dy: Any, y: Any, a: Any, *_: Any, **__: Any) -> Any:
     """The transpose of what only adds or drops axes of length 1."""
-    return np.reshape(dy, a.shape)
+    return reshaped(dy, a.shape)
 
 
 def back_all(dys: Any, ys: Any, *xs: Any) -> Any:
@@ -93,6 +96,36 @@ linear(
     np.roll,
     lambda dy, y, a, shift, axis=None: np.roll(dy, np.negative(shift), axis),
 )
+
+
+def by_method(fn: Any, name: str) -> None:
+    """Run a function of a plain array by its method: 0.4 us less than by NumPy's way.
+
+    That is for positional options alone, which both have alike.
+    """
+
+    def run(a: Any, *options: Any, **named: Any) -> Any:
+        if a.__class__ is not np.ndarray or named or len(options) > 2:
+            return fn(a, *options, **named)
+        return getattr(a, name)(*options)
+
+    RULES[fn].run = run  # type: ignore[attr-defined]
+
+
+def reshape(a: Any, shape: Any, *options: Any, **named: Any) -> Any:
+    if (
+        a.__class__ is np.ndarray
+        and shape.__class__ is tuple
+        and not (options or named)
+    ):
+        return a.reshape(shape)
+    return np.reshape(a, shape, *options, **named)
+
+
+RULES[np.reshape].run = reshape  # type: ignore[attr-defined]
+by_method(np.transpose, "transpose")
+by_method(np.swapaxes, "swapaxes")
+by_method(np.squeeze, "squeeze")
 
 # Repeating along new axes and axes of length 1. What was repeated is summed when the
 # engine brings a cotangent to its argument's shape.

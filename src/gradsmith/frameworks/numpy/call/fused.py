@@ -14,7 +14,7 @@ import numpy as np
 from ....core import pool
 from ....core.arrays import QUICK
 from ....core.cotangent import Spec, cast
-from ....core.tape import Traced, state
+from ....core.tape import Traced, record_pull, state
 from ....core.tensor import Tensor, Variable, readonly, wrap
 from ....operations.application import run_body as run_composed
 from ....operations.engine_rule import EngineRule
@@ -92,7 +92,7 @@ def quick(operation: Any, args: tuple[Any, ...]) -> Any:
     xs, value, saved = _forward(plan, leaves)
     y = wrap(value if plan.same is None else readonly(value))
     pull, rule = _Pull(plan, xs, value, saved), EngineRule(operation, len(xs), ())
-    tape.record_pull(rule, parents[0] if len(parents) == 1 else parents, pull, y)
+    record_pull(tape, rule, parents[0] if len(parents) == 1 else parents, pull, y)
     if value.nbytes >= pool.SMALLEST and plan.over_y is not None:
         pull.node = ref(tape.mark_of(y))
     return y
