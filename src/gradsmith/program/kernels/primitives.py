@@ -48,7 +48,7 @@ def exp_total(x: Any, axes: Any) -> Any:
 
 
 def exp_rest(x: Any, axes: Any) -> Any:
-    """The same sum without what is 1, the greatest; the total less 1 if that is 1.5."""
+    """The same sum without what is 1, the greatest."""
     return _row_step(_exp_rest, x, axes)
 
 

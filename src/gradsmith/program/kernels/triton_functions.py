@@ -154,11 +154,6 @@ def below_top(e, x, top):
 
 
 @triton.jit
-def below_1(e):
-    return tl.where(e == 1, 0.0, e)
-
-
-@triton.jit
 def power_of_2(x):
     """2^x, which is 0 below the normal numbers."""
     return tl.inline_asm_elementwise(
