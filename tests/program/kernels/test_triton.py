@@ -316,3 +316,25 @@ def test_the_parts_of_a_loss_are_added_up(rows, monkeypatch):
     parts = x[:, 0]
     (y,) = _started(plan.total, [parts], monkeypatch, [np.empty((), "float16")])
     assert y == parts.sum().astype("float16")
+
+
+@pytest.mark.parametrize("twice", [False, True])
+def test_a_row_read_ahead_counts_by_each_of_its_flags(twice, monkeypatch):
+    monkeypatch.setattr(gpu, "LONGEST", 16)
+
+    def shares(x, first, second):
+        def some(flags):
+            flags = gnp.expand_dims(flags, 1)
+            return gnp.where(gnp.greater(flags, 0), x, gnp.zeros_like(x))
+
+        y = gnp.sum(gnp.exp(some(first)), axis=1, keepdims=True)
+        return some(first) / y + (some(second) if twice else 0)
+
+    x = arrays_of((7, 16))[0].astype("float16")
+    first, second = np.arange(7) % 2, np.arange(7) % 3
+    program = _traced(shares, x.astype("float32"), first, second)
+    kernel = Kernel(program, ["float16", "int64", "int64", "float16"])
+    (y,) = _started(kernel, (x, first, second), monkeypatch, [np.empty_like(x)])
+    source = gpu.GpuKernel(kernel.nest, kernel.storage).source
+    assert ("next_flag" in source) is not twice
+    np.testing.assert_allclose(y, shares(x, first, second), rtol=4e-3, atol=1e-6)

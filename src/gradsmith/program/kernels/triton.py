@@ -112,7 +112,7 @@ def launch_of(nest: Nest, storage: Sequence[str], *, in_place: bool = False) -> 
     if whole > (2 * LONGEST if again else LONGEST):
         return _in_chunks(nest, half=half)
     exact = columns % whole == 0
-    if half and whole == LONGEST and full[: len(nest.inputs)].count(True) == 1:
+    if half and whole == LONGEST and len(_arrays_of(nest)) == 1:
         # A cross entropy takes 1.06 of a copy, and 1.42 without
         return Launch(1, whole, 16, False, exact, half, False, again, ahead=True)
     rows = max(1024 // whole, 1)
@@ -147,6 +147,11 @@ def _has_room(nest: Nest, *, half: bool) -> bool:
     read = [n for n in first.nodes if n.op == "input" and n.kind == FULL]
     reads_fewer = len(read) < sum(kind == FULL for kind, _ in nest.inputs)
     return reads_fewer or (half and not any(n.op in LONG for n in last.nodes))
+
+
+def _arrays_of(nest: Nest) -> list[Node]:
+    """What is read of each element."""
+    return [n for n in nest.nodes if n.op == "input" and n.kind == FULL]
 
 
 def reduces(nest: Nest) -> bool:
@@ -268,10 +273,11 @@ class _Emitter:
         Whether the next one counts must be known by then: its flags are read while the
         one before is computed.
         """
-        (node,) = (n for n in self.nest.nodes if n.op == "input" and n.kind == FULL)
+        (node,) = _arrays_of(self.nest)
         users = [n for n in self.nest.nodes if node in n.args]
-        self.at_once = not all(_is_in_rows(n) for n in users)
-        counts = [] if self.at_once else list(dict.fromkeys(n.args[0] for n in users))
+        flagged = {n.args[0] for n in users if _is_in_rows(n)}
+        self.at_once = len(flagged) != 1 or not all(_is_in_rows(n) for n in users)
+        counts = [] if self.at_once else [*flagged]
         flags = [n for n in ordered(counts) if n.op == "input" and n.kind == ROW]
         names = {n: (f"flag{n.data}", f"next_flag{n.data}") for n in flags}
         self.write("step = tl.num_programs(0)")
