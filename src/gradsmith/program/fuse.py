@@ -34,7 +34,7 @@ from .graph import Program, Step, Value, is_uniform
 from .kernels.kernel import Kernel
 from .kernels.machine import this_machine
 from .kernels.mode import for_kernel
-from .kernels.triton import reduces
+from .kernels.triton_launch import reduces
 from .passes import without_dead
 from .trace import trace
 

@@ -16,6 +16,7 @@ from gradsmith.operations.fusing import Fused
 from gradsmith.ops._rows import of_classes
 from gradsmith.ops.regression import _huber_total
 from gradsmith.program.kernels import triton as gpu
+from gradsmith.program.kernels import triton_launch
 from gradsmith.program.kernels.kernel import Kernel
 from gradsmith.program.kernels.mode import for_kernel
 from gradsmith.program.trace import trace
@@ -121,7 +122,7 @@ def test_the_gradient_of_a_loss_is_made_in_the_forward_pass(
     name, shape, small, monkeypatch
 ):
     for each, n in SMALL_TILES.items() if small else ():
-        monkeypatch.setattr(gpu, each, n)
+        monkeypatch.setattr(triton_launch, each, n)
     x, t, labels = arrays_of(shape)
     op, *args = {
         "of_classes": (of_classes, x, labels, 1, 0.0, -100, 0.0, 6, True),
@@ -261,7 +262,7 @@ def test_a_column_that_equals_a_fraction_is_no_place(chunked, monkeypatch):
 
 def _in_chunks(monkeypatch):
     for name, n in {"LONGEST": 4, "_CHUNK": 16}.items():
-        monkeypatch.setattr(gpu, name, n)
+        monkeypatch.setattr(triton_launch, name, n)
 
 
 def _traced(fn, *args):
@@ -284,7 +285,7 @@ def _compare(fn, args, monkeypatch):
 @pytest.mark.parametrize("columns", [16, 11])
 @pytest.mark.parametrize("name", ["classes", "softmax", "logsumexp", "norm"])
 def test_the_next_row_is_read_ahead(name, columns, monkeypatch):
-    monkeypatch.setattr(gpu, "LONGEST", 16)
+    monkeypatch.setattr(triton_launch, "LONGEST", 16)
     x, _, labels = arrays_of((7, columns))
     x = x.astype("float16")
     labels[[1, 4]], x[1] = -100, np.nan  # rows that don't count
@@ -320,7 +321,7 @@ def test_the_parts_of_a_loss_are_added_up(rows, monkeypatch):
 
 @pytest.mark.parametrize("twice", [False, True])
 def test_a_row_read_ahead_counts_by_each_of_its_flags(twice, monkeypatch):
-    monkeypatch.setattr(gpu, "LONGEST", 16)
+    monkeypatch.setattr(triton_launch, "LONGEST", 16)
 
     def shares(x, first, second):
         def some(flags):

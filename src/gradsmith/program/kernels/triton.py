@@ -14,8 +14,7 @@ A value of the nest is a tile: of rows and columns, of one column ("row"), of on
 from __future__ import annotations
 
 import linecache
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from math import frexp, isfinite
 from typing import Any
@@ -25,7 +24,6 @@ import numpy as np
 from ..fusion import (
     COLUMN,
     FULL,
-    LONG,
     ROW,
     SCALAR,
     Nest,
@@ -34,130 +32,24 @@ from ..fusion import (
     ordered,
     range_of,
 )
-from .primitives import SUMS
 from .triton_functions import CALLS, HEAD, INFIX, QUICK
-
-# The longest row that is read once: its numbers fill half of the registers that a
-# processor has. Of 16 bits, the next row takes a quarter, and is read ahead.
-LONGEST = 32768
-_CHUNK = 16384  # of longer rows
-# Numbers next to each other, for which there is one greatest number so far
-_TOGETHER = 8
-_TILE = 2048  # numbers of a tile without reductions
-_ROWS_IN_PLACE = 16
-
-_TYPES = {
-    "bool": "tl.int1", "int8": "tl.int8", "int16": "tl.int16", "int32": "tl.int32",
-    "int64": "tl.int64", "uint8": "tl.uint8", "float16": "tl.float16",
-    "bfloat16": "tl.bfloat16", "float32": "tl.float32", "float64": "tl.float64",
-}  # fmt: skip
-_HALF = ("float16", "bfloat16")
+from .triton_launch import HALF, Launch, arrays_of, launch_of
+from .triton_totals import (
+    GROUPS,
+    SUMS_OF_EXP,
+    TOGETHER,
+    TYPES,
+    Group,
+    accumulated,
+    combined,
+    empty_of,
+    groups,
+    known_by,
+    reduced,
+    totals_of,
+)
 
 _COMPARED = ("equal", "not_equal")
-_EMPTY = {
-    "sum": "0",
-    "max": 'float("-inf")',
-    "min": 'float("inf")',
-    "any": "0",
-    "all": "1",
-}
-
-
-@dataclass(frozen=True)
-class Launch:
-    """How a kernel is started: the tile, and how many warps run it."""
-
-    rows: int  # of a tile
-    block: int  # columns of a tile, or of a chunk
-    warps: int
-    chunked: bool
-    exact: bool  # no column of a tile is left over
-    half: bool  # all that is read and written has 16 bits
-    split: bool  # columns of a row are given to several programs
-    again: bool = False  # each pass computes its tiles anew
-    at_once: bool = False  # rows are read before it is known whether they count
-    ahead: bool = False  # a program takes many rows, and reads the next one early
-
-    def programs(self, nest: Nest, processors: int) -> int:
-        """One for each tile, or for each processor."""
-        across = -(-nest.columns // self.block) if self.split else 1
-        tiles = -(-nest.rows // self.rows) * across
-        return min(tiles, processors) if self.ahead else tiles
-
-
-def launch_of(nest: Nest, storage: Sequence[str], *, in_place: bool = False) -> Launch:
-    """By a rule, without trials: what was fastest on an H200 of what was tried.
-
-    A product in place mostly finds that its factor is 1. Its programs take some whole
-    rows, or large tiles of what has no rows, so that few have to look.
-    """
-    columns = nest.columns
-    full = [kind == FULL for kind, _ in nest.inputs] + [
-        y.kind == FULL for y in nest.outputs
-    ]
-    big = [s for s, is_full in zip(storage, full, strict=True) if is_full]
-    half = bool(big) and all(s in _HALF for s in big)
-    whole = 1 << max(columns - 1, 0).bit_length()
-    if not reduces(nest):
-        split = not in_place or nest.rows == 1
-        tile, warps = (4 * _TILE, 8) if in_place else (_TILE, 4)
-        tile = 2 * tile if half and tile == _TILE else tile
-        block = min(whole, tile if split else tile // _ROWS_IN_PLACE)
-        chunked = not split and whole > block
-        rows, exact = max(tile // block, 1), columns % block == 0
-        return Launch(rows, block, warps, chunked, exact, half, split)
-    is_long = any(n.op in LONG for n in nest.nodes)
-    # To compute an exponential anew takes longer than its registers are worth
-    again = half and len(nest.passes) > 1 and not is_long
-    if whole > (2 * LONGEST if again else LONGEST):
-        return _in_chunks(nest, half=half)
-    exact = columns % whole == 0
-    if half and whole == LONGEST and len(_arrays_of(nest)) == 1:
-        # A cross entropy takes 1.06 of a copy, and 1.42 without
-        return Launch(1, whole, 16, False, exact, half, False, again, ahead=True)
-    rows = max(1024 // whole, 1)
-    most = 32 if _has_room(nest, half=half) else 16
-    warps = min(max(rows * whole // 512, 4), most)
-    # A cross entropy of 32768 columns takes 1.04 of a copy, and 1.15 if a row is read
-    # when its label is there
-    at_once = whole == LONGEST
-    return Launch(rows, whole, warps, False, exact, half, False, again, at_once)
-
-
-def _in_chunks(nest: Nest, *, half: bool) -> Launch:
-    """With labels, many programs that wait for them; else few, which share the cache.
-
-    Of 131072 columns of 16 bits a cross entropy takes 1.46 of a copy (1.70 with these
-    the other way round), and a softmax 1.31 (1.48).
-    """
-    waits = any(n.op == "gather" for n in nest.nodes)
-    block, warps = (_CHUNK // 2, 16) if waits else (_CHUNK, 32)
-    return Launch(1, block, warps, True, nest.columns % block == 0, half, False)
-
-
-def _has_room(nest: Nest, *, half: bool) -> bool:
-    """Whether 64 registers for each thread do: then twice as many run.
-
-    They do where a pass reads some inputs alone, and of 16 bits where the last one is
-    short: a log_softmax of 32768 columns and its gradient take 0.9 of the time.
-    """
-    if len(nest.passes) < 2:
-        return False
-    first, last = nest.passes[0], nest.passes[-1]
-    read = [n for n in first.nodes if n.op == "input" and n.kind == FULL]
-    reads_fewer = len(read) < sum(kind == FULL for kind, _ in nest.inputs)
-    return reads_fewer or (half and not any(n.op in LONG for n in last.nodes))
-
-
-def _arrays_of(nest: Nest) -> list[Node]:
-    """What is read of each element."""
-    return [n for n in nest.nodes if n.op == "input" and n.kind == FULL]
-
-
-def reduces(nest: Nest) -> bool:
-    return any(each.reductions for each in nest.passes) or any(
-        node.op == "gather" for node in nest.nodes
-    )
 
 
 def source(
@@ -273,7 +165,7 @@ class _Emitter:
         Whether the next one counts must be known by then: its flags are read while the
         one before is computed.
         """
-        (node,) = _arrays_of(self.nest)
+        (node,) = arrays_of(self.nest)
         users = [n for n in self.nest.nodes if node in n.args]
         flagged = {n.args[0] for n in users if _is_in_rows(n)}
         self.at_once = len(flagged) != 1 or not all(_is_in_rows(n) for n in users)
@@ -287,7 +179,7 @@ class _Emitter:
         if not self.launch.exact:
             self.mask = self.let(f"{self.column} < n_columns", "mask")
             tiles = [node, *users] if counts else [node]
-            of_exp = {r.args[0] for r in self.nest.nodes if r.op in _SUMS_OF_EXP}
+            of_exp = {r.args[0] for r in self.nest.nodes if r.op in SUMS_OF_EXP}
             self.ended = of_exp.intersection(tiles)
         scalars = dict(self.one)
 
@@ -303,7 +195,7 @@ class _Emitter:
                 other = 'float("-inf")'
             elif self.ended:
                 other = self.let(f'tl.where({wanted}, float("-inf"), 0.0)', "other")
-                other += f".to({_TYPES[self.storage[int(node.data)]]})"
+                other += f".to({TYPES[self.storage[int(node.data)]]})"
             place = f"in{node.data} + {self.column} * along{node.data}"
             place += f" + {row} * down{node.data}"
             return f"tl.load({place}, mask={mask}, other={other})"
@@ -427,7 +319,7 @@ class _Emitter:
         self, node: Node, column: str, mask: str, known: dict[int, str]
     ) -> str:
         if node.op == "index" and node.kind == FULL:
-            dtype = _TYPES[node.dtype.name]
+            dtype = TYPES[node.dtype.name]
             return f"(row * n_columns + {column}).to({dtype})"
         if node.op == "index":
             return column
@@ -450,7 +342,7 @@ class _Emitter:
             guard = f", mask={wanted}, other=0" if wanted else ""
             raw = f"tl.load({place}{guard}{self.policy})"
             keep = is_whole and not self.launch.chunked and not rows
-            if keep and self.again and stored in (*_HALF, "float32"):
+            if keep and self.again and stored in (*HALF, "float32"):
                 raw = self.raw[i] = self.let(raw, "raw")
         if self.again and raw in self.raw.values() and node.dtype.name == "float32":
             return f"reread({raw})"
@@ -522,9 +414,9 @@ class _Emitter:
         """Totals are tiles, whose columns are reduced behind the loop."""
         totals = [
             self.let(
-                f"tl.full((ROWS, {t.columns}), {t.empty}, {_TYPES[t.dtype]})", "total"
+                f"tl.full((ROWS, {t.columns}), {t.empty}, {TYPES[t.dtype]})", "total"
             )
-            for t in _totals(each)
+            for t in totals_of(each)
         ]
         # What is read again is held: a log_softmax of 131072 columns of 16 bits, with
         # its gradient, takes 1.14 of a copy, and 1.26 without
@@ -536,7 +428,7 @@ class _Emitter:
             self.write("first = (tl.cdiv(n_columns, BLOCK) - 1) * BLOCK - first")
         self.full = {}
         self._columns("first + ")
-        for group in _groups(each):
+        for group in groups(each):
             names = [totals[i] for i in group.places]
             for total, text in zip(names, self._joined(group, names), strict=True):
                 self.write(f"{total} = {text}")
@@ -550,9 +442,9 @@ class _Emitter:
         """Totals with those of one more tile."""
         if not group.of_exp:
             x = self._operand(group.nodes[0])
-            return [_combined(group.nodes[0], totals[0], x)]
+            return [combined(group.nodes[0], totals[0], x)]
         x = self._operand_of_exp(group)
-        x = self.let(f"tl.reshape({x}, (ROWS, {_GROUPS}, {_TOGETHER}))", "x")
+        x = self.let(f"tl.reshape({x}, (ROWS, {GROUPS}, {TOGETHER}))", "x")
         top, total, rest = totals
         new = self.let(f"greatest({top}, tl.reduce({x}, 2, greatest))", "new")
         held = self.let(f"finite_top({new})", "top")
@@ -566,10 +458,10 @@ class _Emitter:
     def _reduced_tiles(self, each: Pass) -> list[str]:
         """The totals of a tile."""
         found: list[str] = []
-        for group in _groups(each):
+        for group in groups(each):
             if not group.of_exp:
                 (node,) = group.nodes
-                found.append(self.let(_reduced(node, self._operand(node))))
+                found.append(self.let(reduced(node, self._operand(node))))
                 continue
             x = self._operand_of_exp(group)
             top = self.let(f"tl.reduce({x}, 1, greatest, keep_dims=True)")
@@ -584,10 +476,10 @@ class _Emitter:
     def _reduced(self, each: Pass, totals: Sequence[str]) -> list[str]:
         """Totals of several tiles as one."""
         found: list[str] = []
-        for group in _groups(each):
+        for group in groups(each):
             names = [totals[i] for i in group.places]
             if not group.of_exp:
-                found.append(self.let(_reduced(group.nodes[0], names[0])))
+                found.append(self.let(reduced(group.nodes[0], names[0])))
                 continue
             tops, parts, rests = names
             top = self.let(f"tl.reduce({tops}, 1, greatest, keep_dims=True)")
@@ -606,13 +498,13 @@ class _Emitter:
         return total, rest
 
     def _know(self, each: Pass, totals: Sequence[str]) -> None:
-        for node, i in _known_by(each):
+        for node, i in known_by(each):
             self.one[id(node)] = totals[i]
 
     def _operand(self, node: Node) -> str:
         """What is reduced, without what lies beyond the row."""
-        dtype = _TYPES[_accumulated(node)]
-        return self._padded(node.args[0], _empty(node), f".to({dtype})")
+        dtype = TYPES[accumulated(node)]
+        return self._padded(node.args[0], empty_of(node), f".to({dtype})")
 
     def _operand_of_exp(self, group: Group) -> str:
         return self.let(self._padded(group.nodes[0].args[0], 'float("-inf")'), "x")
@@ -667,7 +559,7 @@ class _Emitter:
 
     def _stored(self, i: int) -> str:
         name = self.storage[len(self.nest.inputs) + i]
-        return f".to({_TYPES['int8' if name == 'bool' else name]})"
+        return f".to({TYPES['int8' if name == 'bool' else name]})"
 
 
 def _is_in_rows(node: Node) -> bool:
@@ -700,82 +592,12 @@ def _without_conversion(node: Node) -> Node:
     return node.args[0] if node.op == "convert" else node
 
 
-@dataclass(frozen=True)
-class Total:
-    """What a pass sums up: the dtype, what it is of nothing, and how many columns."""
-
-    dtype: str
-    empty: str
-    columns: str = "BLOCK"
-
-
-@dataclass(frozen=True)
-class Group:
-    """Reductions of a pass that are made together, and which of its totals they take.
-
-    Those `of_exp` are the greatest, and sums of exp(x - top) with the greatest so far
-    for top: if a greater one comes, the sums are multiplied.
-    """
-
-    nodes: tuple[Node, ...]
-    places: tuple[int, ...]
-    of_exp: bool = False
-
-
-def _groups(each: Pass) -> list[Group]:
-    found: list[Group] = []
-    of_exp: dict[int, list[Node]] = {}
-    count = 0
-    for node in each.reductions:
-        if node.op in _SUMS_OF_EXP:
-            of_exp.setdefault(id(node.args[0]), []).append(node)
-    for node in each.reductions:
-        others = of_exp.get(id(node.args[0]), [])
-        if node.op in _SUMS_OF_EXP and node is others[0]:
-            places = (count, count + 1, count + 2)
-            found.append(Group(tuple(others), places, of_exp=True))
-            count += 3
-        elif node.op not in _SUMS_OF_EXP and not (node.op == "max" and others):
-            found.append(Group((node,), (count,)))
-            count += 1
-    return found
-
-
-_SUMS_OF_EXP = (*SUMS.values(),)
-_OF_EXP = {"max": 0, "exp_total": 1, "exp_rest": 2}
-_GROUPS = f"BLOCK // {_TOGETHER}"
-
-
-def _known_by(each: Pass) -> Iterator[tuple[Node, int]]:
-    """The reductions of a pass, and which total each of them is."""
-    for group in _groups(each):
-        if not group.of_exp:
-            yield group.nodes[0], group.places[0]
-            continue
-        for node in each.reductions:
-            if node.op in _OF_EXP and node.args[0] is group.nodes[0].args[0]:
-                yield node, group.places[_OF_EXP[node.op]]
-
-
-def _totals(each: Pass) -> list[Total]:
-    found: list[Total] = []
-    for group in _groups(each):
-        if group.of_exp:
-            dtype = _accumulated(group.nodes[0])
-            top, total = (Total(dtype, e, _GROUPS) for e in ('float("-inf")', "0.0"))
-            found += [top, total, total]
-        else:
-            (node,) = group.nodes
-            found.append(Total(_accumulated(node), _empty(node)))
-    return found
-
-
 def _read(raw: str, node: Node, stored: str) -> str:
     if stored == "bool":
         return f"({raw} != 0)"
     if stored == node.dtype.name:
         return raw
-    return f"{raw}.to({_TYPES[node.dtype.name]})"
+    return f"{raw}.to({TYPES[node.dtype.name]})"
 
 
 def _literal(node: Node) -> str:
@@ -793,50 +615,7 @@ def _literal(node: Node) -> str:
 def _converted(x: str, node: Node, to: Node) -> str:
     if to.dtype == bool:
         return f"({x} != 0)"
-    return f"{x}.to({_TYPES[to.dtype.name]})" if node.op != "number" else x
-
-
-def _accumulated(node: Node) -> str:
-    """The dtype that a reduction goes on in."""
-    name = node.args[0].dtype.name
-    if node.op in ("any", "all") or name == "bool":
-        return "int32"
-    if node.op == "sum":
-        return {"float16": "float32", "bfloat16": "float32"}.get(name, name)
-    return name
-
-
-def _empty(node: Node) -> str:
-    name = _accumulated(node)
-    if node.op in ("max", "min") and name.startswith(("int", "uint")):
-        info = np.iinfo(name)
-        return str(info.min if node.op == "max" else info.max)
-    return _EMPTY[node.op]
-
-
-def _reduced(node: Node, x: str) -> str:
-    name = _accumulated(node)
-    floats = name.startswith("float")
-    text = {
-        "sum": f"tl.sum({x}, 1, keep_dims=True)",
-        "any": f"tl.max({x}, 1, keep_dims=True) != 0",
-        "all": f"tl.min({x}, 1, keep_dims=True) != 0",
-        "max": f"tl.reduce({x}, 1, greatest, keep_dims=True)"
-        if floats
-        else f"tl.max({x}, 1, keep_dims=True)",
-        "min": f"tl.reduce({x}, 1, least, keep_dims=True)"
-        if floats
-        else f"tl.min({x}, 1, keep_dims=True)",
-    }[node.op]
-    kept = node.op in ("any", "all") or name == node.dtype.name
-    return text if kept else f"({text}).to({_TYPES[node.dtype.name]})"
-
-
-def _combined(node: Node, a: str, b: str) -> str:
-    op = {"any": "max", "all": "min"}.get(node.op, node.op)
-    if op == "sum":
-        return f"{a} + {b}"
-    return f"{'greatest' if op == 'max' else 'least'}({a}, {b})"
+    return f"{x}.to({TYPES[to.dtype.name]})" if node.op != "number" else x
 
 
 class GpuKernel:
