@@ -174,6 +174,15 @@ def test_chosen_elements_have_no_curvature():
         np.testing.assert_array_equal(h, np.zeros((3, 3)))
 
 
+def test_second_derivatives_of_extrema_of_rows():
+    x = np.array([[1.0, 3.0, 2.0], [5.0, 4.0, 6.0]])
+    for fn in (np.max, np.min):
+        places = fn(x, axis=1, keepdims=True) == x
+        h = gs.hessian(lambda x, fn=fn: np.sum(fn(x, axis=1) ** 3))(x)
+        expected = np.diag((6 * x * places).ravel()).reshape(2, 3, 2, 3)
+        np.testing.assert_allclose(h, expected)
+
+
 # NaN
 
 

@@ -80,6 +80,8 @@ def _to_single(dy: Any, ties: Any, chosen: Any) -> Any:
         return None
     if chosen.shape[:-1] != ties.shape[:-1] or chosen.dtype.kind != "f":
         return None
+    if dy.shape != chosen.shape:  # several at a time, in front
+        return None
     places = ties.reshape(-1).nonzero()[0]
     if len(places) != chosen.size or np.isnan(chosen).any():  # NaN equals nothing
         return None
