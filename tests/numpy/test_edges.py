@@ -42,6 +42,8 @@ VALUES = [
     # Python numbers that a dtype can't hold compare all the same
     *[(name, BYTES, n) for n in (-1, 300) for name in ("less", "equal", "greater")],
     ("greater", -1, BYTES),
+    *[(name, n, SMALL) for n in (1, 300) for name in ("not_equal", "less_equal")],
+    ("greater_equal", SMALL, -2),
     ("less", FLAGS, ~FLAGS),
     ("add", SMALL, np.True_),
     ("logical_and", FLAGS, np.float32(0.5)),

@@ -377,7 +377,7 @@ class Kernels(Protocol):
     # or of an array and the number that `as_floats` left. For some that are missing
     # there are formulas.
     ELEMENTWISE: Mapping[str, Callable[..., Any]]
-    # Whether comparisons of whole numbers take one of Python's as it is
+    # Whether comparisons of whole numbers take one of Python's as it is, as the second
     COMPARES_NUMBERS: bool
     # SciPy's functions by name, of float32 and float64. There are formulas for all; a
     # kernel returns NotImplemented where it is less precise.

@@ -26,12 +26,12 @@ def in_loop(K: Any, name: str, xs: tuple[Any, ...]) -> Any:
     elif name in _COMPARISONS:
         xs, inputs = _comparable(K, xs, inputs)
     like = first_array(K, xs)
-    as_they_are = (
+    takes_number = (
         name in _COMPARISONS and K.COMPARES_NUMBERS and inputs[0].startswith("int")
     )
     xs = tuple([
-        x if as_they_are and type(x) is int else converted(K, x, dtype, like)
-        for x, dtype in zip(xs, inputs, strict=True)
+        x if i and takes_number and type(x) is int else converted(K, x, dtype, like)
+        for i, (x, dtype) in enumerate(zip(xs, inputs, strict=True))
     ])  # fmt: skip
     if _is_identity(name, output):
         return xs[0]
