@@ -339,3 +339,41 @@ def test_a_row_read_ahead_counts_by_each_of_its_flags(twice, monkeypatch):
     source = gpu.GpuKernel(kernel.nest, kernel.storage).source
     assert ("next_flag" in source) is not twice
     np.testing.assert_allclose(y, shares(x, first, second), rtol=4e-3, atol=1e-6)
+
+
+def _of_rows(x, counts):
+    return gnp.where(gnp.expand_dims(gnp.greater(counts, 0), 1), x, 0.0)
+
+
+def _of_late_rows(x, counts):
+    return _of_rows(x, gnp.max(_of_rows(x, counts), axis=1))
+
+
+# Functions of rows that count by one of two arrays
+COUNTED = {
+    "softmax": lambda x, a, b: ops.softmax(_of_rows(x, a)),
+    "logsumexp": lambda x, a, b: ops.logsumexp(_of_rows(x, a), axis=1),
+    "two": lambda x, a, b: ops.softmax(_of_rows(x, a)) + _of_rows(x, b),
+    "late": lambda x, a, b: ops.softmax(_of_late_rows(x, a)),
+    "and all": lambda x, a, b: ops.softmax(_of_rows(x, a)) + x,
+    "gathered": lambda x, a, b: gnp.take_along_axis(
+        _of_late_rows(x, a), gnp.expand_dims(b, 1), axis=1
+    ),
+}
+
+
+@pytest.mark.parametrize("columns", [16, 11])
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("name", COUNTED)
+def test_rows_that_do_not_count_are_zeros(name, dtype, columns, monkeypatch):
+    """Where rows are read ahead (float16), and where they are not."""
+    monkeypatch.setattr(triton_launch, "LONGEST", 16)
+    x = arrays_of((7, columns))[0].astype(dtype)
+    a, b = np.array([[1, 0, 1, 1, 0, 0, 1], [1, 1, 0, 1, 0, 1, 0]])
+    wide = x.astype("float32")
+    program = _traced(COUNTED[name], wide, a, b)
+    kernel = Kernel(program, [dtype, "int64", "int64", dtype])
+    y = np.empty(program.results[0].shape, dtype)
+    (written,) = _started(kernel, [x, a, b], monkeypatch, [y])
+    rtol = 3e-3 if dtype == "float16" else 3e-6
+    np.testing.assert_allclose(written, COUNTED[name](wide, a, b), rtol=rtol, atol=rtol)

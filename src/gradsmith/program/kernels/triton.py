@@ -96,8 +96,9 @@ class _Emitter:
         self.at_once = launch.at_once
         # Of what is gathered: where, whether it is there, and what is read there
         self.fetched: dict[int, tuple[str, str, dict[int, str]]] = {}
-        # What is read as minus infinity beyond the row
+        # What is read as minus infinity beyond the row; as 0 if a row does not count
         self.ended: set[Node] = set()
+        self.zeros: list[Node] = []
 
     def write(self, line: str) -> None:
         self.lines.append("    " * self.indent + line)
@@ -121,7 +122,7 @@ class _Emitter:
         read_next = self._begin_ahead() if launch.ahead else self._begin()
         self._row_values(0)
         for node in nest.nodes:
-            if node.op == "gather" and node.args[1].level == 0:
+            if node.op == "gather" and _is_known_early(node):
                 self._fetch(node)
         if read_next:
             self.write(read_next)
@@ -168,7 +169,10 @@ class _Emitter:
         (node,) = arrays_of(self.nest)
         users = [n for n in self.nest.nodes if node in n.args]
         flagged = {n.args[0] for n in users if _is_in_rows(n)}
-        self.at_once = len(flagged) != 1 or not all(_is_in_rows(n) for n in users)
+        # One that is found by a pass comes too late
+        is_early = all(n.kind in (ROW, SCALAR) for n in ordered([*flagged]))
+        is_one = len(flagged) == 1 and all(_is_in_rows(n) for n in users)
+        self.at_once = not (is_one and is_early)
         counts = [] if self.at_once else [*flagged]
         flags = [n for n in ordered(counts) if n.op == "input" and n.kind == ROW]
         names = {n: (f"flag{n.data}", f"next_flag{n.data}") for n in flags}
@@ -181,6 +185,7 @@ class _Emitter:
             tiles = [node, *users] if counts else [node]
             of_exp = {r.args[0] for r in self.nest.nodes if r.op in SUMS_OF_EXP}
             self.ended = of_exp.intersection(tiles)
+            self.zeros = counts
         scalars = dict(self.one)
 
         def tile_of(row: str, i: int) -> str:
@@ -470,7 +475,11 @@ class _Emitter:
             # To sum up the others only where they are needed takes a sixth longer, in
             # 16 bits: then nothing is moved across the branch
             less = f"below_top({e}, {x}, {held})"
-            found += [top, *self._both_sums(e, less)]
+            total, rest = self._both_sums(e, less)
+            if self.zeros and group.nodes[0].args[0] in self.ended:
+                more = f"tl.where({self._one(self.zeros[0])}, 0, BLOCK - n_columns)"
+                total = self.let(f"{total} - {more}", "total")
+            found += [top, total, rest]
         return found
 
     def _reduced(self, each: Pass, totals: Sequence[str]) -> list[str]:
@@ -575,6 +584,12 @@ def _read_in(node: Node) -> list[Node]:
     if node.op == "input" or _is_in_rows(node):
         return [node] if node.kind == FULL else []
     return [*dict.fromkeys(each for a in node.args for each in _read_in(a))]
+
+
+def _is_known_early(node: Node) -> bool:
+    """Whether it is known before all passes where to gather, and in which rows."""
+    rows = [each.args[0] for each in _read_in(node.args[0]) if each.op != "input"]
+    return all(each.level == 0 for each in (node.args[1], *rows))
 
 
 def _one_place(node: Node) -> Node | None:
