@@ -144,7 +144,7 @@ def test_a_gpu_reads_by_strides_as_far_as_32_bits_count(n, strides, monkeypatch)
     """Columns are counted in 32 bits: an address beyond would be another one."""
     given = {}
 
-    def start(arrays, strides):
+    def start(arrays, strides, processors):
         given.update(x=arrays[0], strides=strides)
 
     x = torch.empty(n, n, dtype=torch.bfloat16, device="meta").T
@@ -153,6 +153,7 @@ def test_a_gpu_reads_by_strides_as_far_as_32_bits_count(n, strides, monkeypatch)
     )
     gpu = SimpleNamespace(nest=nest, start=start, strides=lambda kind: (n, 1))
     monkeypatch.setattr(torch.cuda, "device", nullcontext)
+    monkeypatch.setattr(fused, "_processors", lambda device: 132)
     fused._start(SimpleNamespace(on_gpu=gpu), [x], [x])
     assert given["strides"] == [*(strides or (n, 1))]
     assert given["x"].is_contiguous() is (strides is None)
