@@ -451,6 +451,14 @@ class Kernels(Protocol):
         """Whether nobody, no debugger or check, is told of a NaN that is masked."""
         ...
 
+    @staticmethod
+    def leaves_out_unused(x: Any) -> bool:
+        """Whether a compiler leaves out a value whose gradient alone a rule uses.
+
+        So in each mode of differentiation, and nobody is told of a NaN that is masked.
+        """
+        return False
+
     def broadcast_shape(self, shapes: Any) -> Any: ...
     def degrees_of_freedom(self, x: Any, axes: Any, ddof: float) -> Any:
         """How many elements there are along these axes, less ddof, and at least 0."""

@@ -204,6 +204,15 @@ def is_unwatched(x: Any) -> bool:
     return in_kernel() or (K is not NUMPY and K is not None and K.is_unwatched(x))
 
 
+def leaves_out_unused(x: Any) -> bool:
+    """Whether a compiler leaves out a value of which the gradient alone is used.
+
+    And nobody is told of a NaN that is masked later.
+    """
+    K = kernels_of("values", (x,))
+    return K is not NUMPY and K is not None and K.leaves_out_unused(x)
+
+
 def adds_up(x: Any) -> bool:
     """Whether a loss that adds up within its operation is a kernel, or nearly as fast.
 

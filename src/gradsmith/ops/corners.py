@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import nullcontext
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,16 @@ from ..core.transforms import vjp
 from ..numpy._dispatch import NUMPY
 from ..operations.define import custom_gradient, operation
 from ..program.kernels.mode import in_cpu_kernel
-from ._inputs import fitted, if_any, is_number, kind, like, pair, wide
+from ._inputs import (
+    fitted,
+    if_any,
+    is_number,
+    kind,
+    leaves_out_unused,
+    like,
+    pair,
+    wide,
+)
 from .exponentials import not_zero, without
 
 
@@ -167,13 +177,37 @@ def safe_where(
     """
     if framework_of(x) == NUMPY and is_number(fill) and _is_pure(fn):
         return _where(x, cond, fn, fill, at)
-    return gnp.where(cond, fn(gnp.where(cond, x, at)), fill)
+    masked = gnp.where(cond, x, at)
+    y = fn(masked)
+    if leaves_out_unused(x) and _is_pure(fn) and _are_alike(masked, x):
+        y = _with_value(y, fn(gnp.stop_gradient(x)))
+    return gnp.where(cond, y, fill)
+
+
+def _are_alike(x1: Any, x2: Any) -> bool:
+    return x1.dtype == x2.dtype and x1.shape == x2.shape
+
+
+@operation
+def _with_value(y: Any, value: Any) -> Any:
+    """A value that is differentiated as y.
+
+    A compiler leaves the value of y out then, and with it the choice in front of a
+    long function: with log the loop takes 35 us instead of 48.
+    """
+    return value
+
+
+@_with_value.vjp
+def _(dy: Any, _: Any, y: Any, value: Any) -> Any:
+    return dy, None
 
 
 def _is_pure(fn: Any) -> bool:
     """Whether it is a function of NumPy's names, which captures nothing."""
-    module = getattr(fn, "__module__", None) or ""
-    return isinstance(fn, np.ufunc) or module.startswith(gnp.__name__)
+    if not isinstance(fn, FunctionType):  # Dynamo knows no __module__ of others
+        return isinstance(fn, np.ufunc)
+    return (fn.__module__ or "").startswith(gnp.__name__)
 
 
 @operation

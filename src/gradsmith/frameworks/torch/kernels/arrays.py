@@ -13,7 +13,7 @@ from ....core.import_hooks import once_imported
 from ... import _dtypes
 from ..._dtypes import finfo as finfo
 from ..._kernels import degrees_of_freedom as degrees_of_freedom
-from ..private import is_transformed
+from ..private import has_forward_level, is_exporting, is_transformed
 
 _NAMES = (
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
@@ -159,6 +159,13 @@ def calls_kernels(x: Tensor) -> bool:
 
 def is_unwatched(x: Tensor) -> bool:
     return torch.compiler.is_compiling()  # anomaly mode looks at gradients alone
+
+
+def leaves_out_unused(x: Tensor) -> bool:
+    # Dynamo keeps no rule in an export of its own, nor at a level of forward mode
+    return (
+        torch.compiler.is_compiling() and not is_exporting() and not has_forward_level()
+    )
 
 
 def is_bool(x: Any) -> bool:
