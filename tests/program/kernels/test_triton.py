@@ -11,7 +11,6 @@ import pytest
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
-from gradsmith.core.cotangent import Spec
 from gradsmith.operations.fusing import Fused
 from gradsmith.ops._rows import of_classes
 from gradsmith.ops.regression import _huber_total
@@ -305,18 +304,6 @@ def test_the_next_row_is_read_ahead(name, columns, monkeypatch):
     with np.errstate(all="ignore"):
         expected = fn(*args)
     np.testing.assert_allclose(written, expected, rtol=2e-3, atol=1e-6)
-
-
-@pytest.mark.parametrize("rows", [5, 16])
-def test_the_parts_of_a_loss_are_added_up(rows, monkeypatch):
-    x, _, labels = arrays_of((rows, 40))
-    bound = of_classes.signature.bind((x, labels, 1, 0.0, -100, 0.0, rows, True), {})
-    half = bound.with_leaves([Spec(x.shape, "float16"), Spec(labels.shape, "int64")])
-    plan = Fused(of_classes, strict=True).planned(half, [0], gpu=True, ahead=True)
-    assert (plan.parts.dtype, plan.y_dtype) == ("float32", "float16")
-    parts = x[:, 0]
-    (y,) = _started(plan.total, [parts], monkeypatch, [np.empty((), "float16")])
-    assert y == parts.sum().astype("float16")
 
 
 @pytest.mark.parametrize("twice", [False, True])
