@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import os
+import platform
 import signal
 import subprocess
 import sys
@@ -335,3 +337,32 @@ def test_a_cotangent_shared_by_two_is_not_changed_for_the_other(persistent):
     np.testing.assert_allclose(db.numpy(), expected, rtol=1e-14)
     expected[-1] += 100
     np.testing.assert_allclose(da.numpy(), expected, rtol=1e-14)
+
+
+FAULTS = """
+import resource
+import numpy as np
+import gradsmith as gs
+
+step = gs.grad(lambda x: np.sum(np.sin(x) * np.exp(-x) + x))
+x = np.ones(60_000)  # too small for the pool
+faults = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(5):
+    step(x)
+before = faults()
+for _ in range(20):
+    step(x)
+print((faults() - before) / 20)
+"""
+
+
+@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="what glibc learns")
+def test_the_c_library_keeps_the_memory_of_arrays_below_those_of_the_pool():
+    run = subprocess.run(
+        [sys.executable, "-c", FAULTS],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={k: v for k, v in os.environ.items() if not k.startswith("MALLOC_")},
+    )
+    assert float(run.stdout) < 50  # an array is 117 pages
