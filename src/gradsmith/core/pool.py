@@ -1,8 +1,8 @@
 """Reuse of large arrays' memory.
 
 The system hands out the memory of a large array page by page, and zeroes each page when
-it is first touched: without reuse the gradient of logsumexp takes 4.4 ms instead of 2.6
-at 10**6 float64 (python -m benchmarks lse). So results of large elementwise operations
+it is first touched: without reuse the gradient of logsumexp takes 42 ms instead of 30
+at 10**7 float64 (python -m benchmarks lse). So results of large elementwise operations
 are put into memory that was used before.
 
 A block is either idle, in the pool, or lent to one array: it leaves the pool by `pop`
