@@ -37,7 +37,7 @@ def _let_malloc_keep_memory() -> None:
     At first it gives memory back as soon as 128 KB are free, and a program whose arrays
     are larger has new pages in each step, until it frees a larger array once. A
     gradient of 25 x 1000 x 10 numbers then takes 2.1 ms, and 7.2 before (python -m
-    benchmarks gradbench --only gmm --peers none).
+    benchmarks.gradbench.measure gmm whole).
     """
     with suppress(MemoryError):
         np.empty(FRESH - (1 << 16), np.uint8)

@@ -43,7 +43,7 @@ def of_classes(
     else:
         kept = gnp.not_equal(labels, ignored)
         places = gnp.where(kept, places, gnp.zeros_like(labels))
-        if in_gpu_kernel():  # which does not even read the others
+        if in_gpu_kernel():  # which need not even read the others
             x = gnp.where(kept, x, gnp.zeros_like(x))
     rows = Shares(x, axis)
     picked = gnp.take_along_axis(rows.off, places, axis=axis)

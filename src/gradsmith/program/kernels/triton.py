@@ -1,11 +1,11 @@
-"""A loop nest as a Triton kernel, for GPUs: its source, and how it is started.
+"""A loop nest as a Triton kernel, for GPUs: its source, and starting it.
 
 A program of the grid takes a tile of rows. Columns that fit into its registers are read
 once, and all passes go over them there; longer rows go by in chunks, once for each
 pass, in turns from the first to the last and back: what was read last is still in the
 cache. A nest that reduces nothing is cut along its columns too. Where a row fills a
-processor, nothing else runs while a program waits for memory: it then takes one row
-after the other, and reads the next one before it computes.
+processor, nothing else runs while a program waits for memory: in 16 bits, where there
+is room, the program goes from row to row and reads the next one before it computes.
 
 A value of the nest is a tile: of rows and columns, of one column ("row"), of one row
 ("column") or of one number, so that Triton's broadcasting is the nest's.
@@ -161,7 +161,7 @@ class _Emitter:
                 self._compute_one(node)
 
     def _begin_ahead(self) -> str:
-        """Go over rows; what is returned reads the next one.
+        """Go over rows; returns the line that reads the next one.
 
         Whether the next one counts must be known by then: its flags are read while the
         one before is computed.
