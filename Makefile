@@ -21,11 +21,14 @@ test: $(ENVS)/test/made browser
 	  --no-loadscope-reorder $(ARGS)
 
 # Kernels on a GPU, in the environment that this is started in: it needs PyTorch and JAX
-# for CUDA, and jax-triton. They share the GPU, in one process. (No doctests of modules:
-# their environment is another.)
+# for CUDA, and jax-triton. Each has a process of its own: JAX has crashed where PyTorch's
+# libraries for CUDA were loaded before. (No doctests of modules: their environment is
+# another.)
+ON_GPU = python3 -m pytest -m gpu -o addopts=-ra
+
 test-gpu:
-	XLA_PYTHON_CLIENT_PREALLOCATE=false python3 -m pytest -m gpu -o addopts=-ra \
-	  tests/frameworks/torch/test_cuda.py tests/frameworks/jax/test_cuda.py $(ARGS)
+	$(ON_GPU) tests/frameworks/torch/test_cuda.py $(ARGS)
+	XLA_PYTHON_CLIENT_PREALLOCATE=false $(ON_GPU) tests/frameworks/jax/test_cuda.py $(ARGS)
 
 # The engine's own tests, all of them, on the oldest NumPy and SciPy that it supports
 # (a minute and a half on one core).

@@ -94,6 +94,14 @@ class Plan:
         return self.forward.storage[len(self.forward.nest.inputs)]
 
     @cached_property
+    def total(self) -> Kernel:
+        """What adds up the parts, into the dtype of the value."""
+        assert self.parts is not None
+        with for_kernel(gpu=self.gpu), fusing.kernels(False):
+            program = replace(trace(gnp.sum, self.parts), name="total")
+        return Kernel(program, (self.parts.dtype.name, self.y_dtype))
+
+    @cached_property
     def needs_y(self) -> bool:
         return ("y", 0) in self.sources
 

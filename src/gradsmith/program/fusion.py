@@ -898,6 +898,13 @@ def _quotient(x: Range, y: Range) -> Range:
     return (-inf, inf) if y[0] <= 0 <= y[1] else _ends(truediv)(x, y)
 
 
+def _either(x: Range, y: Range) -> Range:
+    """Of two numbers; one that is NaN is in no range."""
+    if isnan(x[0]) or isnan(y[0]):
+        return y if isnan(x[0]) else x
+    return min(x[0], y[0]), max(x[1], y[1])
+
+
 _RANGES: dict[str, Any] = {
     "absolute": _absolute, "square": _square, "negative": _ends(neg),
     "positive": lambda x: x, "minimum": _ends(min), "maximum": _ends(max),
@@ -905,7 +912,7 @@ _RANGES: dict[str, Any] = {
     "divide": _quotient,
     "exp": _ends(_exp), "exp_total": lambda x: (0.0, 2.0**40),
     "tanh": lambda x: (-1.0, 1.0),
-    "where": lambda c, a, b: (min(a[0], b[0]), max(a[1], b[1])),
+    "where": lambda c, a, b: _either(a, b),
 }  # fmt: skip
 _ROUNDED = ("square", "add", "subtract", "multiply", "divide", "exp")
 

@@ -1,10 +1,17 @@
-"""A stand-in for Triton, on NumPy: it runs the source of a kernel, tile by tile."""
+"""A stand-in for Triton, on NumPy: it runs the source of a kernel, tile by tile.
+
+Programs that wait for each other run in threads, at the same time.
+"""
 
 from __future__ import annotations
 
 import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
+from inspect import signature
 from types import ModuleType
 
 import numpy as np
@@ -30,6 +37,10 @@ class Pointer:
     def __add__(self, places):
         return Pointer(self.memory, self.places + places)
 
+    def to(self, dtype, bitcast):
+        assert bitcast
+        return Pointer(self.memory.view(dtype), self.places)
+
 
 class Language(ModuleType):
     constexpr = int
@@ -38,11 +49,15 @@ class Language(ModuleType):
     float16, float32, float64 = map(np.dtype, ("f2", "f4", "f8"))
     bfloat16 = "no such dtype"
     PropagateNan = type("PropagateNan", (), {"ALL": None})
-    program = programs = 0
+    programs = 0
+    running = threading.local()
 
     def program_id(self, axis):
         assert axis == 0
-        return tile(np.int32(self.program))
+        return tile(np.int32(self.running.program))
+
+    def pointer_type(self, dtype):
+        return dtype
 
     def num_programs(self, axis):
         assert axis == 0
@@ -51,10 +66,15 @@ class Language(ModuleType):
     def range(self, *ends):
         return (tile(np.int32(i)) for i in range(*map(int, ends)))
 
+    def where(self, condition, x, y):
+        are_literal = isinstance(x, float) and isinstance(y, float)
+        z = np.where(condition, x, y)
+        return tile(z.astype("f4") if are_literal else z)
+
     def reshape(self, x, shape):
         return tile(np.reshape(x, shape))
 
-    def load(self, pointer, mask=None, other=None, eviction_policy=""):
+    def load(self, pointer, mask=None, other=None, eviction_policy="", volatile=False):
         places = np.asarray(pointer.places)
         if mask is None:
             return tile(pointer.memory[places])
@@ -66,6 +86,9 @@ class Language(ModuleType):
         places, value, mask = np.broadcast_arrays(pointer.places, value, mask)
         assert value.dtype == pointer.memory.dtype
         pointer.memory[places[mask]] = value[mask]
+
+    def atomic_xchg(self, pointer, value, sem):
+        self.store(pointer, value)
 
     def debug_barrier(self):
         pass
@@ -79,6 +102,10 @@ class Language(ModuleType):
 
     def inline_asm_elementwise(self, text, names, args, *, dtype, is_pure, pack):
         x, *more = map(np.asarray, args)
+        if "nanosleep" in text:
+            time.sleep(1e-5)
+        if "and.b32" in text and more:  # what is kept in some rows
+            return tile(np.where(more[0], x, 0).astype(dtype))
         if "sat" in text:  # what is held for the exponential
             y = np.exp(x, dtype=float)
             return tile((y * more[0] if more else y).astype(dtype))
@@ -89,7 +116,7 @@ class Language(ModuleType):
 
 
 def _reduction(fn):
-    return lambda self, x, axis, keep_dims=False: tile(
+    return lambda self, x, axis=None, keep_dims=False: tile(
         fn(np.asarray(x), axis=axis, keepdims=keep_dims, **_same_dtype(fn, x))
     )
 
@@ -103,7 +130,7 @@ def _plain(fn):
 
 
 for _name, _fn in {
-    "arange": lambda a, b: np.arange(a, b, dtype="i4"), "where": np.where,
+    "arange": lambda a, b: np.arange(a, b, dtype="i4"),
     "abs": np.abs, "maximum": np.maximum, "minimum": np.minimum, "sqrt": np.sqrt,
     "sqrt_rn": np.sqrt, "floor": np.floor, "ceil": np.ceil, "log": np.log,
     "fma": lambda a, b, c: np.float32(np.float64(a) * b + c), "full": np.full,
@@ -123,6 +150,11 @@ class Jitted:
     def __call__(self, *args, **options):
         return self.fn(*args, **options)
 
+    def _run(self, program, given, options):
+        LANGUAGE.running.program = program
+        with np.errstate(all="ignore"):
+            self.fn(*given, **options)
+
     def __getitem__(self, grid):
         def start(*args, num_warps, maxnreg=None, **options):
             arrays = [isinstance(x, np.ndarray) for x in args]
@@ -131,8 +163,17 @@ class Jitted:
                 Pointer(x.reshape(-1)) if isinstance(x, np.ndarray) else x for x in args
             ]
             LANGUAGE.programs = grid[0]
-            for LANGUAGE.program in range(grid[0]):
-                self.fn(*given, **options)
+            if "words" not in signature(self.fn).parameters:
+                for program in range(grid[0]):
+                    self._run(program, given, options)
+                return
+            with ThreadPoolExecutor(grid[0]) as pool:
+                runs = [
+                    pool.submit(self._run, program, given, options)
+                    for program in range(grid[0])
+                ]
+            for each in runs:
+                each.result()
 
         return start
 

@@ -11,6 +11,7 @@ import pytest
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith import ops
+from gradsmith.core.cotangent import Spec
 from gradsmith.operations.fusing import Fused
 from gradsmith.ops._rows import of_classes
 from gradsmith.ops.regression import _huber_total
@@ -43,8 +44,12 @@ def run(program, arrays, monkeypatch, strides=None):
         written = [np.empty(v.shape, v.dtype) for v in program.results]
         given = [np.ascontiguousarray(x) for x in (*arrays, *kernel.nest.constants)]
         own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
-        started.start([*given, *written], strides or own, 2)
+        started.start([*given, *written, *_words(started)], strides or own, 2)
     return written
+
+
+def _words(kernel):
+    return [np.zeros(kernel.words, "int64")] if kernel.words else []
 
 
 def arrays_of(shape, dtype="float32", seed=0):
@@ -53,6 +58,7 @@ def arrays_of(shape, dtype="float32", seed=0):
     return x, rng.normal(size=shape).astype(dtype), rng.integers(0, shape[1], shape[0])
 
 
+FORMS = ["whole", "shared", "chunks"]
 SHAPES = [(1, 5), (4, 8), (3, 100), (300, 3), (2, 2500)]
 ELEMENTWISE = ["silu", "sigmoid", "softplus", "gelu", "softmax", "log_softmax"]
 
@@ -65,11 +71,10 @@ def test_value_and_gradient(name, shape, monkeypatch):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("chunked", [False, True])
-def test_rows_with_labels(shape, chunked, monkeypatch):
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_with_labels(shape, form, monkeypatch):
     x, dy, labels = arrays_of(shape)
-    if chunked:
-        _in_chunks(monkeypatch)
+    _in_form(form, monkeypatch)
     _compare(gradient(classes), (dy[:, 0].copy(), x, labels), monkeypatch)
 
 
@@ -83,13 +88,12 @@ def test_rows_with_labels_and_their_number(monkeypatch):
     _compare(gradient(mean), args, monkeypatch)
 
 
-def test_rows_in_chunks_with_infinities_and_nans(monkeypatch):
+def test_rows_in_parts_with_infinities_and_nans(monkeypatch):
     x, _, labels = arrays_of((6, 11))
     x[0, 1], x[1], x[2, 3], x[3, 2:4] = np.inf, -np.inf, np.nan, np.inf
     x[4, :-1] = -100  # one takes nearly all
-    for cut in (False, True):
-        if cut:
-            _in_chunks(monkeypatch)
+    for form in FORMS:
+        _in_form(form, monkeypatch)
         for fn, args in (
             (classes, (x, labels)),
             (lambda x: ops.softmax(x), (x,)),
@@ -173,7 +177,8 @@ def _started(kernel, given, monkeypatch, written=None):
             written = [np.empty(v.shape, v.dtype) for v in kernel.program.results]
         own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
         constants = kernel.nest.constants
-        started.start([*given, *constants, *written], own, 2)
+        arrays = [*given, *constants, *written, *_words(started)]
+        started.start(arrays, own, 2)
     return written
 
 
@@ -197,12 +202,11 @@ def test_strides_are_those_given(monkeypatch):
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-@pytest.mark.parametrize("chunked", [False, True])
-def test_positions_and_random_numbers(shape, chunked, monkeypatch):
+@pytest.mark.parametrize("form", FORMS)
+def test_positions_and_random_numbers(shape, form, monkeypatch):
     x, dy, _ = arrays_of(shape)
     x[0, -1] = np.nan
-    if chunked:
-        _in_chunks(monkeypatch)
+    _in_form(form, monkeypatch)
     for fn in (ops.one_hot_argmax, ops.round, lambda x: ops.gumbel_softmax(x, 3)):
         _compare(lambda x, fn=fn: fn(x), (x,), monkeypatch)
     _compare(gradient(lambda x: ops.noise(x, 3)), (dy, x), monkeypatch)
@@ -215,12 +219,11 @@ def test_a_label_beyond_the_row_gives_nan(monkeypatch):
     assert np.isnan(y).tolist() == [False, True, False]
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_rows_that_are_ignored_are_not_read(chunked, monkeypatch):
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_that_are_ignored_are_not_read(form, monkeypatch):
     x, _, labels = arrays_of((4, 10))
     labels[1], x[1] = -100, np.nan
-    if chunked:
-        _in_chunks(monkeypatch)
+    _in_form(form, monkeypatch)
     program = _traced(gradient(classes), np.ones(4, "float32"), x, labels)
     y, dx = run(program, [np.ones(4, "float32"), x, labels], monkeypatch)
     assert y[1] == 0
@@ -231,37 +234,39 @@ def test_rows_that_are_ignored_are_not_read(chunked, monkeypatch):
     np.testing.assert_allclose(dx[others], expected, rtol=3e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_one_place_of_a_row_is_written_over(chunked, monkeypatch):
+@pytest.mark.parametrize("form", FORMS)
+def test_one_place_of_a_row_is_written_over(form, monkeypatch):
     def marked(x, at):
         hot = gnp.equal(gnp.arange(x.shape[1]), gnp.expand_dims(at, 1))
         return gnp.where(hot, gnp.sum(x, axis=1, keepdims=True), 2 * x)
 
     x, _, at = arrays_of((4, 10))
     at[:2] = -1, 10  # none
-    if chunked:
-        _in_chunks(monkeypatch)
+    _in_form(form, monkeypatch)
     _compare(marked, (x, at), monkeypatch)
     kernel = Kernel(_traced(marked, x, at))
     assert "debug_barrier" in gpu.GpuKernel(kernel.nest, kernel.storage).source
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_a_column_that_equals_a_fraction_is_no_place(chunked, monkeypatch):
+@pytest.mark.parametrize("form", FORMS)
+def test_a_column_that_equals_a_fraction_is_no_place(form, monkeypatch):
     def marked(x):
         top = gnp.max(x, axis=1, keepdims=True)
         return gnp.where(gnp.equal(gnp.arange(x.shape[1]), top), top, 2 * x)
 
     x, _, _ = arrays_of((4, 10))
     x[0, 0] = 9
-    if chunked:
-        _in_chunks(monkeypatch)
+    _in_form(form, monkeypatch)
     _compare(marked, (x,), monkeypatch)
 
 
-def _in_chunks(monkeypatch):
-    for name, n in {"LONGEST": 4, "_CHUNK": 16}.items():
-        monkeypatch.setattr(triton_launch, name, n)
+def _in_form(form, monkeypatch):
+    """Rows beyond 4 columns are shared by programs, or taken in chunks."""
+    if form != "whole":
+        parts = 100 if form == "shared" else 0
+        small = {"LONGEST": 4, "_CHUNK": 16, "_SHARE": 32, "_MOST_PARTS": parts}
+        for name, n in small.items():
+            monkeypatch.setattr(triton_launch, name, n)
 
 
 def _traced(fn, *args):
@@ -304,6 +309,73 @@ def test_the_next_row_is_read_ahead(name, columns, monkeypatch):
     with np.errstate(all="ignore"):
         expected = fn(*args)
     np.testing.assert_allclose(written, expected, rtol=2e-3, atol=1e-6)
+
+
+@pytest.mark.parametrize("rows", [5, 16])
+def test_the_parts_of_a_loss_are_added_up(rows, monkeypatch):
+    x, _, labels = arrays_of((rows, 40))
+    bound = of_classes.signature.bind((x, labels, 1, 0.0, -100, 0.0, rows, True), {})
+    half = bound.with_leaves([Spec(x.shape, "float16"), Spec(labels.shape, "int64")])
+    plan = Fused(of_classes, strict=True).planned(half, [0], gpu=True, ahead=True)
+    assert (plan.parts.dtype, plan.y_dtype) == ("float32", "float16")
+    parts = x[:, 0]
+    (y,) = _started(plan.total, [parts], monkeypatch, [np.empty((), "float16")])
+    assert y == parts.sum().astype("float16")
+
+
+@pytest.mark.parametrize("columns", [32, 96, 70])
+@pytest.mark.parametrize("name", ["classes", "softmax", "log_softmax", "norm", "any"])
+@pytest.mark.parametrize("half", [False, True])
+def test_programs_share_rows(name, columns, half, monkeypatch):
+    _in_form("shared", monkeypatch)
+    x, dy, labels = arrays_of((5, columns))
+    if half:
+        x, dy = x.astype("float16"), dy.astype("float16")
+    labels[1], x[1], x[2] = -100, np.nan, -40
+    x[2, 3], labels[2] = 3, 3  # one takes nearly all
+    x[3, 0] = np.inf
+
+    def norm(x):
+        y = x - gnp.mean(x, axis=1, keepdims=True)
+        return y / gnp.sqrt(gnp.mean(y * y, axis=1, keepdims=True))
+
+    def any_of(x):
+        return gnp.where(gnp.any(x > 5, axis=1, keepdims=True), x, 2 * x)
+
+    fn, args = {
+        "classes": (gradient(classes), (dy[:, 0].copy(), x, labels)),
+        "softmax": (lambda x: ops.softmax(x), (x,)),
+        "log_softmax": (gradient(lambda x: ops.log_softmax(x)), (dy, x)),
+        "norm": (norm, (x,)),
+        "any": (any_of, (x,)),
+    }[name]
+    program = _traced(fn, *[a.astype("f4") if a.dtype == "f2" else a for a in args])
+    names = [a.dtype.name for a in args] + [x.dtype.name] * len(program.results)
+    kernel = Kernel(program, names)
+    assert gpu.GpuKernel(kernel.nest, kernel.storage).launch.shared
+    written = [np.empty(v.shape, x.dtype) for v in program.results]
+    _started(kernel, args, monkeypatch, written)
+    many = [a.astype(float) if a.dtype.kind == "f" else a for a in args]
+    with np.errstate(all="ignore"):
+        expected = fn(*many)
+    if name in ("classes", "log_softmax"):
+        expected = expected[0], *expected[1]
+    tolerance = 2e-3 if half else 3e-6
+    for y, e in zip(
+        written, expected if isinstance(expected, tuple) else (expected,), strict=True
+    ):
+        np.testing.assert_allclose(y, e, rtol=tolerance, atol=tolerance / 3)
+
+
+def test_programs_share_no_row_that_fills_a_small_gpu(monkeypatch):
+    _in_form("shared", monkeypatch)
+    x, _, _ = arrays_of((5, 100))
+    kernel = Kernel(_traced(lambda x: ops.softmax(x), x)).on_gpu
+    assert kernel.words == 5 * 4
+    assert kernel.for_gpu(4) is kernel
+    apart = kernel.for_gpu(3)
+    assert apart.launch.chunked
+    assert apart.words == 0
 
 
 @pytest.mark.parametrize("twice", [False, True])

@@ -6,6 +6,8 @@ pass, in turns from the first to the last and back: what was read last is still 
 cache. A nest that reduces nothing is cut along its columns too. Where a row fills a
 processor, nothing else runs while a program waits for memory: in 16 bits, where there
 is room, the program goes from row to row and reads the next one before it computes.
+Rows that are longer are shared by several programs, which tell each other what they
+sum up (triton_totals.py).
 
 A value of the nest is a tile: of rows and columns, of one column ("row"), of one row
 ("column") or of one number, so that Triton's broadcasting is the nest's.
@@ -35,6 +37,7 @@ from ..fusion import (
 from .triton_functions import CALLS, HEAD, INFIX, QUICK
 from .triton_launch import HALF, Launch, arrays_of, launch_of
 from .triton_totals import (
+    EMPTY_WORD,
     GROUPS,
     SUMS_OF_EXP,
     TOGETHER,
@@ -44,9 +47,16 @@ from .triton_totals import (
     combined,
     empty_of,
     groups,
+    has_rest,
     known_by,
+    off_top,
+    paired,
     reduced,
+    told_of,
+    total_of,
     totals_of,
+    with_rest,
+    words_of,
 )
 
 _COMPARED = ("equal", "not_equal")
@@ -99,6 +109,10 @@ class _Emitter:
         # What is read as minus infinity beyond the row; as 0 if a row does not count
         self.ended: set[Node] = set()
         self.zeros: list[Node] = []
+        # Where a row is shared: how many words were told, and of each x of a sum of
+        # exponentials those of the tile, and what they are to be multiplied by
+        self.told = 0
+        self.kept: dict[int, tuple[str, str]] = {}
 
     def write(self, line: str) -> None:
         self.lines.append("    " * self.indent + line)
@@ -112,6 +126,7 @@ class _Emitter:
         nest, launch = self.nest, self.launch
         inputs, outputs = range(len(nest.inputs)), range(len(nest.outputs))
         given = [*[f"in{i}" for i in inputs], *[f"out{i}" for i in outputs]]
+        given += ["words"] if launch.shared else []
         strides = [f"{axis}{i}" for i in inputs for axis in ("down", "along")]
         given += [*strides, "n_rows", "n_columns"]
         tile = (
@@ -136,15 +151,28 @@ class _Emitter:
             if i > 0 and not (behind and i == last):
                 self._row_values(i)
             self._go_over(each, backward=i % 2 == 1)
-        for level in range(last if behind else last + 1, last + 2):
+        levels = range(last if behind else last + 1, last + 2)
+        if launch.shared and any(
+            y.level in levels for y in nest.outputs if y.kind != FULL
+        ):
+            self.write("if part == 0:")
+            self.indent += 1
+        for level in levels:
             self._row_values(level)
         body = "\n".join(self.lines)
         return f"@triton.jit\ndef {name}({', '.join(given)}, {tile}):\n{body}\n"
 
     def _begin(self) -> None:
         """Find the tile of a program, and what is the same in all of it."""
-        self.write("tile = tl.program_id(0).to(tl.int64)")
-        if self.launch.split:
+        if self.launch.shared:
+            n = self.launch.parts(self.nest)
+            self.write(f"part = tl.program_id(0) % {n}")
+            self.write("first = part * BLOCK")
+            self.write(f"tile = (tl.program_id(0) // {n}).to(tl.int64)")
+            self.write("words = words.to(tl.pointer_type(tl.int64), bitcast=True)")
+        else:
+            self.write("tile = tl.program_id(0).to(tl.int64)")
+        if self.launch.split and not self.launch.shared:
             self.write("across = tl.cdiv(n_columns, BLOCK)")
             self.write("first = (tile % across) * BLOCK")
             self.write("tile = tile // across")
@@ -152,6 +180,9 @@ class _Emitter:
         self.write("row = row[:, None]")
         self.write("there = row < n_rows")
         self._scalars()
+        if self.launch.shared and not self.launch.exact:
+            of_exp = {r.args[0] for r in self.nest.nodes if r.op in SUMS_OF_EXP}
+            self.ended = {x for x in of_exp if _input_of(x)}
         if not self.launch.chunked:
             self._columns("first + " if self.launch.split else "")
 
@@ -266,7 +297,8 @@ class _Emitter:
             for i, y in enumerate(self.nest.outputs):
                 if y is node:
                     wide = f"tl.broadcast_to({text}, row.shape){self._stored(i)}"
-                    self.write(f"tl.store(out{i} + row, {wide}, mask=there)")
+                    first = " & (part == 0)" if self.launch.shared else ""
+                    self.write(f"tl.store(out{i} + row, {wide}, mask=there{first})")
 
     def _compute_one(self, node: Node) -> None:
         if node.op == "number":
@@ -328,9 +360,14 @@ class _Emitter:
             return f"(row * n_columns + {column}).to({dtype})"
         if node.op == "index":
             return column
-        rows, is_whole = "", known is self.full
+        rows, counts, is_whole = "", "", known is self.full
+        if is_whole and (text := self._of_kept(node)):
+            return text
         if _is_in_rows(node) and not (is_whole and self.at_once):
             rows = self._one(node.args[0])  # others are not read
+            node = node.args[1]
+        elif _is_in_rows(node) and self.launch.shared and self.launch.half:
+            counts = self._one(node.args[0])
             node = node.args[1]
         if node.op != "input":
             return self._formula(node, lambda a: self._tile(a, column, mask, known))
@@ -344,14 +381,38 @@ class _Emitter:
             if node.kind == FULL:
                 place += f" + row * down{i}"
             wanted = " & ".join(each for each in (mask, rows) if each)
-            guard = f", mask={wanted}, other=0" if wanted else ""
+            ends = {_input_of(x) for x in self.ended}
+            other = 'float("-inf")' if is_whole and node in ends else "0"
+            guard = f", mask={wanted}, other={other}" if wanted else ""
             raw = f"tl.load({place}{guard}{self.policy})"
             keep = is_whole and not self.launch.chunked and not rows
             if keep and self.again and stored in (*HALF, "float32"):
                 raw = self.raw[i] = self.let(raw, "raw")
+        if counts:
+            return f"in_rows({raw}, {counts})"
         if self.again and raw in self.raw.values() and node.dtype.name == "float32":
             return f"reread({raw})"
         return _read(raw, node, stored)
+
+    def _of_kept(self, node: Node) -> str:
+        """exp(x - top), or that times or over a row's value, if the tile's was kept."""
+        x = off_top(node)
+        if x is not None and id(x) in self.kept:
+            return " * ".join(self.kept[id(x)])
+        if node.op not in ("multiply", "divide"):
+            return ""
+        a, b = node.args
+        if node.op == "multiply" and a.kind != FULL:
+            a, b = b, a
+        x = off_top(a)
+        if x is None or id(x) not in self.kept or b.kind not in (ROW, SCALAR):
+            return ""
+        if node.op == "divide" and not self._is_middling(b):
+            return ""
+        (e, factor), y = self.kept[id(x)], self._one(b)
+        if node.op == "divide":
+            y = f"inverse({y})"
+        return f"{e} * {self.let(f'{factor} * {y}')}"
 
     def _formula(self, node: Node, name: Any) -> str:
         args = [name(a) for a in node.args]
@@ -411,7 +472,10 @@ class _Emitter:
         if self.launch.chunked:
             self._in_chunks(each, backward=backward)
             return
-        self._know(each, self._reduced_tiles(each))
+        totals = self._reduced_tiles(each)
+        if self.launch.shared and totals:
+            totals = self._reduced(each, self._told(each, totals))
+        self._know(each, totals)
         self._store(each.stores)
         self._correct(each.stores)
 
@@ -469,6 +533,9 @@ class _Emitter:
                 found.append(self.let(reduced(node, self._operand(node))))
                 continue
             x = self._operand_of_exp(group)
+            if self.launch.shared:
+                found += self._kept_sums(group, x)
+                continue
             top = self.let(f"tl.reduce({x}, 1, greatest, keep_dims=True)")
             held = self.let(f"finite_top({top})", "top")
             e = self._exp_off(x, held)
@@ -482,6 +549,84 @@ class _Emitter:
             found += [top, total, rest]
         return found
 
+    def _kept_sums(self, group: Group, x: str) -> list[str]:
+        """The totals of a tile whose exponentials are kept, to be computed once.
+
+        What few rows need is in loops, which are branches: to have it always makes a
+        third more instructions.
+        """
+        top = self.let(self._of_groups(x, "greatest"))
+        held = self.let(f"finite_top({top})", "top")
+        e = self.let(f"exp_of({x} - {held}, {self.launch.half})", "e")
+        self.kept[id(group.nodes[0].args[0])] = e, top
+        self.write(f'for _ in range(once({top} == float("inf"))):')
+        self.write(f"    again = reread({e})")
+        self.write(f"    {e} = tl.where(again == again, 0.0, 1.0)  # NaN is inf - inf")
+        total = self.let(self._of_groups(e, "add"), "total")
+        node = group.nodes[0].args[0]
+        if node in self.ended and _is_in_rows(node):
+            beyond = "tl.maximum(first + BLOCK - n_columns, 0)"
+            more = f"tl.where({self._one(node.args[0])}, 0, {beyond}).to(tl.float32)"
+            total = self.let(f"{total} - {more}", "total")
+        if not has_rest(group):
+            return [top, total, total]
+        rest = self.let(total, "rest")
+        self.write(f"for _ in range(once({total} < 1.5)):")
+        self.write(f"    again = reread({e})")
+        others = "tl.where(again == 1.0, 0.0, again)"
+        self.write(f"    {rest} = tl.sum({others}, 1, keep_dims=True)")
+        return [top, total, rest]
+
+    def _of_groups(self, x: str, op: str) -> str:
+        """One number of each row, of those of groups, which wait for no other."""
+        n = 8 if self.launch.half else 4  # what a thread reads at once
+        parts = f"tl.reshape({x}, (ROWS, BLOCK // {n}, {n}))"
+        return f"tl.reduce(tl.reduce({parts}, 2, {op}), 1, {op}, keep_dims=True)"
+
+    def _told(self, each: Pass, totals: Sequence[str]) -> list[str]:
+        """Totals of all parts of a row, as tiles.
+
+        Each word is read by one thread, and not at once: programs that ask all the time
+        are in each other's way (a cross entropy of 131072 columns of 16 bits takes 1.06
+        of a copy, and 1.15 if it asks at once by each warp).
+        """
+        n, infos, found = self.launch.parts(self.nest), totals_of(each), [*totals]
+        for _, total, rest in with_rest(each):
+            found[total] = self.let(told_of(found[total], found[rest]))
+        pairs = paired(each)
+        words = words_of(self.nest)
+        places = [f"words + (row * {words} + {self.told + k}) * {n}"
+                  for k in range(len(pairs))]  # fmt: skip
+        self.told += len(pairs)
+        for place, (i, j) in zip(places, pairs, strict=True):
+            word = f"word_of({found[i]}, {found[j]})"
+            # A plain store is seen later: 1.33 of a copy in float32, and 1.05 with this
+            self.write(f"tl.atomic_xchg({place} + part, {word}, sem='relaxed')")
+        part = self.let(f"tl.arange(0, {32 * self.launch.warps})[None, :]", "part")
+        guard = f"mask={part} < {n}, other={EMPTY_WORD}, volatile=True"
+        reads = [f"tl.load({place} + {part}, {guard})" for place in places]
+        self.write("pause(300)")
+        names = [self.let(read, "word") for read in reads]
+        are_there = " & ".join(f"({name} != 0)" for name in names)
+        self.write(f"while tl.min(({are_there}).to(tl.int32)) == 0:")
+        self.write("    pause(100)")
+        for name, read in zip(names, reads, strict=True):
+            self.write(f"    {name} = {read}")
+        for name, (i, j) in zip(names, pairs, strict=True):
+            for k, which in ((i, "first"), (j, "second")):
+                kind = "float" if infos[k].dtype == "float32" else "whole"
+                value = f"{which}_{kind}({name})"
+                found[k] = self.let(
+                    f"tl.where({part} < {n}, {value}, {infos[k].empty})"
+                )
+        for group in groups(each):
+            if group.of_exp:
+                _, total, rest = group.places
+                found[rest] = found[total]
+        for _, total, rest in with_rest(each):
+            found[total] = self.let(total_of(found[rest]))
+        return found
+
     def _reduced(self, each: Pass, totals: Sequence[str]) -> list[str]:
         """Totals of several tiles as one."""
         found: list[str] = []
@@ -493,6 +638,10 @@ class _Emitter:
             tops, parts, rests = names
             top = self.let(f"tl.reduce({tops}, 1, greatest, keep_dims=True)")
             held = self.let(f"finite_top({top})", "top")
+            x = id(group.nodes[0].args[0])
+            if x in self.kept:
+                e, own = self.kept[x]
+                self.kept[x] = e, self._exp_off(own, held)
             less = self.let(f"{parts} * {self._exp_off(tops, held)}", "less")
             others = f"tl.where({tops} == {top}, {rests}, {less})"
             found += [top, *self._both_sums(less, others)]
@@ -579,6 +728,12 @@ def _is_in_rows(node: Node) -> bool:
     return x.op == "input" and x.kind == FULL and zero.op == "number" and zero.data == 0
 
 
+def _input_of(node: Node) -> Node | None:
+    """The array that a tile is, in all rows or in those that count."""
+    node = node.args[1] if _is_in_rows(node) else node
+    return node if node.op == "input" and node.kind == FULL else None
+
+
 def _read_in(node: Node) -> list[Node]:
     """The arrays that it is computed of, in all rows or in some."""
     if node.op == "input" or _is_in_rows(node):
@@ -646,10 +801,34 @@ class GpuKernel:
         in_place: Sequence[tuple[int, int]] = (),
         launch: Launch | None = None,
     ) -> None:
-        self.nest, self.in_place = nest, in_place
+        self.nest, self.storage, self.in_place = nest, storage, in_place
         self.launch = launch or launch_of(nest, storage, in_place=bool(in_place))
         self.source = source(nest, storage, self.launch, in_place=in_place)
         self.options: dict[str, Any] = {"num_warps": self.launch.warps}
+        if self.launch.registers:
+            self.options["maxnreg"] = self.launch.registers
+
+    def for_gpu(self, processors: int) -> GpuKernel:
+        """The kernel that runs on a GPU with so many processors.
+
+        The programs that share a row must run at the same time, and so must those of
+        another kernel beside it: of each two fit into a processor at least.
+        """
+        is_small = self.launch.parts(self.nest) > processors
+        return self._apart if self.launch.shared and is_small else self
+
+    @cached_property
+    def _apart(self) -> GpuKernel:
+        """The same kernel with a program for each row."""
+        launch = launch_of(self.nest, self.storage, shared=False)
+        return GpuKernel(self.nest, self.storage, launch=launch)
+
+    @property
+    def words(self) -> int:
+        """How many words of 64 bits are to follow the outputs, all of them 0."""
+        if not self.launch.shared:
+            return 0
+        return words_of(self.nest) * self.nest.rows * self.launch.parts(self.nest)
 
     def programs(self, processors: int) -> int:
         """How many there are in the grid, on a GPU with so many processors."""
@@ -687,7 +866,10 @@ class GpuKernel:
     def start(
         self, arrays: Sequence[Any], strides: Sequence[int], processors: int
     ) -> None:
-        """Run: inputs, constants and outputs, and the strides of what is read."""
+        """Run: inputs, constants, outputs and words, and the strides of what is read.
+
+        The words have 64 bits, of any dtype, where there are some.
+        """
         nest, options = self.nest, self.options
         if self.in_place:
             n = len(nest.inputs)

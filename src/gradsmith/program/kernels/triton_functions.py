@@ -26,6 +26,11 @@ def least(a, b):
 
 
 @triton.jit
+def add(a, b):
+    return a + b
+
+
+@triton.jit
 def add_both(a, b, c, d):
     return a + c, b + d
 
@@ -133,6 +138,65 @@ def exp_times(x, y):
             ex2.approx.ftz.f32 r, r; mul.f32 r, r, $2; mul.f32 $0, r, p;}""",
             "=f,f,f", [x, y], dtype=tl.float32, is_pure=True, pack=1,
         )
+
+
+@triton.jit
+def in_rows(x, counts):
+    """x of 16 bits as float32 in rows that count, and 0 in others: two at once."""
+    kept = tl.broadcast_to(tl.where(counts, -1, 0).to(tl.int16), x.shape)
+    if x.dtype == tl.bfloat16:
+        return tl.inline_asm_elementwise(
+            """{.reg .b32 s; and.b32 s, $3, 0x5400; xor.b32 s, s, 0x4444;
+            prmt.b32 $0, $2, 0, s; and.b32 s, $3, 0xffff0000; and.b32 $1, $2, s;}""",
+            "=r,=r,r,r", [x, kept], dtype=tl.float32, is_pure=True, pack=2,
+        )
+    return tl.inline_asm_elementwise(
+        """{.reg .b16 a, b; .reg .b32 s; and.b32 s, $2, $3; mov.b32 {a, b}, s;
+        cvt.f32.f16 $0, a; cvt.f32.f16 $1, b;}""",
+        "=r,=r,r,r", [x, kept], dtype=tl.float32, is_pure=True, pack=2,
+    )
+
+
+@triton.jit
+def word_of(a, b):
+    """Two numbers of 32 bits as a word that is not 0."""
+    first, second = bits_of(a), bits_of(b)
+    first = tl.where(first == -1, 0x7FFFFFFF, first)  # both are NaN
+    return ~((first.to(tl.int64) << 32) | (second.to(tl.int64) & 0xFFFFFFFF))
+
+
+@triton.jit
+def bits_of(x):
+    return x.to(tl.int32, bitcast=True) if x.dtype == tl.float32 else x.to(tl.int32)
+
+
+@triton.jit
+def first_whole(word):
+    return (~word >> 32).to(tl.int32)
+
+
+@triton.jit
+def second_whole(word):
+    return (~word).to(tl.int32)
+
+
+@triton.jit
+def first_float(word):
+    return first_whole(word).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def second_float(word):
+    return second_whole(word).to(tl.float32, bitcast=True)
+
+
+@triton.jit
+def pause(N: tl.constexpr):
+    """Wait for some N nanoseconds."""
+    tl.inline_asm_elementwise(
+        "nanosleep.u32 $1; mov.b32 $0, 0;", "=r,r", [N],
+        dtype=tl.int32, is_pure=False, pack=1,
+    )
 
 
 @triton.jit

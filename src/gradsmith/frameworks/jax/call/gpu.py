@@ -79,15 +79,19 @@ def call(
 
     XLA then gives it one buffer for both, a copy if the input is needed afterwards.
     """
-    gpu = kernel.on_gpu
-    return _library().triton_call(
+    gpu = kernel.on_gpu.for_gpu(_processors())
+    # Two of 32 bits for each word: JAX has those of 64 only if it is told to
+    words = [jax.ShapeDtypeStruct((2 * gpu.words,), jnp.int32)] if gpu.words else []
+    found = _library().triton_call(
         *inputs,
         *map(jnp.asarray, gpu.nest.constants),
         kernel=gpu.function,
-        out_shape=[*outs],
+        out_shape=[*outs, *words],
+        zeroed_outputs=tuple(range(len(outs), len(outs) + len(words))),
         grid=gpu.programs(_processors()),
         name=gpu.nest.name,
         input_output_aliases=dict(kernel.in_place) if in_place else {},
         **{name: gpu.options[name] for name in _OPTIONS if name in gpu.options},
         **gpu.numbers(in_place=in_place),
     )
+    return found[: len(outs)]
