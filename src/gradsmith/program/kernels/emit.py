@@ -98,6 +98,7 @@ OPS: dict[str, Callable[..., Lane]] = {
     "expm1": functions.expm1,
     "fma": fma,
     "log": functions.log,
+    "log_sum": functions.log,
     "log1p": functions.log1p,
     "tanh": functions.tanh,
     "erf": functions.erf,
