@@ -8,7 +8,7 @@ from typing import Any
 from .. import numpy as gnp
 from ..operations.define import custom_gradient, operation
 from ..program.kernels.mode import in_cpu_kernel, in_gpu_kernel, in_kernel
-from ..program.kernels.primitives import exp_rest, exp_total
+from ..program.kernels.primitives import exp_rest, exp_total, log_sum
 from ._inputs import (
     fitted,
     kind,
@@ -204,6 +204,9 @@ def log1mexp(x: Any) -> Any:
     z = wide(x)
     e = gnp.exp(-z)
     u = _one_less(e, z)
+    if in_cpu_kernel():  # whose log is right at 0 and below, and knows what u lost
+        lost = gnp.where(z < log(2), 0.0, (1 - u) - e)
+        return like(log_sum(u, lost), x)
     if in_kernel():  # whose log is -inf at 0 and NaN below, without a warning
         return like(gnp.where(e < 0.25, _log1p(e), gnp.log(u)), x)
     pole = u <= 0
@@ -275,11 +278,20 @@ def xlogy(x: Any, y: Any) -> Any:
 @xlogy.vjp
 def _(dz: Any, z: Any, x: Any, y: Any) -> Any:
     v, w = pair(x, y)
-    held = _held(v, w)
+    if in_kernel():  # which need not wait for what is held
+        held, log_y = w, gnp.where(_is_unwanted(v, w), 0.0, gnp.log(w))
+    else:
+        held = _held(v, w)
+        log_y = gnp.log(held)
     dy = gnp.where(w == 0, 0.0, dz * v / held)
-    return {"x": fitted(dz * gnp.log(held), x), "y": fitted(dy, y)}
+    return {"x": fitted(dz * log_y, x), "y": fitted(dy, y)}
+
+
+def _is_unwanted(x: Any, y: Any) -> Any:
+    """Where the logarithm of y is: at 0, and below where x is 0."""
+    return (y == 0) | ((x == 0) & (y < 0))
 
 
 def _held(x: Any, y: Any) -> Any:
-    """y, and 1 where its logarithm is not wanted: at 0, and below where x is 0."""
-    return gnp.where((y == 0) | ((x == 0) & (y < 0)), gnp.ones_like(y), y)
+    """y, and 1 where its logarithm is unwanted."""
+    return gnp.where(_is_unwanted(x, y), gnp.ones_like(y), y)

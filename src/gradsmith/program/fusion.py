@@ -178,6 +178,7 @@ LONG = {
     "expm1",
     "log",
     "log1p",
+    "log_sum",
     "tanh",
     "erf",
     "erfc",

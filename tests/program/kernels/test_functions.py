@@ -10,7 +10,7 @@ from gradsmith.program.graph import Program, Step, Value
 flint = pytest.importorskip("flint")
 pytest.importorskip("llvmlite")
 
-from gradsmith.program.kernels import functions, kernel  # noqa: E402
+from gradsmith.program.kernels import functions, kernel, primitives  # noqa: E402
 from gradsmith.program.kernels.kernel import Kernel  # noqa: E402
 from gradsmith.program.kernels.lanes import Code, Lane  # noqa: E402
 from gradsmith.program.kernels.machine import Machine, this_machine  # noqa: E402
@@ -83,6 +83,36 @@ def test_functions_are_right_to_the_last_digits(fn, dtype):
         flint.ctx.prec = 53
     worst = int(np.argmax(errors))
     assert errors[worst] <= PROMISED[fn], x[worst]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_logarithm_knows_what_rounding_took(is_old, dtype, monkeypatch):
+    """log(1 - e) by 1 - e as it is rounded, and by what that leaves out."""
+    if is_old:
+        here = this_machine()
+        old = Machine(here.name, here.features, 16, fma=False, scales=False)
+        monkeypatch.setattr(kernel, "this_machine", lambda: old)
+    e = np.random.default_rng(0).uniform(-1, 0.9, 2000)
+    e = np.concatenate([e, 2.0 ** -np.arange(1.0, 140, 0.25)]).astype(dtype)
+    x = 1 - e
+    lost = (1 - x) - e
+    ends = np.array([[0, -1, np.inf, np.nan, 1e-40], np.zeros(5)], dtype)
+    values = [Value((e.size + 5,), np.dtype(dtype)) for _ in range(3)]
+    step = Step(primitives._log_sum, (*values[:2],), {}, (values[2],))
+    y = Kernel(Program("f", (*values[:2],), (step,), values[2]))(
+        np.concatenate([x, ends[0]]), np.concatenate([lost, ends[1]])
+    )
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(y[e.size :], np.log(ends[0]), rtol=1e-6)
+    flint.ctx.prec = 300
+    try:
+        for a, b in zip(e, y[: e.size], strict=True):
+            true = (1 - flint.arb(float(a))).log()
+            unit = float(np.spacing(dtype(abs(float(true)))))
+            assert abs(flint.arb(float(b)) - true) < unit * (2 if is_old else 1), a
+    finally:
+        flint.ctx.prec = 53
 
 
 @pytest.mark.parametrize("fn", PROMISED, ids=lambda fn: fn.__name__)

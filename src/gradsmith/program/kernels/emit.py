@@ -28,6 +28,7 @@ from ..fusion import (
 )
 from . import functions
 from .lanes import (
+    TYPES,
     Code,
     Lane,
     abs_,
@@ -43,6 +44,7 @@ from .lanes import (
 )
 from .machine import Machine
 from .near import LINE, Added, Memory, Near, added, nbytes, nbytes_added
+from .stages import BLOCK, stages_of
 
 # How a dtype is computed in, and how it lies in memory
 KINDS = {
@@ -98,6 +100,7 @@ OPS: dict[str, Callable[..., Lane]] = {
     "expm1": functions.expm1,
     "fma": fma,
     "log": functions.log,
+    "log_sum": functions.log,
     "log1p": functions.log1p,
     "tanh": functions.tanh,
     "erf": functions.erf,
@@ -251,6 +254,8 @@ class _Emitter:
         self.base: Lane | None = None  # where the row starts
         self.rows_of: dict[Repeats, Lane] = {}  # which row of an array belongs to it
         self.first: dict[Repeats, Lane] = {}  # whether that is the first one there
+        # What a stage leaves for the next one: memory, its kind and the place there
+        self.left: dict[int, tuple[str, str, Lane]] = {}
         self.lines: dict[int, Near] = {}  # inputs, of whose rows each one is needed
         # Outputs that are sums of the same rows, with their factors, by what these are
         self.totals: dict[int, tuple[Sums, Added]] = {}
@@ -488,6 +493,9 @@ class _Emitter:
 
     def _kept(self, node: Node, column: Lane) -> tuple[str, str]:
         """Where a value of this row is kept."""
+        if id(node) in self.left:
+            memory, kind, at = self.left[id(node)]
+            return self._address(memory, kind, at), kind
         kind = _kept_kind(node)
         if id(node) in self.homes:
             return self._address(f"%out{self.homes[id(node)]}", kind, column), kind
@@ -666,6 +674,9 @@ class _Emitter:
         ]
         if often and any(map(_gathers, each.reductions)):
             start, before = self._loop(each, states, start, before, chosen, _AT_ONCE)
+        stages = stages_of(each) if often and self._is_elementwise(each) else []
+        if stages:
+            start, before = self._blocks(each, stages, start, before, chosen)
         left, after = self._loop(each, states, start, before, chosen)
         some = left < self.stop
         code.write(f"  br i1 {some.name}, label %tail{n}, label %end{n}")
@@ -725,15 +736,86 @@ class _Emitter:
             s.after(before, loop)
         return left, after
 
+    def _is_elementwise(self, each: Pass) -> bool:
+        nest = self.nest
+        apart = nest.flat and nest.places is None
+        return apart and not each.reductions and not self.powers
+
+    def _blocks(
+        self,
+        each: Pass,
+        stages: list[list[Node]],
+        start: Lane,
+        before: str,
+        chosen: dict[int, Node],
+    ) -> tuple[Lane, str]:
+        """`_loop` of a flat nest, stage by stage: over whole blocks of columns."""
+        code, n, step = self.code, self.code.name(), self.width * BLOCK
+        block, after = f"block{n}", f"after{n}"
+        whole = self.stop - (step - 1)
+        some = start < whole
+        code.write(f"  br i1 {some.name}, label %{block}, label %{after}")
+        code.label(block)
+        first, following = (Lane(code, f"%{x}{n}", "i64", 1) for x in "bd")
+        last = f"stage{len(stages)}{n}"
+        ways = f"[{start.name}, %{before}], [{following.name}, %{last}end]"
+        code.write(f"  {first.name} = phi i64 {ways}")
+        leaving = [node for leaves in stages for node in leaves]
+        memory = {id(n): self._block_memory(_kept_kind(n)) for n in leaving}
+        begin = block
+        for i in range(len(stages) + 1):
+            loop = f"stage{i}{n}"
+            at, further = (Lane(code, f"%{x}{i}{n}", "i64", 1) for x in "xy")
+            code.write(f"  br label %{loop}")
+            code.label(loop)
+            ways = f"[0, %{begin}], [{further.name}, %{loop}]"
+            code.write(f"  {at.name} = phi i64 {ways}")
+            self.left = {key: (*of, at) for key, of in memory.items()}
+            taken = {id(node) for leaves in stages[:i] for node in leaves}
+            if i < len(stages):
+                scope = _Scope(first + at, self.width, None, taken, chosen)
+                for node in stages[i]:
+                    x = self._loop_value(node, scope)
+                    address, kind = self._kept(node, scope.column)
+                    self._store(x.converted(kind), address, None)
+            else:
+                self._body(each, first + at, None, chosen, taken)
+            self.left = {}
+            code.write(f"  {further.name} = add i64 {at.name}, {self.width}")
+            again = further < step
+            begin = f"{loop}end"
+            code.write(f"  br i1 {again.name}, label %{loop}, label %{begin}")
+            code.label(begin)
+        code.write(f"  {following.name} = add i64 {first.name}, {step}")
+        more = following < whole
+        code.write(f"  br i1 {more.name}, label %{block}, label %{after}")
+        code.label(after)
+        ways = f"[{start.name}, %{before}], [{following.name}, %{begin}]"
+        return code.value(f"phi i64 {ways}", "i64", 1), after
+
+    def _block_memory(self, kind: str) -> tuple[str, str]:
+        """Memory for a number of each column of a block."""
+        name = "%" + self.code.name("m")
+        size = self.width * BLOCK
+        self.code.lines.insert(
+            1, f"  {name} = alloca [{size} x {TYPES[kind]}], align 64"
+        )
+        return name, kind
+
     def _body(
         self,
         each: Pass,
         column: Lane,
         mask: Lane | None,
         chosen: dict[int, Node],
+        taken: set[int] | None = None,
     ) -> list[Lane]:
-        """All that is to be done with the columns of a register: what is reduced."""
-        scope = _Scope(column, self.width, mask, {id(n) for n in each.takes}, chosen)
+        """All that is to be done with the columns of a register: what is reduced.
+
+        What is `taken` was left by an earlier stage.
+        """
+        taken = {id(n) for n in each.takes} if taken is None else taken
+        scope = _Scope(column, self.width, mask, taken, chosen)
         for s in self.powers:
             scope.known[id(s.node)] = s.taken()
         reduced = [self._loop_value(n.args[0], scope) for n in each.reductions]

@@ -48,6 +48,24 @@ _LOG = {
         0.13210038595888274, 0.1360631516051909,
     ),
 }  # fmt: skip
+# For the first four bits of m, which is from 3/4 to 3/2: m times the first is 1 + r,
+# with r from -1/16 to 1/8; the second is minus the log of the first, in units of 2^-16,
+# to 2e-10. Where m is near 1, r is m - 1, which is exact.
+_LOG_TABLE = (
+    (
+        1.0, 1.0, 0.86289614, 0.8242486, 0.7845498, 0.74152845, 0.71087205, 0.6792614,
+        1.3020586, 1.2577115, 1.2099724, 1.1691363, 1.1174376, 1.0800376, 1.0, 1.0,
+    ),
+    (
+        0, 0, 9664, 12667, 15902, 19598, 22365, 25346,
+        -17298, -15027, -12491, -10241, -7277, -5046, 0, 0,
+    ),
+)  # fmt: skip
+# (log(1 + r) - r) / r^2 for these r, off by 2.9e-9 of log(1 + r)
+_LOG_NEAR = (
+    -0.4999998543726487, 0.3333347234486211, -0.2501236194870256, 0.20006389695746896,
+    -0.1445640193540109,
+)  # fmt: skip
 
 
 def _polynomial(t: Lane, c: tuple[float, ...]) -> Lane:
@@ -76,6 +94,11 @@ def _whole(bits: Lane) -> Lane:
 
 def _has_avx512(x: Lane) -> bool:
     return x.code.scales and x.width * int(x.kind[1:]) == 512
+
+
+def _by_table(x: Lane) -> bool:
+    """Whether a register has 16 numbers, and chooses from as many."""
+    return x.kind == "f32" and _has_avx512(x)
 
 
 def _scaled(y: Lane, k: Lane, bits: Lane) -> Lane:
@@ -118,7 +141,7 @@ def _exp_parts(x: Lane, within: tuple[float, float]) -> tuple[Lane, Lane, Lane]:
     """
     low, high = _HELD[x.kind]
     low, high = low - _FURTHER, high + _FURTHER
-    by_table = x.kind == "f32" and _has_avx512(x)
+    by_table = _by_table(x)
     # AVX-512 multiplies by any power of 2, whose exponent is exact up to here
     far = 1e5 if by_table else 1e6
     least, most = (-far, far) if _has_avx512(x) else (low, high)
@@ -181,28 +204,61 @@ def _log_of(f: Lane, e: Lane, more: Lane | None = None) -> Lane:
     return fma(e, high, f - (half - tail))
 
 
-def log(x: Lane) -> Lane:
+def _log_by_table(x: Lane, lost: Lane | None = None) -> Lane:
+    """log(x), or log(x + lost), right for all numbers x, by two tables in registers.
+
+    There is no division that the rest would wait for. What is added last is exact.
+    """
+    e, m = _log_parts(x)
+    places = m.as_bits().unsigned_shift(_MANTISSA[x.kind] - 4)
+    factors, logs = _LOG_TABLE
+    c = x.code.chosen(factors, places)
+    log_c = x.code.chosen([n * 2.0**-16 for n in logs], places)
+    r = fma(m, c, -1.0)
+    if lost is not None:
+        finite = minimum(-e, 200.0)  # where x is 0, and nothing lost
+        r = fma(x.code.scaled(lost, finite), c, r)
+    c0, c1, c2, c3, c4 = _LOG_NEAR
+    square = r * r
+    near = fma(square, fma(square, c4, fma(r, c3, c2)), fma(r, c1, c0))
+    high, low = _LN2[x.kind]
+    return fma(e, high, log_c) + fma(square, near, fma(e, low, r))
+
+
+def _log_of_parts(x: Lane, e: Lane, m: Lane, lost: Lane | None) -> Lane:
+    f = m - 1
+    if lost is None:
+        return _log_of(f, e)
+    near = e.equals(0)
+    nothing = near | lost.equals(0)
+    more = where(nothing, 0.0, lost / x)
+    return _log_of(where(near, f + lost, f), e, more)
+
+
+def log(x: Lane, lost: Lane | None = None) -> Lane:
+    """The logarithm of x, or of x + lost, of which |lost| is half an ULP at most."""
+    if _by_table(x):
+        return _log_by_table(x, lost)
     if _has_avx512(x):  # whose parts are right for all numbers: 0.5 of the time
-        e, m = _log_parts(x)
-        return _log_of(m - 1, e)
+        return _log_of_parts(x, *_log_parts(x), lost)
     n = _MANTISSA[x.kind] + 2
     smallest = 2.0 ** (1 - _BIAS[x.kind])
     small = x < smallest
     e, m = _log_parts(where(small, x * 2.0**n, x))
     e = where(small, e - n, e)
-    y = _log_of(m - 1, e)
+    y = _log_of_parts(x, e, m, lost)
     y = where(x < inf, y, x)  # infinite, or NaN
     return where(x > 0, y, where(x.equals(0), -inf, where(x < 0, nan, x)))
 
 
 def log1p(x: Lane) -> Lane:
     u = x + 1
-    e, m = _log_parts(u)
-    near = e.equals(0)
     # What rounding took from u, of which the greater part is known
-    lost = where(x > 1, 1 - (u - x), x - (u - 1)) / u
-    f = where(near, x, m - 1)
-    y = _log_of(f, e, where(near, 0.0, lost))
+    lost = where(x > 1, 1 - (u - x), x - (u - 1))
+    if _by_table(x):
+        y = _log_by_table(u, lost)
+    else:
+        y = _log_of_parts(u, *_log_parts(u), lost)
     y = where(x < inf, y, x)
     y = where(x > -1, y, where(x.equals(-1), -inf, where(x < -1, nan, x)))
     return where(x.equals(0), x, y)
