@@ -28,7 +28,7 @@ cpdef _follower(tuple tapes, object xs)
 
 cdef class Tape:
     cdef object __weakref__
-    cdef public object key, leaves, lifts, plain, records_one, watch_variables
+    cdef public object key, leaves, lifts, records_one, watch_variables
 
 
 @cython.locals(node=Node)
