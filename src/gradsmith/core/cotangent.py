@@ -171,6 +171,14 @@ def _stack(shape: tuple[int, ...], axes: Any) -> tuple[int, int, int] | None:
 _known_stack = lru_cache(maxsize=1024)(_stack)  # 0.1 us instead of 0.7
 
 
+@lru_cache(maxsize=32)
+def _ones(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Ones to multiply with, which nobody changes: 0.1 us instead of 1.5."""
+    ones = np.ones(shape, dtype)
+    ones.flags.writeable = False
+    return ones
+
+
 def are_short_rows(x: Any) -> bool:
     """Whether the sums of rows are faster as a product with ones.
 
@@ -198,14 +206,13 @@ def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
     ):  # np.sum and np.reshape take 3 us more
         axes = _known_axes(dy.shape, shape)
         if axes == (dy.ndim - 1,) and are_short_rows(dy):
-            ones = np.ones(dy.shape[-1], dy.dtype)
+            ones = _ones((dy.shape[-1],), dy.dtype)
             return dy.reshape(-1, len(ones)).dot(ones).reshape(shape)
         rows = dy.size >= 2 * MANY and axes[-1] != dy.ndim - 1
         stack = stack_of_rows(dy, axes) if rows else None
         if stack is not None and dy.flags.c_contiguous:
-            return np.matmul(
-                np.ones((1, stack[1]), dy.dtype), dy.reshape(stack)
-            ).reshape(shape)
+            ones = (_ones if stack[1] <= LONG else np.ones)((1, stack[1]), dy.dtype)
+            return np.matmul(ones, dy.reshape(stack)).reshape(shape)
         return np.add.reduce(dy, axes).reshape(shape)
     return np.reshape(np.sum(dy, axis=broadcast_axes(dy.shape, shape)), shape)
 
