@@ -51,7 +51,7 @@ cpdef bint holds_objects(object value)
 
 cpdef leave_mark(Traced y, object key, object mark)
 
-@cython.locals(queue=list, node=Node, parent=Node)
+@cython.locals(queue=list, node=Node, parent=Node, deferred=bint)
 cpdef dict _walk(
     dict cotangents, dict found, set relevant, object silent, bint keep, bint inner
 )

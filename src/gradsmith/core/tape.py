@@ -137,6 +137,10 @@ class Deferred:
     def dense(self) -> Any:
         raise NotImplementedError
 
+    def given_to(self, rule: Any) -> Any:
+        """The array, or what a rule takes in its place."""
+        return self.dense()
+
     def added_to(self, total: Any) -> Any:
         raise NotImplementedError
 
@@ -775,7 +779,9 @@ def _walk(
         node = heappop(queue)[1]
         dy = cotangents.pop(node)
         if isinstance(dy, Deferred):
-            dy = dy.dense()
+            is_result = inner and node in found
+            dy = dy.dense() if is_result else dy.given_to(node.rule)
+        deferred = isinstance(dy, Deferred)
         while True:
             if inner and node in found:
                 found[node] = dy
@@ -805,6 +811,9 @@ def _walk(
                 break
             if saved is NOTHING:
                 dy = pull(dy)
+                if deferred and isinstance(dy, Deferred):
+                    _receive(cotangents, queue, parent, dy)
+                    break
             elif saved is REUSABLE:
                 dy = pull(dy, keep)
             elif saved is not DEFERS:

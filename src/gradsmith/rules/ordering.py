@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from ..core.cotangent import Scattered
+from ..core.cotangent import OnePerRow, Scattered
 from ..core.escapes import is_followed, tell_lost
-from ..core.pool import compared, zeros
+from ..core.pool import SMALLEST, compared, zeros
 from ..core.rule import REDUCTIONS, composite, differentiable, primitive
 from ..core.shapes import broadcast_axes
 from ..core.symbolic import Symbolic
@@ -82,12 +82,37 @@ def _to_single(dy: Any, ties: Any, chosen: Any) -> Any:
         return None
     if dy.shape != chosen.shape:  # several at a time, in front
         return None
-    places = ties.reshape(-1).nonzero()[0]
-    if len(places) != chosen.size or _has_nan(chosen):
+    places = _single_places(ties, chosen)
+    if places is None:
         return None
     dx = zeros(ties.shape, dy.dtype)
     dx.reshape(-1)[places] = dy.reshape(-1)
     return dx
+
+
+def _single_places(ties: Any, chosen: Any) -> Any:
+    """Where the one element of each row is that equals the chosen one.
+
+    None if one ties, or is NaN.
+    """
+    places = ties.reshape(-1).nonzero()[0]
+    return None if len(places) != chosen.size or _has_nan(chosen) else places
+
+
+WIDE = 32  # columns, from which on sums of few elements beat products with many zeros
+
+
+def to_rows(dy: Any, x: Any, chosen: Any) -> OnePerRow | None:
+    """`to_tied` along the rows of a large matrix; None if it is none, or rows tie."""
+    if x.nbytes < SMALLEST or chosen.shape != (len(x), 1) or x.shape[1] < WIDE:
+        return None
+    if not dy.dtype is x.dtype is chosen.dtype or x.dtype.char not in "fd":
+        return None
+    places = _single_places(_ties(x, chosen, True), chosen)
+    if places is None:
+        return None
+    places -= np.arange(0, x.size, x.shape[1])
+    return OnePerRow(places, dy.reshape(-1), x.shape)
 
 
 def to_few(dy: Any, x: Any, chosen: Any, where: Any, initial: Any) -> Scattered:
@@ -179,7 +204,17 @@ def extremum_vjp(
     if plain and y.size == 1 and a.ndim:
         return to_few(dy, a, y, where, initial)
     kept = kept_shape(a.shape, axis)
-    return to_tied(reshaped(dy, kept), a, reshaped(y, kept), where, initial)
+    dy, y = reshaped(dy, kept), reshaped(y, kept)
+    all_are = (where is True or where is NoValue) and not is_given(initial)
+    if (
+        all_are
+        and a.ndim == 2
+        and a.__class__ is y.__class__ is dy.__class__ is np.ndarray
+    ):
+        dx = to_rows(dy, a, y)
+        if dx is not None:
+            return dx
+    return to_tied(dy, a, y, where, initial)
 
 
 def extremum_jvp(
