@@ -76,9 +76,8 @@ def _to_single(dy: Any, ties: Any, chosen: Any) -> Any:
     The shares are written to the places one after the other: of 1000 rows of 10 numbers
     in 4 us, of 10,000 rows of 100 in 250; by np.where it takes 7 and 605.
     """
-    if not ties.__class__ is dy.__class__ is chosen.__class__ is np.ndarray:
-        return None
-    if chosen.shape[:-1] != ties.shape[:-1] or chosen.dtype.kind != "f":
+    plain = ties.__class__ is dy.__class__ is chosen.__class__ is np.ndarray
+    if not plain or chosen.shape[:-1] != ties.shape[:-1] or chosen.dtype.kind != "f":
         return None
     if dy.shape != chosen.shape:  # several at a time, in front
         return None
@@ -106,7 +105,8 @@ def to_rows(dy: Any, x: Any, chosen: Any) -> OnePerRow | None:
     """`to_tied` along the rows of a large matrix; None if it is none, or rows tie."""
     if x.nbytes < SMALLEST or chosen.shape != (len(x), 1) or x.shape[1] < WIDE:
         return None
-    if not dy.dtype is x.dtype is chosen.dtype or x.dtype.char not in "fd":
+    alike = dy.dtype is x.dtype is chosen.dtype
+    if not alike or x.dtype.char not in "fd":
         return None
     places = _single_places(_ties(x, chosen, True), chosen)
     if places is None:
