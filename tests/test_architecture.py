@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -50,3 +51,21 @@ def test_what_is_mentioned_exists(file, name):
         found = [node for node in body if getattr(node, "name", None) == part]
         assert found, f"{file} has no {name}"
         body = getattr(found[0], "body", [])
+
+
+def compiled_modules() -> list[Path]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    hook = project["tool"]["hatch"]["build"]["targets"]["wheel"]["hooks"]["custom"]
+    return [ROOT.joinpath("src", *m.split(".")) for m in hook["modules"]]
+
+
+@pytest.mark.parametrize("path", compiled_modules(), ids=lambda path: path.name)
+def test_compiled_code_negates_no_chain(path):
+    """Cython 3.3 compiles `not a is b is c` as `a is not b is c`."""
+    tree = ast.parse(path.with_suffix(".py").read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        negated = isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
+        chain = node.operand if negated else None
+        if isinstance(chain, ast.Compare) and len(chain.ops) > 1:
+            by_identity = (ast.Is, ast.IsNot, ast.In, ast.NotIn)
+            assert not isinstance(chain.ops[0], by_identity), ast.unparse(node)

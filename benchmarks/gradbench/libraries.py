@@ -20,10 +20,12 @@ class Library(NamedTuple):
     vjp: Callable[..., Any]
     jacobian: Callable[..., Any]
     gradient_and_hvp: Callable[..., Any]  # (f, x, v) to f'(x) and f''(x) v
+    vander: Callable[..., Any]  # `np.vander`, or what the library has in its place
 
 
 def ours() -> Library:
     import gradsmith as gs
+    import gradsmith.numpy as gnp
 
     def hvp(f: Any, x: Any, v: Any) -> tuple[Any, Any]:
         def product(x: Any) -> tuple[Any, Any]:
@@ -33,7 +35,8 @@ def ours() -> Library:
         curvature, gradient = gs.grad(product, has_aux=True)(x)
         return gradient, curvature
 
-    return Library(np, gs.grad, gs.value_and_grad, gs.vjp, gs.jacobian, hvp)
+    derivatives = (gs.grad, gs.value_and_grad, gs.vjp, gs.jacobian, hvp)
+    return Library(np, *derivatives, gnp.vander)
 
 
 def autograd() -> Library:
@@ -55,14 +58,16 @@ def autograd() -> Library:
         return matrix
 
     derivatives = (autograd.grad, autograd.value_and_grad, vjp, jacobian, hvp)
-    return Library(load("autograd.numpy"), *derivatives)
+    names = load("autograd.numpy")
+    return Library(names, *derivatives, names.vander)
 
 
 def jax() -> Library:
     jax = load("jax")
     hvp = lambda f, x, v: jax.jvp(jax.grad(f), (x,), (v,))
     derivatives = (jax.grad, jax.value_and_grad, jax.vjp, jax.jacfwd, hvp)
-    return Library(load("jax.numpy"), *derivatives)
+    names = load("jax.numpy")
+    return Library(names, *derivatives, names.vander)
 
 
 def torch_value_and_grad(torch: Any, f: Any, variables: int = 1) -> Any:

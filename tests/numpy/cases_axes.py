@@ -203,6 +203,15 @@ def products() -> Iterator[Case]:
     yield smooth("diag", a)
     yield smooth("diag", a[0], 1)
     yield case("diag", a, -1)
+    yield smooth("vander", a[0], 5)
+    yield smooth("vander", np.array([0.0, -1.5, 2.0]), 4, increasing=True)
+    yield case("vander", a[0])
+    for n in (0, 1, 2, 11):
+        yield case("vander", WHOLE, n)
+    yield case("vander", a[0].astype(np.float32), 3, True)
+    yield case("vander", SIGNED > 0, 3)
+    yield case("vander", a[0] + 1j, N=4)
+    yield case("vander", a[0, :0], 3)
     for name in ("tril", "triu"):
         yield smooth(name, X)
         yield case(name, X, 1)

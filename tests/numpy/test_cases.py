@@ -87,7 +87,8 @@ def needs_lengths(case):
     """What can't be done if a graph leaves the lengths of axes open."""
     by_index = case.name == "pad" and "mode" in case.options
     unnamed = case.name == "squeeze" and not case.options
-    return by_index or unnamed or case.name == "unstack"
+    by_length = case.name == "vander" and len(case.args) == 1 and not case.options
+    return by_index or unnamed or by_length or case.name == "unstack"
 
 
 OPEN = [case for case in CASES if not needs_lengths(case)]

@@ -71,6 +71,8 @@ VALUES = [
     ("linalg.eigvalsh", COMPLEX),
     ("linalg.slogdet", COMPLEX),
     ("argmax", np.ones((2, 3)), np.int64(1)),
+    ("vander", BYTES, np.int64(3)),
+    ("vander", np.float16([0.1, -2]), 4),
     # No elements
     ("linalg.norm", NO_COLUMNS, INF, 1),
     ("diagonal", WHOLE, 2),
@@ -142,6 +144,9 @@ REFUSED = {
     "max of nothing": (ValueError, lambda x: gnp.max(x[:0])),
     "min of nothing": (ValueError, lambda x: gnp.min(x[:0], axis=0)),
     "vectors of two lengths": (ValueError, lambda x: gnp.vecdot(x, x[:1])),
+    "powers of a matrix": (ValueError, lambda x: gnp.vander(x[:, None], 2)),
+    "less than no powers": (ValueError, lambda x: gnp.vander(x, -1)),
+    "half a power": (TypeError, lambda x: gnp.vander(x, 2.5)),
 }
 
 
@@ -194,6 +199,7 @@ CORNERS = {
     "logaddexp of equals": (lambda x: gnp.logaddexp(x[0], x[1]), [1.0, 1.0]),
     "angle of 0": (gnp.angle, [0.0, 1.0, -1.0]),
     "fmod of 0": (lambda x: gnp.fmod(x[0], x[1]), [0.0, 2.0]),
+    "powers before the first infinite one": (lambda x: gnp.vander(x, 3), [1e150, 0.0]),
 }  # fmt: skip
 
 

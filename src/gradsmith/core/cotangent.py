@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .infinite import Infinite
-from .pool import is_held_once, references
+from .pool import is_held_once, references, zeros
 from .shapes import broadcast_axes
 from .tape import Deferred
 
@@ -110,6 +110,61 @@ class Scattered(Deferred):
         return self.added_to(other)
 
 
+# Functions whose pullback takes a cotangent that is zero but in one column of each row
+TAKES_ROWS: set[Any] = set()
+
+
+class OnePerRow(Scattered):
+    """A cotangent of a matrix that is zero but in one column of each row.
+
+    That of the minima of 10,000 rows of 100 numbers is, and so are those of what is
+    added up in the rows. Its products take as long as those of its 10,000 elements: a
+    step of large k-means (python -m benchmarks gradbench) takes 0.7 of the time.
+    """
+
+    __slots__ = ("columns",)
+
+    def __init__(self, columns: Any, values: Any, shape: tuple[int, ...]) -> None:
+        rows = np.arange(shape[0])
+        super().__init__((rows, columns), values, shape, distinct=True)
+        self.columns = columns
+
+    def given_to(self, rule: Any) -> Any:
+        return self if getattr(rule, "fn", None) in TAKES_ROWS else self.dense()
+
+    def __mul__(self, number: float) -> OnePerRow:
+        return OnePerRow(self.columns, self.values * number, self.shape)
+
+    def dense(self) -> np.ndarray:
+        total = zeros(self.shape, self.dtype)
+        total[self.key] = self.values
+        return total
+
+    def summed_to(self, shape: tuple[int, ...]) -> Any:
+        """The sum over the axes along which `shape` was broadcast."""
+        if shape == (self.shape[0], 1):
+            return self.values.reshape(shape)
+        if shape[-1:] != self.shape[1:] or prod(shape) != shape[-1]:
+            return unbroadcast(self.dense(), shape)
+        return self._in_columns(self.values).reshape(shape)
+
+    def times(self, x: np.ndarray) -> np.ndarray:
+        """The matrix times another one."""
+        return x[self.columns] * self.values.reshape(-1, 1)
+
+    def under(self, x: np.ndarray) -> np.ndarray:
+        """The transpose of another one times the matrix."""
+        y = np.empty((x.shape[1], self.shape[1]), self.dtype)
+        for j, line in enumerate(np.multiply(x.T, self.values, order="C")):
+            y[j] = self._in_columns(line)
+        return y
+
+    def _in_columns(self, x: Any) -> Any:
+        """For each column the sum of the numbers of its rows, in float64."""
+        total = np.bincount(self.columns, x, self.shape[1])
+        return total.astype(self.dtype, copy=False)
+
+
 def _given(total: np.ndarray) -> int:
     return references(total)
 
@@ -171,6 +226,14 @@ def _stack(shape: tuple[int, ...], axes: Any) -> tuple[int, int, int] | None:
 _known_stack = lru_cache(maxsize=1024)(_stack)  # 0.1 us instead of 0.7
 
 
+@lru_cache(maxsize=32)
+def _ones(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Ones to multiply with, which nobody changes: 0.1 us instead of 1.5."""
+    ones = np.ones(shape, dtype)
+    ones.flags.writeable = False
+    return ones
+
+
 def are_short_rows(x: Any) -> bool:
     """Whether the sums of rows are faster as a product with ones.
 
@@ -198,15 +261,16 @@ def unbroadcast(dy: Any, shape: tuple[int, ...]) -> Any:
     ):  # np.sum and np.reshape take 3 us more
         axes = _known_axes(dy.shape, shape)
         if axes == (dy.ndim - 1,) and are_short_rows(dy):
-            ones = np.ones(dy.shape[-1], dy.dtype)
+            ones = _ones((dy.shape[-1],), dy.dtype)
             return dy.reshape(-1, len(ones)).dot(ones).reshape(shape)
         rows = dy.size >= 2 * MANY and axes[-1] != dy.ndim - 1
         stack = stack_of_rows(dy, axes) if rows else None
         if stack is not None and dy.flags.c_contiguous:
-            return np.matmul(
-                np.ones((1, stack[1]), dy.dtype), dy.reshape(stack)
-            ).reshape(shape)
+            ones = (_ones if stack[1] <= LONG else np.ones)((1, stack[1]), dy.dtype)
+            return np.matmul(ones, dy.reshape(stack)).reshape(shape)
         return np.add.reduce(dy, axes).reshape(shape)
+    if dy.__class__ is OnePerRow:
+        return dy.summed_to(shape)
     return np.reshape(np.sum(dy, axis=broadcast_axes(dy.shape, shape)), shape)
 
 

@@ -43,9 +43,11 @@ def traced_in(x: Any, types: Any = Traced) -> Iterator[Any]:
 
 
 def is_followed(x: Traced) -> bool:
-    return x.dtype.kind in "fcO" and any(
-        recorder.mark_of(x) is not None for recorder in state().recorders
-    )
+    if x.dtype.kind in "fcO":
+        for recorder in state().recorders:  # 0.5 us less than in `any`
+            if recorder.mark_of(x) is not None:
+                return True
+    return False
 
 
 def refuse_conversion(x: Traced, how: str, instead: str = FOR_OTHERS) -> None:

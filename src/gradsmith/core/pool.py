@@ -159,6 +159,12 @@ def empty(shape: tuple[int, ...], dtype: np.dtype[Any], nbytes: int) -> np.ndarr
     return np.asarray(_Loan(_taken(nbytes), shape, dtype))
 
 
+def new(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
+    """Memory of any content, reused if it is much; dtypes are native and of numbers."""
+    nbytes = prod(shape) * dtype.itemsize
+    return np.empty(shape, dtype) if nbytes < SMALLEST else empty(shape, dtype, nbytes)
+
+
 def zeros(shape: tuple[int, ...], dtype: np.dtype[Any]) -> np.ndarray:
     """Zeros that are written to, in reused memory if they are many."""
     nbytes = prod(shape) * dtype.itemsize

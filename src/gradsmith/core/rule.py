@@ -543,12 +543,15 @@ class Bilinear(Function):
 
     def pullback(self, tracked: Sequence[int], call: Any, y: Any) -> Any:
         args, kwargs = call
-        if self.leading != 2 or len(args) != 2 or not all(map(_has_dtype, (*args, y))):
+        if self.leading != 2 or len(args) != 2:
             return super().pullback(tracked, call, y)
-        # For two arrays and nothing else, in 2 us less
-        like1, like2 = (Spec(x.shape, x.dtype) for x in args)
-        x1 = args[0] if 1 in tracked else like1
-        x2 = args[1] if 0 in tracked else like2
+        x1, x2 = args
+        if not (_has_dtype(x1) and _has_dtype(x2) and _has_dtype(y)):
+            return super().pullback(tracked, call, y)
+        # For two arrays and nothing else, in 3 us less
+        like1, like2 = Spec(x1.shape, x1.dtype), Spec(x2.shape, x2.dtype)
+        x1 = x1 if 1 in tracked else like1
+        x2 = x2 if 0 in tracked else like2
         transposes: Any = self.vjp
         like_y, (vjp1, vjp2) = Spec(y.shape, y.dtype), transposes
 

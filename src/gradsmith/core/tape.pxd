@@ -28,7 +28,7 @@ cpdef _follower(tuple tapes, object xs)
 
 cdef class Tape:
     cdef object __weakref__
-    cdef public object key, leaves, lifts, plain, records_one, watch_variables
+    cdef public object key, leaves, lifts, records_one, watch_variables
 
 
 @cython.locals(node=Node)
@@ -51,7 +51,7 @@ cpdef bint holds_objects(object value)
 
 cpdef leave_mark(Traced y, object key, object mark)
 
-@cython.locals(queue=list, node=Node, parent=Node)
+@cython.locals(queue=list, node=Node, parent=Node, deferred=bint)
 cpdef dict _walk(
     dict cotangents, dict found, set relevant, object silent, bint keep, bint inner
 )

@@ -137,6 +137,10 @@ class Deferred:
     def dense(self) -> Any:
         raise NotImplementedError
 
+    def given_to(self, rule: Any) -> Any:
+        """The array, or what a rule takes in its place."""
+        return self.dense()
+
     def added_to(self, total: Any) -> Any:
         raise NotImplementedError
 
@@ -494,7 +498,6 @@ class Tape:
         self.lifts = lifts
         self.records_one = not lifts
         self.watch_variables = watch_variables
-        self.plain = True  # as is all that was saved
         # Leaves are marked here: a mark on a variable would outlive the tape.
         self.key = Key(self)  # a new one forgets all that was recorded
         self.leaves: dict[int, tuple[Traced, Node]] = {}
@@ -543,12 +546,9 @@ class Tape:
             refuse_tensors_in(inputs, self)
         if not tracked:
             return False
-        plain = kept is not None and kept is not y and not isinstance(kept, Traced)
-        if self.plain and not plain:
-            self.plain = _saves_plain(rule, tracked, call, kept)
         if isinstance(y, Traced):
             if len(tracked) == 1 and getattr(rule, "quick", None):  # elementwise
-                if plain:
+                if kept is not None and kept is not y and not isinstance(kept, Traced):
                     self.record_one(rule, tracked[0], parents[0], call, y, False)
                     return True
                 pull = rule.pull_one(tracked[0], call, kept)
@@ -643,8 +643,6 @@ def record_lifted(
     tape: Tape, rule: Any, i: int, parent: Node, call: Any, y: Traced
 ) -> None:
     """`record_of_one` where others follow too: what is saved are tensors."""
-    if tape.plain:
-        tape.plain = _saves_plain(rule, (i,), call, y)
     leave_mark(y, tape.key, _node(rule, parent, rule.pull_one(i, call, y), NOTHING))
 
 
@@ -670,19 +668,6 @@ class StoppedTape(Scope, Tape):
 
     def __enter__(self) -> Self:
         return self._enter(opening_generator(frame_of_block()))
-
-
-def _saves_plain(rule: Any, tracked: Sequence[int], call: Any, kept: Any) -> bool:
-    """Whether a rule saves no tensor of a call: that of a sum saves nothing.
-
-    Then the walk back is on plain arrays, though others follow the value: descent
-    along gradients within a gradient takes 0.9 of the time.
-    """
-    wants = getattr(rule, "wants", None)  # of an elementwise one
-    if wants is None:
-        return False
-    saved = [kept if j < 0 else call[j] for i in tracked for j in wants[i]]
-    return not any(isinstance(x, Traced) for x in saved)
 
 
 def _node(rule: Any, parents: Any, pull: Any, saved: Any) -> Node:
@@ -794,7 +779,9 @@ def _walk(
         node = heappop(queue)[1]
         dy = cotangents.pop(node)
         if isinstance(dy, Deferred):
-            dy = dy.dense()
+            is_result = inner and node in found
+            dy = dy.dense() if is_result else dy.given_to(node.rule)
+        deferred = isinstance(dy, Deferred)
         while True:
             if inner and node in found:
                 found[node] = dy
@@ -824,6 +811,9 @@ def _walk(
                 break
             if saved is NOTHING:
                 dy = pull(dy)
+                if deferred and isinstance(dy, Deferred):
+                    _receive(cotangents, queue, parent, dy)
+                    break
             elif saved is REUSABLE:
                 dy = pull(dy, keep)
             elif saved is not DEFERS:

@@ -58,7 +58,7 @@ def grad(
     UnsupportedOperationError
         If the function calls what the engine has no rule for.
     """
-    both = value_and_grad(fun, argnums, has_aux)
+    both = _value_and_grad(fun, argnums, has_aux)
 
     @wraps(fun)
     def gradient(*args: P.args, **kwargs: P.kwargs) -> Any:
@@ -86,10 +86,14 @@ def value_and_grad(
     UnsupportedOperationError
         If the function calls what the engine has no rule for.
     """
+    return wraps(fun)(_value_and_grad(fun, argnums, has_aux))
+
+
+def _value_and_grad(fun: Any, argnums: Argnums, has_aux: bool) -> Callable[..., Any]:
+    """`value_and_grad` without a name, which takes as long as all else here."""
     _require_differentiable("grad", fun, argnums)
 
-    @wraps(fun)
-    def both(*args: P.args, **kwargs: P.kwargs) -> tuple[Any, Any]:
+    def both(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         plain = _is_plain((args, kwargs) if kwargs else args)
         picked, call = _pick(fun, args, kwargs, argnums)
         nested = not all(map(trees.is_leaf, picked))
@@ -112,7 +116,8 @@ def value_and_grad(
             value, dxs = _lowered(value), _new_arrays(dxs)
             aux = _lower_new(aux, args) if has_aux else None
         dx = trees.unflatten(picked, dxs) if nested else tuple(dxs)
-        dx = dx if isinstance(argnums, Sequence) else dx[0]
+        is_one = argnums.__class__ is int or not isinstance(argnums, Sequence)
+        dx = dx[0] if is_one else dx
         return ((value, aux) if has_aux else value), dx
 
     return both
@@ -491,6 +496,8 @@ def _require_differentiable(name: str, fun: Any, argnums: Any) -> None:
             f"gs.{name} takes a function, not {type_of(fun)}: gs.{name}(f)(x), not "
             f"gs.{name}(f(x))"
         )
+    if argnums.__class__ is int:
+        return
     given = argnums if isinstance(argnums, Sequence) else (argnums,)
     try:
         for i in given:

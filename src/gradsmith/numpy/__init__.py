@@ -174,6 +174,7 @@ from ._ordering import (
     searchsorted,
     sort,
 )
+from ._powers import vander
 from ._products import (
     cross,
     dot,
@@ -271,8 +272,8 @@ __all__ = [
     "special", "split", "sqrt", "square", "squeeze", "stack", "std", "stop_gradient",
     "subtract", "sum", "swapaxes", "take", "take_along_axis", "tan", "tanh",
     "tensordot", "tile", "trace", "transpose", "tril", "triu", "true_divide", "trunc",
-    "uint8", "uint16", "uint32", "uint64", "unbroadcast", "unstack", "var", "vecdot",
-    "where", "zeros", "zeros_like",
+    "uint8", "uint16", "uint32", "uint64", "unbroadcast", "unstack", "vander", "var",
+    "vecdot", "where", "zeros", "zeros_like",
 ]  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from ..core.cotangent import stack_of_rows
 from ..core.pool import SMALLEST, empty
 from ..core.rule import convert, index, is_basic
 from ..rules.indexing import scatter
+from ..rules.polynomials import FEW, powers
 from .graph import Program, Step, Value, changed, setitem, values_in
 
 # Ufuncs whose `reduce` a function is
@@ -33,7 +34,6 @@ _REDUCTIONS = {
     np.all: np.logical_and,
 }
 LARGE = 10_000  # elements
-FEW = 500
 NARROW = 32  # columns
 _OPERATORS = {
     np.add: "+",
@@ -457,7 +457,7 @@ class _Emitter:
         if fn is np.stack and _is_plain_stack(step):
             return f"{name} = {self.constant(np.array)}({args[0]})"
         options = [f"{k}={self.text(x)}" for k, x in step.kwargs.items()]
-        fn = powers if fn is np.vander and y.dtype.kind in "fc" else fn
+        fn = powers if fn is np.vander else fn
         call = f"{self.constant(fn)}({', '.join([*args, *options])})"
         return f"{name}{',' * (len(step.outputs) == 1 and step.in_list)} = {call}"
 
@@ -557,25 +557,6 @@ class _Structure:
 
     def __call__(self, flat: list[Any]) -> Any:
         return trees.unflatten(self.tree, flat)
-
-
-def powers(x: Any, N: Any = None, increasing: bool = False) -> Any:
-    """`np.vander`, power by power: a quarter of its time for 4096 x 128.
-
-    Of few elements, twice as many powers with each product: half for 64 x 128.
-    """
-    n = len(x) if N is None else N
-    y = np.empty((n, len(x)), np.promote_types(x.dtype, int))  # as NumPy's
-    rows = y if increasing else y[::-1]
-    rows[:1], rows[1:2], known = 1, x, 1
-    while known < n - 1:
-        more = min(known if len(x) < 500 else 1, n - 1 - known)
-        base = rows[known if more > 1 else 1]
-        first = 1 if more > 1 else known
-        out = rows[known + 1 : known + 1 + more]
-        np.multiply(rows[first : first + more], base, out=out)
-        known += more
-    return y.T
 
 
 def _is_plain_scatter(step: Step) -> bool:

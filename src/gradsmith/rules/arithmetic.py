@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.cotangent import TAKES_ROWS
 from ..core.infinite import marked
 from ..core.pool import SMALLEST
 from ..core.rule import composite, differentiable, elementwise, linear, primitive
@@ -106,6 +107,7 @@ def inside(x: Any) -> Any:
 elementwise(np.add, 1, 1)
 elementwise(np.subtract, 1, -1)
 elementwise(np.negative, -1)
+TAKES_ROWS.update((np.add, np.subtract, np.negative))
 elementwise(np.positive, 1)
 elementwise(np.multiply, lambda x2: x2, lambda x1: x1)
 elementwise(np.square, lambda x: 2 * x)

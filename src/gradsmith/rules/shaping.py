@@ -65,7 +65,7 @@ for _atleast in (np.atleast_1d, np.atleast_2d, np.atleast_3d):
 
 def transpose_transpose(dy: Any, y: Any, a: Any, axes: Any = None) -> Any:
     if axes is None:
-        return np.transpose(dy)
+        return dy.T
     inverse = [0] * len(axes)
     for i, axis in enumerate(axes):
         inverse[axis] = i  # also if the axis is negative

@@ -103,7 +103,8 @@ def _log_softmax_pull(dy: Any, x: Any) -> Any:
 
 def _with_at(x: Any, top: Any, value: Any) -> Any:
     """x with another value at one place of each line."""
-    if type(x) is not np.ndarray or type(value) not in (int, np.ndarray):
+    plain = type(x) is type(top) is np.ndarray and type(value) in (int, np.ndarray)
+    if not plain:  # one of them is a tensor, under another tape
         return np.where(np.arange(x.shape[-1]) == top, value, x)
     x = x.copy()
     np.put_along_axis(x, top, value, -1)
