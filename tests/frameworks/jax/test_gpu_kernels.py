@@ -25,6 +25,8 @@ from gradsmith.frameworks.jax.call import custom, fused, gpu  # noqa: E402
 from gradsmith.operations import fusing  # noqa: E402
 from gradsmith.operations.operation import Operation  # noqa: E402
 from gradsmith.ops import _rows, exponentials  # noqa: E402
+from gradsmith.program.kernels import triton_launch  # noqa: E402
+from gradsmith.program.kernels.triton import GpuKernel  # noqa: E402
 from tests.program.kernels.stand_in import triton  # noqa: E402
 
 RNG = np.random.default_rng(0)
@@ -81,7 +83,7 @@ def calls(monkeypatch):
 
     def triton_call(
         *args, kernel, out_shape, grid, name, input_output_aliases,
-        num_warps, **numbers,
+        num_warps, zeroed_outputs, **numbers,
     ):  # fmt: skip
         assert all(isinstance(x, jax.Array) for x in args)
         found.append((name, input_output_aliases))
@@ -89,6 +91,8 @@ def calls(monkeypatch):
         def run(*arrays):
             given = [_stored(np.asarray(x)) for x in arrays]
             outs = [_stored(np.full(y.shape, -7).astype(y.dtype)) for y in out_shape]
+            for i in zeroed_outputs:
+                outs[i][:] = 0
             for i, k in input_output_aliases.items():
                 given[i] = outs[k] = given[i].copy()
             with np.errstate(all="ignore"):
@@ -302,3 +306,25 @@ def test_the_cache_of_triton_is_left_as_it_was(before, tmp_path):
         text=True,
     )
     assert found.stdout.strip() == str(before)
+
+
+@pytest.mark.parametrize("processors", [132, 0])
+@pytest.mark.parametrize("name", ["softmax", "cross_entropy"])
+def test_programs_share_rows(name, processors, calls, monkeypatch):
+    """Not where nobody knows whether they fit into the GPU together."""
+    small = {"LONGEST": 4, "_CHUNK": 16, "_SHARE": 16, "_MOST_PARTS": 100}
+    for key, n in small.items():
+        monkeypatch.setattr(triton_launch, key, n)
+    monkeypatch.setattr(gpu, "_processors", lambda: processors)
+    words = []
+    started = GpuKernel.words.fget
+    monkeypatch.setattr(
+        GpuKernel, "words", property(lambda k: words.append(started(k)) or words[-1])
+    )
+    run = jax.jit(jax.value_and_grad(ROWS[name]))
+    with gs.kernels(False):
+        expected = jax.value_and_grad(ROWS[name])(X)
+    for _ in range(2):  # the second call finds none of the first one's totals
+        close(run(X), expected, rtol=2e-5)
+    assert calls
+    assert any(words) is (processors > 0)

@@ -352,7 +352,8 @@ def test_programs_share_rows(name, columns, half, monkeypatch):
     program = _traced(fn, *[a.astype("f4") if a.dtype == "f2" else a for a in args])
     names = [a.dtype.name for a in args] + [x.dtype.name] * len(program.results)
     kernel = Kernel(program, names)
-    assert gpu.GpuKernel(kernel.nest, kernel.storage).launch.shared
+    launch = gpu.GpuKernel(kernel.nest, kernel.storage).launch
+    assert launch.shared is not (half and name == "log_softmax")
     written = [np.empty(v.shape, x.dtype) for v in program.results]
     _started(kernel, args, monkeypatch, written)
     many = [a.astype(float) if a.dtype.kind == "f" else a for a in args]
@@ -367,13 +368,49 @@ def test_programs_share_rows(name, columns, half, monkeypatch):
         np.testing.assert_allclose(y, e, rtol=tolerance, atol=tolerance / 3)
 
 
+@pytest.mark.parametrize("held", [-np.inf, 2.0])
+def test_an_exponential_off_another_top_is_its_own(held, monkeypatch):
+    """Exponentials of a sum stand for those alone that are off its own top."""
+
+    def shares(x):
+        top = gnp.max(x, axis=1, keepdims=True)
+        top = gnp.where(gnp.equal(top, held) if held < 0 else top > held, held, top)
+        e = gnp.exp(gnp.where(gnp.equal(x, top), 0, x - top))
+        return e / gnp.sum(gnp.exp(x), axis=1, keepdims=True) + ops.softmax(x)
+
+    _in_form("shared", monkeypatch)
+    x, _, _ = arrays_of((5, 70))
+    x[1] = -np.inf
+    _compare(shares, (x,), monkeypatch)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_row_is_only_looked_into(form, monkeypatch):
+    def off_label(x, labels):
+        return x - gnp.take_along_axis(x, gnp.expand_dims(labels, 1), axis=1)
+
+    _in_form(form, monkeypatch)
+    x, _, labels = arrays_of((5, 70))
+    _compare(off_label, (x, labels), monkeypatch)
+
+
+def test_what_a_gather_reads_is_found_once(monkeypatch):
+    def steps(x, labels):
+        for _ in range(40):
+            x = x + 0.01 * x * x
+        return x - gnp.take_along_axis(x, gnp.expand_dims(labels, 1), axis=1)
+
+    x, _, labels = arrays_of((5, 70))
+    _compare(steps, (0.1 * x, labels), monkeypatch)
+
+
 def test_programs_share_no_row_that_fills_a_small_gpu(monkeypatch):
     _in_form("shared", monkeypatch)
     x, _, _ = arrays_of((5, 100))
     kernel = Kernel(_traced(lambda x: ops.softmax(x), x)).on_gpu
     assert kernel.words == 5 * 4
-    assert kernel.for_gpu(4) is kernel
-    apart = kernel.for_gpu(3)
+    assert kernel.for_gpu(16) is kernel
+    apart = kernel.for_gpu(15)
     assert apart.launch.chunked
     assert apart.words == 0
 

@@ -6,8 +6,8 @@ pass, in turns from the first to the last and back: what was read last is still 
 cache. A nest that reduces nothing is cut along its columns too. Where a row fills a
 processor, nothing else runs while a program waits for memory: in 16 bits, where there
 is room, the program goes from row to row and reads the next one before it computes.
-Rows that are longer are shared by several programs, which tell each other what they
-sum up (triton_totals.py).
+Rows that are longer are shared by several programs, which exchange what they sum up
+(triton_totals.py).
 
 A value of the nest is a tile: of rows and columns, of one column ("row"), of one row
 ("column") or of one number, so that Triton's broadcasting is the nest's.
@@ -50,11 +50,11 @@ from .triton_totals import (
     has_rest,
     known_by,
     off_top,
+    packed,
     paired,
     reduced,
-    told_of,
-    total_of,
     totals_of,
+    unpacked,
     with_rest,
     words_of,
 )
@@ -109,9 +109,9 @@ class _Emitter:
         # What is read as minus infinity beyond the row; as 0 if a row does not count
         self.ended: set[Node] = set()
         self.zeros: list[Node] = []
-        # Where a row is shared: how many words were told, and of each x of a sum of
+        # Where a row is shared: how many words were written, and of each x of a sum of
         # exponentials those of the tile, and what they are to be multiplied by
-        self.told = 0
+        self.words = 0
         self.kept: dict[int, tuple[str, str]] = {}
 
     def write(self, line: str) -> None:
@@ -474,7 +474,7 @@ class _Emitter:
             return
         totals = self._reduced_tiles(each)
         if self.launch.shared and totals:
-            totals = self._reduced(each, self._told(each, totals))
+            totals = self._reduced(each, self._exchanged(each, totals))
         self._know(each, totals)
         self._store(each.stores)
         self._correct(each.stores)
@@ -553,7 +553,8 @@ class _Emitter:
         """The totals of a tile whose exponentials are kept, to be computed once.
 
         What few rows need is in loops, which are branches: to have it always makes a
-        third more instructions.
+        third more instructions. (Where a program has a whole row, that is faster: then
+        stores and sums of other elements go on between.)
         """
         top = self.let(self._of_groups(x, "greatest"))
         held = self.let(f"finite_top({top})", "top")
@@ -583,21 +584,21 @@ class _Emitter:
         parts = f"tl.reshape({x}, (ROWS, BLOCK // {n}, {n}))"
         return f"tl.reduce(tl.reduce({parts}, 2, {op}), 1, {op}, keep_dims=True)"
 
-    def _told(self, each: Pass, totals: Sequence[str]) -> list[str]:
+    def _exchanged(self, each: Pass, totals: Sequence[str]) -> list[str]:
         """Totals of all parts of a row, as tiles.
 
-        Each word is read by one thread, and not at once: programs that ask all the time
+        Each word is read by one thread, after a pause: programs that read all the time
         are in each other's way (a cross entropy of 131072 columns of 16 bits takes 1.06
-        of a copy, and 1.15 if it asks at once by each warp).
+        of a copy, and 1.15 if each warp reads at once).
         """
         n, infos, found = self.launch.parts(self.nest), totals_of(each), [*totals]
         for _, total, rest in with_rest(each):
-            found[total] = self.let(told_of(found[total], found[rest]))
+            found[total] = self.let(packed(found[total], found[rest]))
         pairs = paired(each)
         words = words_of(self.nest)
-        places = [f"words + (row * {words} + {self.told + k}) * {n}"
+        places = [f"words + (row * {words} + {self.words + k}) * {n}"
                   for k in range(len(pairs))]  # fmt: skip
-        self.told += len(pairs)
+        self.words += len(pairs)
         for place, (i, j) in zip(places, pairs, strict=True):
             word = f"word_of({found[i]}, {found[j]})"
             # A plain store is seen later: 1.33 of a copy in float32, and 1.05 with this
@@ -624,7 +625,7 @@ class _Emitter:
                 _, total, rest = group.places
                 found[rest] = found[total]
         for _, total, rest in with_rest(each):
-            found[total] = self.let(total_of(found[rest]))
+            found[total] = self.let(unpacked(found[rest]))
         return found
 
     def _reduced(self, each: Pass, totals: Sequence[str]) -> list[str]:
@@ -736,9 +737,19 @@ def _input_of(node: Node) -> Node | None:
 
 def _read_in(node: Node) -> list[Node]:
     """The arrays that it is computed of, in all rows or in some."""
-    if node.op == "input" or _is_in_rows(node):
-        return [node] if node.kind == FULL else []
-    return [*dict.fromkeys(each for a in node.args for each in _read_in(a))]
+    found: list[Node] = []
+    seen: set[int] = set()
+    todo = [node]
+    while todo:
+        each = todo.pop()
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        if each.op != "input" and not _is_in_rows(each):
+            todo += reversed(each.args)
+        elif each.kind == FULL:
+            found.append(each)
+    return found
 
 
 def _is_known_early(node: Node) -> bool:
@@ -811,10 +822,11 @@ class GpuKernel:
     def for_gpu(self, processors: int) -> GpuKernel:
         """The kernel that runs on a GPU with so many processors.
 
-        The programs that share a row must run at the same time, and so must those of
-        another kernel beside it: of each two fit into a processor at least.
+        The programs that share a row must run at the same time, and two of them fit
+        into a processor at least. Kernels that run beside each other may all wait for
+        programs that don't fit in any more: with this limit, not before there are nine.
         """
-        is_small = self.launch.parts(self.nest) > processors
+        is_small = 4 * self.launch.parts(self.nest) > processors
         return self._apart if self.launch.shared and is_small else self
 
     @cached_property

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..fusion import FULL, LONG, Nest, Node
-from .triton_totals import SUMS_OF_EXP, fit_into_words, off_top
+from .triton_totals import SUMS_OF_EXP, fit_into_words, is_share
 
 # The longest row that is read once: its numbers fill half of the registers that a
 # processor has. Of 16 bits, the next row takes a quarter, and is read ahead.
@@ -39,7 +39,7 @@ class Launch:
     again: bool = False  # each pass computes its tiles anew
     at_once: bool = False  # rows are read before it is known whether they count
     ahead: bool = False  # a program takes many rows, and reads the next one early
-    shared: bool = False  # programs with parts of a row tell each other totals
+    shared: bool = False  # programs with parts of a row exchange totals
     registers: int = 0  # at most so many for each thread
 
     def parts(self, nest: Nest) -> int:
@@ -80,10 +80,8 @@ def launch_of(
     again = half and len(nest.passes) > 1 and not is_long
     if whole > (2 * LONGEST if again else LONGEST):
         share = _shared(nest, half=half, again=again)
-        fits = share.parts(nest) <= _MOST_PARTS and fit_into_words(nest)
-        if shared and fits and not in_place and not (half and _needs_both(nest)):
-            return share
-        return _in_chunks(nest, half=half)
+        can_be = not in_place and _can_be_shared(nest, share)
+        return share if shared and can_be else _in_chunks(nest, half=half)
     exact = columns % whole == 0
     if half and whole == LONGEST and len(arrays_of(nest)) == 1:
         # A cross entropy takes 1.06 of a copy, and 1.42 without
@@ -111,13 +109,20 @@ def _shared(nest: Nest, *, half: bool, again: bool) -> Launch:
                   shared=True, registers=registers)  # fmt: skip
 
 
-def _needs_both(nest: Nest) -> bool:
-    """Whether it needs x behind a sum of its exponentials, and not these.
+def _can_be_shared(nest: Nest, launch: Launch) -> bool:
+    has_totals = any(each.reductions for each in nest.passes)
+    if not has_totals or launch.parts(nest) > _MOST_PARTS or not fit_into_words(nest):
+        return False
+    return not (launch.half and _has_no_room(nest))
 
-    A log_softmax of 131072 columns takes 1.16 of a copy in 16 bits, and 1.30 shared.
+
+def _has_no_room(nest: Nest) -> bool:
+    """Whether it needs more than exponentials behind their sums, as a log_softmax.
+
+    One of 131072 columns takes 1.16 of a copy in 16 bits, and 1.30 shared.
     """
     of_exp = any(node.op in SUMS_OF_EXP for node in nest.nodes)
-    return of_exp and all(off_top(node) is None for node in nest.nodes)
+    return of_exp and not all(is_share(y) for y in nest.outputs if y.kind == FULL)
 
 
 def _in_chunks(nest: Nest, *, half: bool) -> Launch:

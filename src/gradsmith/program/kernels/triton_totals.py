@@ -3,7 +3,8 @@
 Where programs share a row, each writes its totals into words of 64 bits, two into each,
 and waits for those of the others. A word is there if it is not 0, so that nothing else
 need be ordered. That they don't wait for each other for ever rests on this: programs
-start in the order of their numbers, and those of a row fit into the GPU together.
+start in the order of their numbers, and those of a row fit into the GPU together, also
+beside some more kernels of this kind (`GpuKernel.for_gpu`).
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from itertools import zip_longest
 
 import numpy as np
 
-from ..fusion import Nest, Node, Pass
+from ..fusion import FULL, Nest, Node, Pass
 from .primitives import SUMS
 
 EMPTY_WORD = 1  # of a part that there is not
@@ -112,14 +113,44 @@ def off_top(node: Node) -> Node | None:
     if (same.op, zero.op, less.op) != ("equal", "number", "subtract"):
         return None
     x, top = less.args
-    if zero.data != 0 or same.args[0] is not x or same.args[1] is not top:
-        return None
-    greatest = top.args[2] if top.op == "where" else top
-    return x if greatest.op == "max" and greatest.args[0] is x else None
+    is_off = zero.data == 0 and same.args[0] is x and same.args[1] is top
+    return x if is_off and _is_top(top, x) else None
+
+
+def _is_top(node: Node, x: Node) -> bool:
+    """Whether it is the greatest of x, and 0 for one of minus infinity."""
+    if node.op != "where" or node.args[0].op != "equal":
+        return False
+    same, zero, greatest = node.args
+    first, least = same.args
+    are_numbers = zero.op == least.op == "number"
+    is_held = are_numbers and zero.data == 0 and least.data == -np.inf
+    is_greatest = greatest.op == "max" and greatest.args[0] is x
+    return is_held and is_greatest and first is greatest
+
+
+def is_share(node: Node) -> bool:
+    """Whether it is such an exponential, also times or over numbers of its row.
+
+    One place of the row may have another value.
+    """
+    while off_top(node) is None:
+        full = [a for a in node.args if a.kind == FULL]
+        if node.op == "where" and node.args[0].op == "equal":
+            node = node.args[2]
+        elif node.op in ("multiply", "divide") and len(full) == 1:
+            (node,) = full
+        else:
+            return False
+    return True
 
 
 def has_rest(group: Group) -> bool:
-    """Whether it is asked for the sum without the greatest."""
+    """Whether it is asked for the sum without the greatest.
+
+    Where programs share a row, it is that only if the total is less than 1.5: else
+    nobody looks at it.
+    """
     return any(node.op == "exp_rest" for node in group.nodes)
 
 
@@ -128,17 +159,18 @@ def with_rest(each: Pass) -> list[tuple[int, ...]]:
     return [group.places for group in groups(each) if group.of_exp and has_rest(group)]
 
 
-def told_of(total: str, rest: str) -> str:
+def packed(total: str, rest: str) -> str:
     """One number for both: the rest counts where there is one greatest, which is 1."""
     return f"tl.where({total} < 1.5, {rest}, {total})"
 
 
-def total_of(told: str) -> str:
-    return f"tl.where({told} < 1, 1 + {told}, {told})"
+def unpacked(both: str) -> str:
+    """The total; 1 where there is nothing, which counts for nothing with its top."""
+    return f"tl.where({both} < 1, 1 + {both}, {both})"
 
 
 def paired(each: Pass) -> list[tuple[int, int]]:
-    """The places of two totals for each word."""
+    """The places of two totals for each word; a last one alone is there twice."""
     alone = [group.places[0] for group in groups(each) if not group.of_exp]
     found = [group.places[:2] for group in groups(each) if group.of_exp]
     found += zip_longest(alone[::2], alone[1::2], fillvalue=alone[-1] if alone else 0)
@@ -151,7 +183,7 @@ def words_of(nest: Nest) -> int:
 
 
 def fit_into_words(nest: Nest) -> bool:
-    """Whether totals have 32 bits, and whole numbers are never negative."""
+    """Whether totals have 32 bits: of whole numbers, counts and yes or no."""
     found = [node for each in nest.passes for node in each.reductions]
     whole = [n for n in found if accumulated(n) != "float32"]
     return all(n.op in ("any", "all") or n.args[0].dtype == bool for n in whole)

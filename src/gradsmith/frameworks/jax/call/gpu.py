@@ -16,8 +16,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-# Not `maxnreg`, which jax-triton has no way for. It is 64 where a program has 1024
-# threads, and no more registers than that fit: ptxas finds the same limit by itself.
+# Not `maxnreg`, which jax-triton has no way for: where programs share a row of 16 bits,
+# fewer of them fit into a processor than with PyTorch.
 _OPTIONS = ("num_warps", "num_stages", "num_ctas", "enable_fp_fusion")
 
 
@@ -61,15 +61,12 @@ _AN_H200 = 132
 
 @cache
 def _processors() -> int:
-    """How many the GPU has; where code is compiled for one elsewhere, a large one's.
-
-    More or fewer programs than fit are right too, and take longer.
-    """
+    """How many the GPU has; 0 where code is compiled for one elsewhere."""
     try:
         devices = jax.local_devices(backend="gpu")
     except RuntimeError:
-        return _AN_H200
-    return getattr(devices[0], "core_count", _AN_H200)
+        return 0
+    return getattr(devices[0], "core_count", 0)
 
 
 def call(
@@ -88,7 +85,8 @@ def call(
         kernel=gpu.function,
         out_shape=[*outs, *words],
         zeroed_outputs=tuple(range(len(outs), len(outs) + len(words))),
-        grid=gpu.programs(_processors()),
+        # More or fewer programs than fit are right too, and take longer
+        grid=gpu.programs(_processors() or _AN_H200),
         name=gpu.nest.name,
         input_output_aliases=dict(kernel.in_place) if in_place else {},
         **{name: gpu.options[name] for name in _OPTIONS if name in gpu.options},
