@@ -7,7 +7,7 @@ cache. A nest that reduces nothing is cut along its columns too. Where a row fil
 processor, nothing else runs while a program waits for memory: in 16 bits, where there
 is room, the program goes from row to row and reads the next one before it computes.
 Rows that are longer are shared by several programs, which exchange what they sum up
-(triton_totals.py).
+(triton_shared.py).
 
 A value of the nest is a tile: of rows and columns, of one column ("row"), of one row
 ("column") or of one number, so that Triton's broadcasting is the nest's.
@@ -36,8 +36,9 @@ from ..fusion import (
 )
 from .triton_functions import CALLS, HEAD, INFIX, QUICK
 from .triton_launch import HALF, Launch, arrays_of, launch_of
+from .triton_lines import Lines
+from .triton_shared import exchanged, has_rest, paired, words_of
 from .triton_totals import (
-    EMPTY_WORD,
     GROUPS,
     SUMS_OF_EXP,
     TOGETHER,
@@ -47,16 +48,10 @@ from .triton_totals import (
     combined,
     empty_of,
     groups,
-    has_rest,
     known_by,
     off_top,
-    packed,
-    paired,
     reduced,
     totals_of,
-    unpacked,
-    with_rest,
-    words_of,
 )
 
 _COMPARED = ("equal", "not_equal")
@@ -80,7 +75,7 @@ def source(
     return f"{HEAD}\n\n{_Emitter(nest, storage, launch, in_place).text(name)}"
 
 
-class _Emitter:
+class _Emitter(Lines):
     def __init__(
         self,
         nest: Nest,
@@ -88,13 +83,11 @@ class _Emitter:
         launch: Launch,
         in_place: Sequence[tuple[int, int]],
     ) -> None:
+        super().__init__()
         self.nest = nest
         self.in_place = in_place
         self.storage = storage
         self.launch = launch
-        self.lines: list[str] = []
-        self.indent = 1
-        self.count = 0
         self.one: dict[int, str] = {}  # names of numbers and of rows' values
         self.full: dict[int, str] = {}  # names of tiles
         self.raw: dict[int, str] = {}  # names of tiles of inputs as they are stored
@@ -113,14 +106,6 @@ class _Emitter:
         # exponentials those of the tile, and what they are to be multiplied by
         self.words = 0
         self.kept: dict[int, tuple[str, str]] = {}
-
-    def write(self, line: str) -> None:
-        self.lines.append("    " * self.indent + line)
-
-    def let(self, text: str, prefix: str = "v") -> str:
-        self.count += 1
-        self.write(f"{prefix}{self.count} = {text}")
-        return f"{prefix}{self.count}"
 
     def text(self, name: str) -> str:
         nest, launch = self.nest, self.launch
@@ -474,7 +459,9 @@ class _Emitter:
             return
         totals = self._reduced_tiles(each)
         if self.launch.shared and totals:
-            totals = self._reduced(each, self._exchanged(each, totals))
+            parts, warps = self.launch.parts(self.nest), self.launch.warps
+            totals = exchanged(self, each, totals, self._places(each), parts, warps)
+            totals = self._reduced(each, totals)
         self._know(each, totals)
         self._store(each.stores)
         self._correct(each.stores)
@@ -584,49 +571,13 @@ class _Emitter:
         parts = f"tl.reshape({x}, (ROWS, BLOCK // {n}, {n}))"
         return f"tl.reduce(tl.reduce({parts}, 2, {op}), 1, {op}, keep_dims=True)"
 
-    def _exchanged(self, each: Pass, totals: Sequence[str]) -> list[str]:
-        """Totals of all parts of a row, as tiles.
-
-        Each word is read by one thread, after a pause: programs that read all the time
-        are in each other's way (a cross entropy of 131072 columns of 16 bits takes 1.06
-        of a copy, and 1.15 if each warp reads at once).
-        """
-        n, infos, found = self.launch.parts(self.nest), totals_of(each), [*totals]
-        for _, total, rest in with_rest(each):
-            found[total] = self.let(packed(found[total], found[rest]))
-        pairs = paired(each)
-        words = words_of(self.nest)
-        places = [f"words + (row * {words} + {self.words + k}) * {n}"
-                  for k in range(len(pairs))]  # fmt: skip
-        self.words += len(pairs)
-        for place, (i, j) in zip(places, pairs, strict=True):
-            word = f"word_of({found[i]}, {found[j]})"
-            # A plain store is seen later: 1.33 of a copy in float32, and 1.05 with this
-            self.write(f"tl.atomic_xchg({place} + part, {word}, sem='relaxed')")
-        part = self.let(f"tl.arange(0, {32 * self.launch.warps})[None, :]", "part")
-        guard = f"mask={part} < {n}, other={EMPTY_WORD}, volatile=True"
-        reads = [f"tl.load({place} + {part}, {guard})" for place in places]
-        self.write("pause(300)")
-        names = [self.let(read, "word") for read in reads]
-        are_there = " & ".join(f"({name} != 0)" for name in names)
-        self.write(f"while tl.min(({are_there}).to(tl.int32)) == 0:")
-        self.write("    pause(100)")
-        for name, read in zip(names, reads, strict=True):
-            self.write(f"    {name} = {read}")
-        for name, (i, j) in zip(names, pairs, strict=True):
-            for k, which in ((i, "first"), (j, "second")):
-                kind = "float" if infos[k].dtype == "float32" else "whole"
-                value = f"{which}_{kind}({name})"
-                found[k] = self.let(
-                    f"tl.where({part} < {n}, {value}, {infos[k].empty})"
-                )
-        for group in groups(each):
-            if group.of_exp:
-                _, total, rest = group.places
-                found[rest] = found[total]
-        for _, total, rest in with_rest(each):
-            found[total] = self.let(unpacked(found[rest]))
-        return found
+    def _places(self, each: Pass) -> list[str]:
+        """Where the words of a pass are, of the first part of the row."""
+        n, used = len(paired(each)), self.words
+        self.words += n
+        row = f"row * {words_of(self.nest)}"
+        parts = self.launch.parts(self.nest)
+        return [f"words + ({row} + {used + k}) * {parts}" for k in range(n)]
 
     def _reduced(self, each: Pass, totals: Sequence[str]) -> list[str]:
         """Totals of several tiles as one."""

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..fusion import FULL, LONG, Nest, Node
-from .triton_totals import SUMS_OF_EXP, fit_into_words, is_share
+from .triton_shared import fit_into_words
+from .triton_totals import SUMS_OF_EXP, is_share
 
 # The longest row that is read once: its numbers fill half of the registers that a
 # processor has. Of 16 bits, the next row takes a quarter, and is read ahead.

@@ -1,24 +1,15 @@
-"""What a pass of a Triton kernel sums up, and how: totals of tiles, and of rows.
-
-Where programs share a row, each writes its totals into words of 64 bits, two into each,
-and waits for those of the others. A word is there if it is not 0, so that nothing else
-need be ordered. That they don't wait for each other for ever rests on this: programs
-start in the order of their numbers, and those of a row fit into the GPU together, also
-beside some more kernels of this kind (`GpuKernel.for_gpu`).
-"""
+"""What a pass of a Triton kernel sums up, and how: totals of tiles, and of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import zip_longest
 
 import numpy as np
 
-from ..fusion import FULL, Nest, Node, Pass
+from ..fusion import FULL, Node, Pass
 from .primitives import SUMS
 
-EMPTY_WORD = 1  # of a part that there is not
 # Numbers next to each other, for which there is one greatest number so far
 TOGETHER = 8
 TYPES = {
@@ -143,50 +134,6 @@ def is_share(node: Node) -> bool:
         else:
             return False
     return True
-
-
-def has_rest(group: Group) -> bool:
-    """Whether it is asked for the sum without the greatest.
-
-    Where programs share a row, it is that only if the total is less than 1.5: else
-    nobody looks at it.
-    """
-    return any(node.op == "exp_rest" for node in group.nodes)
-
-
-def with_rest(each: Pass) -> list[tuple[int, ...]]:
-    """The places of the greatest, the total and the rest, where that is asked for."""
-    return [group.places for group in groups(each) if group.of_exp and has_rest(group)]
-
-
-def packed(total: str, rest: str) -> str:
-    """One number for both: the rest counts where there is one greatest, which is 1."""
-    return f"tl.where({total} < 1.5, {rest}, {total})"
-
-
-def unpacked(both: str) -> str:
-    """The total; 1 where there is nothing, which counts for nothing with its top."""
-    return f"tl.where({both} < 1, 1 + {both}, {both})"
-
-
-def paired(each: Pass) -> list[tuple[int, int]]:
-    """The places of two totals for each word; a last one alone is there twice."""
-    alone = [group.places[0] for group in groups(each) if not group.of_exp]
-    found = [group.places[:2] for group in groups(each) if group.of_exp]
-    found += zip_longest(alone[::2], alone[1::2], fillvalue=alone[-1] if alone else 0)
-    return [(i, j) for i, j, *_ in found]
-
-
-def words_of(nest: Nest) -> int:
-    """How many words a program writes for each row."""
-    return sum(len(paired(each)) for each in nest.passes)
-
-
-def fit_into_words(nest: Nest) -> bool:
-    """Whether totals have 32 bits: of whole numbers, counts and yes or no."""
-    found = [node for each in nest.passes for node in each.reductions]
-    whole = [n for n in found if accumulated(n) != "float32"]
-    return all(n.op in ("any", "all") or n.args[0].dtype == bool for n in whole)
 
 
 def accumulated(node: Node) -> str:
