@@ -151,12 +151,35 @@ def test_a_gpu_reads_by_strides_as_far_as_32_bits_count(n, strides, monkeypatch)
     nest = SimpleNamespace(
         rows=n, columns=n, constants=[], inputs=[("full", np.dtype("float32"))]
     )
-    gpu = SimpleNamespace(nest=nest, start=start, strides=lambda kind: (n, 1))
-    monkeypatch.setattr(torch.cuda, "device", nullcontext)
-    monkeypatch.setattr(fused, "_processors", lambda device: 132)
-    fused._start(SimpleNamespace(on_gpu=gpu), [x], [x])
+    _start_on_gpu(monkeypatch, [x], [x], nest, start, strides=lambda kind: (n, 1))
     assert given["strides"] == [*(strides or (n, 1))]
     assert given["x"].is_contiguous() is (strides is None)
+
+
+def test_words_that_programs_exchange_are_0_each_time(monkeypatch):
+    def start(arrays, strides, processors):
+        _, y, words = arrays
+        assert words.dtype == torch.int64
+        assert words.tolist() == [0, 0, 0]
+        words += 1
+        y += 1
+
+    x, y = torch.ones(1), torch.zeros(1)
+    nest = SimpleNamespace(
+        rows=1, columns=1, constants=[], inputs=[("row", np.dtype("float32"))]
+    )
+    for _ in range(2):
+        more = {"strides": lambda kind: (1, 0), "words": 3}
+        _start_on_gpu(monkeypatch, [x], [y], nest, start, **more)
+    assert y == 2
+
+
+def _start_on_gpu(monkeypatch, given, written, nest, start, words=0, **more):
+    gpu = SimpleNamespace(nest=nest, start=start, words=words, **more)
+    gpu.for_gpu = lambda processors: gpu
+    monkeypatch.setattr(torch.cuda, "device", nullcontext)
+    monkeypatch.setattr(fused, "_processors", lambda device: 132)
+    fused._start(SimpleNamespace(on_gpu=gpu), given, written)
 
 
 @pytest.mark.parametrize("x", [1e40, -1e40, 2**130, 3, np.inf, np.nan, True])
