@@ -707,34 +707,54 @@ class _Emitter:
 
         Where it stops, and the block that it ends in.
         """
-        code, n = self.code, self.code.name()
-        step = self.width * registers
-        loop, after = f"loop{n}", f"after{n}"
-        whole = self.stop - (step - 1)
-        some = start < whole
-        code.write(f"  br i1 {some.name}, label %{loop}, label %{after}")
-        code.label(loop)
-        column, following = (Lane(code, f"%{x}{n}", "i64", 1) for x in "cd")
-        ways = f"[{start.name}, %{before}], [{following.name}, %{loop}]"
-        code.write(f"  {column.name} = phi i64 {ways}")
-        for s in (*states, *self.powers):
-            s.phis(before, loop)
-        found = [
-            self._body(each, column + i * self.width if i else column, None, chosen)
-            for i in range(registers)
-        ]
-        for s, *xs in zip(states, *found, strict=True):
-            s.add(xs, None)
-        code.write(f"  {following.name} = add i64 {column.name}, {step}")
-        for s in (*states, *self.powers):
-            s.close()
-        again = following < whole
-        code.write(f"  br i1 {again.name}, label %{loop}, label %{after}")
-        code.label(after)
-        left = code.value(f"phi i64 {ways}", "i64", 1)
+        loop = f"loop{self.code.name()}"
+
+        def body(column: Lane) -> None:
+            for s in (*states, *self.powers):
+                s.phis(before, loop)
+            found = [
+                self._body(each, column + i * self.width if i else column, None, chosen)
+                for i in range(registers)
+            ]
+            for s, *xs in zip(states, *found, strict=True):
+                s.add(xs, None)
+            for s in (*states, *self.powers):
+                s.close()
+
+        left, after = self._repeated(
+            body, self.width * registers, start, before, loop, loop
+        )
         for s in (*states, *self.powers):
             s.after(before, loop)
         return left, after
+
+    def _repeated(
+        self,
+        body: Callable[[Lane], None],
+        step: int,
+        start: Lane,
+        before: str,
+        first: str,
+        last: str,
+    ) -> tuple[Lane, str]:
+        """The body at a column, for each whole step, from its first block to its last.
+
+        Where it stops, and the block that it ends in.
+        """
+        code, after = self.code, f"{first}after"
+        whole = self.stop - (step - 1)
+        some = start < whole
+        code.write(f"  br i1 {some.name}, label %{first}, label %{after}")
+        code.label(first)
+        column, following = (Lane(code, f"%{first}{x}", "i64", 1) for x in "cd")
+        ways = f"[{start.name}, %{before}], [{following.name}, %{last}]"
+        code.write(f"  {column.name} = phi i64 {ways}")
+        body(column)
+        code.write(f"  {following.name} = add i64 {column.name}, {step}")
+        again = following < whole
+        code.write(f"  br i1 {again.name}, label %{first}, label %{after}")
+        code.label(after)
+        return code.value(f"phi i64 {ways}", "i64", 1), after
 
     def _is_elementwise(self, each: Pass) -> bool:
         nest = self.nest
@@ -751,47 +771,43 @@ class _Emitter:
     ) -> tuple[Lane, str]:
         """`_loop` of a flat nest, stage by stage: over whole blocks of columns."""
         code, n, step = self.code, self.code.name(), self.width * BLOCK
-        block, after = f"block{n}", f"after{n}"
-        whole = self.stop - (step - 1)
-        some = start < whole
-        code.write(f"  br i1 {some.name}, label %{block}, label %{after}")
-        code.label(block)
-        first, following = (Lane(code, f"%{x}{n}", "i64", 1) for x in "bd")
-        last = f"stage{len(stages)}{n}"
-        ways = f"[{start.name}, %{before}], [{following.name}, %{last}end]"
-        code.write(f"  {first.name} = phi i64 {ways}")
+        block, last = f"block{n}", f"stage{len(stages)}{n}end"
         leaving = [node for leaves in stages for node in leaves]
         memory = {id(n): self._block_memory(_kept_kind(n)) for n in leaving}
-        begin = block
-        for i in range(len(stages) + 1):
-            loop = f"stage{i}{n}"
-            at, further = (Lane(code, f"%{x}{i}{n}", "i64", 1) for x in "xy")
-            code.write(f"  br label %{loop}")
-            code.label(loop)
-            ways = f"[0, %{begin}], [{further.name}, %{loop}]"
-            code.write(f"  {at.name} = phi i64 {ways}")
-            self.left = {key: (*of, at) for key, of in memory.items()}
-            taken = {id(node) for leaves in stages[:i] for node in leaves}
-            if i < len(stages):
-                scope = _Scope(first + at, self.width, None, taken, chosen)
-                for node in stages[i]:
-                    x = self._loop_value(node, scope)
-                    address, kind = self._kept(node, scope.column)
-                    self._store(x.converted(kind), address, None)
-            else:
-                self._body(each, first + at, None, chosen, taken)
-            self.left = {}
-            code.write(f"  {further.name} = add i64 {at.name}, {self.width}")
-            again = further < step
-            begin = f"{loop}end"
-            code.write(f"  br i1 {again.name}, label %{loop}, label %{begin}")
-            code.label(begin)
-        code.write(f"  {following.name} = add i64 {first.name}, {step}")
-        more = following < whole
-        code.write(f"  br i1 {more.name}, label %{block}, label %{after}")
-        code.label(after)
-        ways = f"[{start.name}, %{before}], [{following.name}, %{begin}]"
-        return code.value(f"phi i64 {ways}", "i64", 1), after
+
+        def body(first: Lane) -> None:
+            begin = block
+            for i in range(len(stages) + 1):
+                loop = f"stage{i}{n}"
+                at, further = (Lane(code, f"%{x}{i}{n}", "i64", 1) for x in "xy")
+                code.write(f"  br label %{loop}")
+                code.label(loop)
+                ways = f"[0, %{begin}], [{further.name}, %{loop}]"
+                code.write(f"  {at.name} = phi i64 {ways}")
+                self.left = {key: (*of, at) for key, of in memory.items()}
+                taken = {id(node) for leaves in stages[:i] for node in leaves}
+                if i < len(stages):
+                    self._leave(stages[i], first + at, taken, chosen)
+                else:
+                    self._body(each, first + at, None, chosen, taken)
+                self.left = {}
+                code.write(f"  {further.name} = add i64 {at.name}, {self.width}")
+                again = further < step
+                begin = f"{loop}end"
+                code.write(f"  br i1 {again.name}, label %{loop}, label %{begin}")
+                code.label(begin)
+
+        return self._repeated(body, step, start, before, block, last)
+
+    def _leave(
+        self, nodes: list[Node], column: Lane, taken: set[int], chosen: dict[int, Node]
+    ) -> None:
+        """Compute what a stage leaves, and write it for the next one."""
+        scope = _Scope(column, self.width, None, taken, chosen)
+        for node in nodes:
+            x = self._loop_value(node, scope)
+            address, kind = self._kept(node, scope.column)
+            self._store(x.converted(kind), address, None)
 
     def _block_memory(self, kind: str) -> tuple[str, str]:
         """Memory for a number of each column of a block."""

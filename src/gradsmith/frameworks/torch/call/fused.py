@@ -29,9 +29,9 @@ NAMES = {
 DTYPES = {name: dtype for dtype, name in NAMES.items()}
 _empty, _empty_like, _threads = torch.empty, torch.empty_like, torch.get_num_threads
 _uint8 = torch.uint8
-# One program of a GPU adds up so many parts and rounds in 3 us, and takes 20 more to
-# start than PyTorch's two kernels, which take 6: nobody waits for that where the kernel
-# before takes longer.
+# So many parts one program of a GPU adds up and rounds: an eager cross entropy of
+# 8192 x 32768 in bfloat16 takes 1.14 of a copy, and 1.155 by PyTorch's two kernels.
+# Python takes longer to start it, which a large kernel before it hides.
 _FEW, _LARGE = 1 << 14, 1 << 25
 
 
