@@ -37,14 +37,14 @@ ENGINE := tests/core tests/rules tests/operations tests/optimizers
 test-oldest: $(ENVS)/oldest/made
 	$(ALONE) $(ENVS)/oldest/bin/python -m pytest -q -n $(JOBS) --dist loadfile $(ENGINE) $(ARGS)
 
-# The same with those modules compiled that are compiled in wheels for a platform, and what
-# traces their rules.
+# The same with those modules compiled that are compiled in wheels for a platform, with what
+# traces their rules, and the frameworks, whose compilers follow calls into Python alone.
 COMPILED = $(abspath $(ENVS)/compiled)
 
 test-compiled: $(ENVS)/test/made $(ENVS)/compiled/made
 	$(ALONE) GRADSMITH_COMPILE=1 PYTHONPATH=$(COMPILED) $(ENVS)/test/bin/python -m pytest \
-	  -q -n $(JOBS) --dist loadfile $(ENGINE) tests/program \
-	  --ignore tests/program/kernels $(ARGS)
+	  -q -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ENGINE) tests/program \
+	  tests/frameworks --ignore tests/program/kernels $(ARGS)
 
 # The same on each Python that is installed, from 3.11 on, with the newest NumPy it has.
 PYTHONS := python3.11 python3.12 python3.13 python3.14

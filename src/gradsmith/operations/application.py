@@ -13,8 +13,8 @@ from typing import Any
 from ..core import hooks
 from ..core import trees as _tree
 from ..core.arity import Arity, arity_of
-from ..core.cotangent import Spec
 from ..core.errors import GradientContractError
+from ..core.specs import AnySpec
 from . import contract
 from .arguments import Argument, Kind, arguments_of
 from .parameters import Bound
@@ -62,13 +62,13 @@ class OutputSpecs:
 
     __slots__ = ("flat", "tree")
 
-    def __init__(self, tree: Any, flat: list[Spec]) -> None:
+    def __init__(self, tree: Any, flat: Sequence[AnySpec]) -> None:
         self.tree = tree
         self.flat = flat
 
     def structured(self, dys: Sequence[Any]) -> Any:
         """Cotangents or tangents in the structure of the outputs."""
-        if isinstance(self.tree, Spec):
+        if isinstance(self.tree, AnySpec):
             return dys[0]
         rest = iter(dys)
         return _tree.map(lambda spec: None if spec is None else next(rest), self.tree)
@@ -98,7 +98,7 @@ class Application:
         operation: Any,
         call: Bound,
         outputs: OutputSpecs,
-        variables: Sequence[tuple[Any, Spec]],
+        variables: Sequence[tuple[Any, AnySpec]],
         *,
         grad: Callable[..., Any] | None,
         bound: Bound | None,
@@ -151,7 +151,7 @@ class Application:
         returned = self._call_with_arguments("jvp", self.operation.jvp_rule, dx, {})
         return contract.check_tangents(self.operation.name, returned, self.outputs.tree)
 
-    def specs(self) -> list[Spec]:
+    def specs(self) -> list[AnySpec]:
         """The specs of the arrays in the arguments, then those of the variables."""
         return [*self.call.leaves, *(spec for _, spec in self.variables)]
 
@@ -211,7 +211,7 @@ class Application:
     def _upstream(self, rule: Any, arity: Arity, dys: Sequence[Any]) -> Sequence[Any]:
         """One upstream gradient per output, or all in one if `grad` takes only one."""
         tree, n = self.outputs.tree, 1
-        if isinstance(tree, Spec) and arity.required == 1:
+        if isinstance(tree, AnySpec) and arity.required == 1:
             return dys
         structured = self.outputs.structured(dys)
         if isinstance(tree, (tuple, list)):
@@ -275,7 +275,7 @@ class Application:
         )
 
 
-def _name_of_variable(pair: tuple[Any, Spec]) -> str:
+def _name_of_variable(pair: tuple[Any, AnySpec]) -> str:
     """The name that its spec gives it, if it has none of its own."""
     variable, spec = pair
     return getattr(spec, "name", "") or variable.name

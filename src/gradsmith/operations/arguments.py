@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..core import trees
-from ..core.cotangent import Spec
+from ..core.specs import AnySpec
 from .parameters import Bound
 
 
@@ -42,7 +42,7 @@ def arguments_of(bound: Bound) -> list[Argument]:
     """The arguments of a call in which the arrays are replaced by their specs."""
     arguments = []
     for name, value in bound.arguments():
-        specs = trees.map(lambda x: x if isinstance(x, Spec) else None, value)
+        specs = trees.map(lambda x: x if isinstance(x, AnySpec) else None, value)
         kind = min([*map(_kind, trees.leaves(value)), Kind.STATIC])
         arguments.append(Argument(name, specs, kind))
     return arguments
@@ -54,7 +54,7 @@ def has_gradient(spec: Any) -> bool:
 
 
 def _kind(x: Any) -> Kind:
-    if isinstance(x, Spec):
+    if isinstance(x, AnySpec):
         return Kind.FLOATING if has_gradient(x) else Kind.INTEGER
     if isinstance(x, (float, complex, np.inexact)):
         return Kind.NUMBER

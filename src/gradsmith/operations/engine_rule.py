@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from ..core import trees
-from ..core.cotangent import Spec, spec_of
+from ..core.cotangent import spec_of
 from ..core.errors import UnsupportedOperationError
 from ..core.forward import transpose
 from ..core.rule import complete
+from ..core.specs import AnySpec
 from ..core.tape import Traced, marks_of, state
 from ..core.tensor import readonly, unwrap
 from . import contract
@@ -156,7 +157,7 @@ class EngineRule:
         )
 
 
-def _ones(spec: Spec) -> Any:
+def _ones(spec: AnySpec) -> Any:
     """Where a rule is transposed; at zeros the user's code may take shortcuts."""
     return np.ones(spec.shape, spec.dtype)
 

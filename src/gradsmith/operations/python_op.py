@@ -18,6 +18,7 @@ from ..core import trees
 from ..core.arrays import framework_of, same_shape
 from ..core.cotangent import Spec, cast, spec_of
 from ..core.errors import GradientContractError, GradsmithError, type_of
+from ..core.specs import AnySpec
 from ..core.symbolic import is_symbolic
 from ..core.tensor import readonly, unwrap
 from .application import OutputSpecs, run_body
@@ -345,7 +346,7 @@ class _SpecCall:
         place = 0
         for name, value in self.bound.arguments():
             for leaf in trees.leaves(value):
-                if isinstance(leaf, Spec):
+                if isinstance(leaf, AnySpec):
                     if needs.get(name) and has_tangent(leaf):
                         yield place
                     place += 1
@@ -355,7 +356,7 @@ class _SpecCall:
         structured = self.bound.with_leaves(gradients)
         pairs = zip(self.bound.arguments(), structured.arguments(), strict=True)
         for (name, value), (_, gradient) in pairs:
-            if any(isinstance(leaf, Spec) for leaf in trees.leaves(value)):
+            if any(isinstance(leaf, AnySpec) for leaf in trees.leaves(value)):
                 yield name, gradient
 
     # What a compiler must know before anything is run

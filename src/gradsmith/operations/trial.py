@@ -12,6 +12,7 @@ from ..core import trees
 from ..core.caches import remember
 from ..core.cotangent import Spec, spec_of
 from ..core.errors import GradsmithError
+from ..core.specs import AnySpec
 
 _SAY_THEM = "gs.python_op(spec=lambda x: gs.spec(x.shape, x.dtype))"
 
@@ -201,7 +202,7 @@ class Trials:
 def _kind_of(call: Any) -> Hashable:
     """Static arguments by their values, arrays by their specs."""
     return tuple(
-        (name, (x.shape, str(x.dtype)) if isinstance(x, Spec) else (type(x), x))
+        (name, (x.shape, str(x.dtype)) if isinstance(x, AnySpec) else (type(x), x))
         for name, x in trees.leaves_with_names(call.values)
     )
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...core import trees
 from ...core.arrays import described
-from ...core.cotangent import Spec
 from ...core.shapes import broadcast_axes
+from ...core.specs import AnySpec
 
 Shape = Any  # a tuple of lengths, of which a graph may leave some open
 
@@ -84,7 +84,7 @@ def of_type(leaf: Any) -> str:
 # --- words ---------------------------------------------------------------------------
 
 
-def written(spec: Spec) -> str:
+def written(spec: AnySpec) -> str:
     shape = "unknown" if spec.shape is None else tuple(spec.shape)
     return f"shape {shape}, {spec.dtype}"
 

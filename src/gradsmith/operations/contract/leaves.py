@@ -9,8 +9,8 @@ import numpy as np
 
 from ...core import trees
 from ...core.arrays import described, same_shape
-from ...core.cotangent import Spec
 from ...core.errors import GradientContractError
+from ...core.specs import AnySpec
 from ..arguments import has_gradient
 from . import causes
 from .causes import describe, outline, written
@@ -30,7 +30,7 @@ class MisfitError(Exception):
 
 def checked(name: str, specs: Any, gradient: Any) -> list[Any]:
     """The gradients of the arrays in a tree, flat, each checked."""
-    if isinstance(specs, Spec):
+    if isinstance(specs, AnySpec):
         return [_checked_leaf(name, specs, gradient)]
     return [
         _checked_leaf(leaf_name, spec, leaf)
@@ -41,7 +41,7 @@ def checked(name: str, specs: Any, gradient: Any) -> list[Any]:
 
 def fits(specs: Any, gradient: Any) -> bool:
     """Whether a gradient is structured like the argument."""
-    if isinstance(specs, Spec):
+    if isinstance(specs, AnySpec):
         return not isinstance(gradient, (tuple, list, dict))
     try:
         pairs = list(_paired("", specs, gradient))
@@ -76,7 +76,7 @@ def _paired(name: str, specs: Any, gradient: Any) -> Iterator[tuple[str, Any, An
         yield from _paired(name + step, child, got[step])
 
 
-def _checked_leaf(name: str, spec: Spec, leaf: Any) -> Any:
+def _checked_leaf(name: str, spec: AnySpec, leaf: Any) -> Any:
     if is_word(leaf):
         return leaf
     if not has_gradient(spec):
@@ -99,7 +99,7 @@ def _plain(shape: Any) -> Any:
     return None if shape is None else tuple(shape)
 
 
-def _checked_number(name: str, spec: Spec, leaf: Any) -> Any:
+def _checked_number(name: str, spec: AnySpec, leaf: Any) -> Any:
     """A Python number is the gradient of a scalar, and of nothing else."""
     if not isinstance(leaf, (int, float, complex)) or isinstance(leaf, bool):
         what = f"for {name!r} is not an array"
@@ -113,9 +113,9 @@ def _checked_number(name: str, spec: Spec, leaf: Any) -> Any:
     return np.asarray(leaf, spec.dtype)
 
 
-def _wrong_shape(name: str, spec: Spec, got: str, cause: str) -> MisfitError:
+def _wrong_shape(name: str, spec: AnySpec, got: str, cause: str) -> MisfitError:
     return MisfitError(f"for {name!r} has the wrong shape", written(spec), got, cause)
 
 
-def _wrong_dtype(name: str, spec: Spec, got: str, cause: str) -> MisfitError:
+def _wrong_dtype(name: str, spec: AnySpec, got: str, cause: str) -> MisfitError:
     return MisfitError(f"for {name!r} has the wrong dtype", written(spec), got, cause)

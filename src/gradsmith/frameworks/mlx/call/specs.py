@@ -7,7 +7,7 @@ from typing import Any
 import mlx.core as mx
 import numpy as np
 
-from ....core.cotangent import Spec
+from ....core.specs import FrameworkSpec
 from ..._dtypes import OtherDtype
 from ..._outputs import refuse_numpy
 
@@ -20,7 +20,7 @@ _DTYPES[mx.bool_] = np.dtype(bool)
 _DTYPES[mx.bfloat16] = OtherDtype("bfloat16", "f")
 
 
-class ArraySpec(Spec):
+class ArraySpec(FrameworkSpec):
     """The spec of an array."""
 
     __slots__ = ("native",)

@@ -11,6 +11,7 @@ from ....core import trees
 from ....core.arrays import framework_of
 from ....core.cotangent import Spec
 from ....core.errors import GradientContractError, GradsmithError
+from ....core.specs import AnySpec, FrameworkSpec
 from ....operations.application import OutputSpecs
 from ..._dtypes import OtherDtype
 from ..private import EagerTensor, SymbolicTensor, shape_of
@@ -42,7 +43,7 @@ def _numpy_dtype(dtype: Any) -> Any:
 _numpy_dtypes: dict[Any, Any] = {}
 
 
-class TensorSpec(Spec):
+class TensorSpec(FrameworkSpec):
     """The shape (None where it is open) and dtype of a tensor."""
 
     __slots__ = ("native",)
@@ -64,7 +65,7 @@ class TensorSpec(Spec):
         return tf.ones(self.shape, self.native)
 
 
-def describe(x: Any) -> Spec:
+def describe(x: Any) -> AnySpec:
     """The spec of anything that counts as TensorFlow's array."""
     if type(x) is EagerTensor or type(x) is SymbolicTensor:
         return TensorSpec(x)

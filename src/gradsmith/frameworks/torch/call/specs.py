@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from ....core.cotangent import Spec
 from ....core.errors import UnsupportedOperationError
+from ....core.specs import FrameworkSpec
 from ..._dtypes import OtherDtype
 
 _NAMES = (
@@ -26,7 +26,7 @@ for _name in dir(torch):
         _DTYPES[getattr(torch, _name)] = OtherDtype(_name, "f")
 
 
-class TensorSpec(Spec):
+class TensorSpec(FrameworkSpec):
     """The spec of a tensor; `dtype` is read as NumPy's only if somebody asks for it."""
 
     __slots__ = ("device", "name", "native")
