@@ -44,7 +44,7 @@ COMPILED = $(abspath $(ENVS)/compiled)
 test-compiled: $(ENVS)/test/made $(ENVS)/compiled/made
 	$(ALONE) GRADSMITH_COMPILE=1 PYTHONPATH=$(COMPILED) $(ENVS)/test/bin/python -m pytest \
 	  -q -n $(JOBS) --dist loadfile --no-loadscope-reorder $(ENGINE) tests/program \
-	  tests/frameworks --ignore tests/program/kernels $(ARGS)
+	  tests/frameworks tests/tools/memory --ignore tests/program/kernels $(ARGS)
 
 # The same on each Python that is installed, from 3.11 on, with the newest NumPy it has.
 PYTHONS := python3.11 python3.12 python3.13 python3.14

@@ -6,6 +6,7 @@ from functools import partial, wraps
 import numpy as np
 import pytest
 
+from gradsmith.core import cotangent
 from gradsmith.core.reach import arrays_kept, captured, reached
 
 MINE = object()
@@ -119,3 +120,9 @@ def test_arrays_kept():
     held = closure([x[1:], {"x": x}, Record(y)])
     assert {id(each) for each in arrays_kept(held)} == {id(x), id(y)}
     assert [id(each) for each in arrays_kept(held, beside=[y])] == [id(x)]
+
+
+def test_a_function_does_not_keep_the_names_of_its_module(monkeypatch):
+    # Of a module that wheels have compiled, where functions are of another type
+    monkeypatch.setattr(cotangent, "some", np.ones(3), raising=False)
+    assert not list(arrays_kept(cotangent.unbroadcast))

@@ -270,7 +270,9 @@ def arrays_kept(*roots: Any, beside: Iterable[Any] = ()) -> Iterator[np.ndarray]
         elif isinstance(x, FunctionType):
             stack += _of_function(x, globals=False)
         else:
-            stack += gc.get_referents(x)
+            # A compiled function is of another type, and refers to its module's names
+            names = x.__globals__ if hasattr(type(x), "__globals__") else None
+            stack += [y for y in gc.get_referents(x) if y is not names]
 
 
 _WITHOUT_ARRAYS = (type, ModuleType, str, bytes, int, float)
