@@ -38,7 +38,7 @@ from .fusion import (
     refuse,
 )
 from .graph import Program, Step, Value
-from .kernels.emit import rows_near
+from .kernels.scratch import rows_near
 from .passes import without_dead
 
 LARGE = 10_000  # elements of the matrix

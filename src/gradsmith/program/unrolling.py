@@ -35,7 +35,7 @@ from .fusion import (
     refuse,
 )
 from .graph import Program, Step, Value, is_uniform
-from .kernels.emit import KINDS
+from .kernels.lanes import KINDS
 
 SHORTEST = 256  # rows
 WIDEST = 32  # numbers in a row

@@ -26,7 +26,7 @@ from gradsmith.operations import fusing  # noqa: E402
 from gradsmith.operations.operation import Operation  # noqa: E402
 from gradsmith.ops import _rows, exponentials  # noqa: E402
 from gradsmith.program.kernels import triton_launch  # noqa: E402
-from gradsmith.program.kernels.triton import GpuKernel  # noqa: E402
+from gradsmith.program.kernels.triton_kernel import GpuKernel  # noqa: E402
 from tests.program.kernels.stand_in import triton  # noqa: E402
 
 RNG = np.random.default_rng(0)

@@ -10,7 +10,7 @@ import gradsmith.numpy as gnp
 from gradsmith import ops
 from gradsmith.frameworks.torch.call import in_graph
 from gradsmith.operations import fusing
-from gradsmith.program.kernels import triton as gpu
+from gradsmith.program.kernels.triton_kernel import GpuKernel
 
 pytestmark = [
     pytest.mark.gpu,
@@ -40,10 +40,10 @@ def at_once(monkeypatch):
     """Kernels at the first call, also of small arrays; and none composed instead."""
     monkeypatch.setattr(fusing, "SMALL", 0)
     ops.silu(torch.ones(1))  # the very first call finds out what PyTorch's tensors are
-    started = gpu.GpuKernel.start
+    started = GpuKernel.start
     count = []
     monkeypatch.setattr(
-        gpu.GpuKernel, "start", lambda *args: (count.append(1), started(*args))[1]
+        GpuKernel, "start", lambda *args: (count.append(1), started(*args))[1]
     )
     return count
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import gradsmith as gs
-from gradsmith.program.kernels.emit import homes, kept_in
 from gradsmith.program.kernels.kernel import Kernel
+from gradsmith.program.kernels.scratch import homes, kept_in
 
 pytest.importorskip("llvmlite")
 

@@ -8,7 +8,7 @@ pytest.importorskip("llvmlite")
 import gradsmith as gs
 import gradsmith.numpy as gnp
 from gradsmith.program.graph import Program, Step, Value
-from gradsmith.program.kernels import emit
+from gradsmith.program.kernels import loops
 from gradsmith.program.kernels.kernel import Kernel
 from gradsmith.program.kernels.mode import in_kernel
 from gradsmith.program.kernels.primitives import exp_times
@@ -71,7 +71,7 @@ def test_stages_compute_the_same_bits(n, dtype, monkeypatch):
         return op(x), gs.grad(lambda x: np.sum(op(x) * x))(x)
 
     found = both()
-    monkeypatch.setattr(emit, "stages_of", lambda each: [])
+    monkeypatch.setattr(loops, "stages_of", lambda each: [])
     for a, b in zip(found, both(), strict=True):
         np.testing.assert_array_equal(a, b)
 

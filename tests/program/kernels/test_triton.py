@@ -15,10 +15,10 @@ from gradsmith.core.cotangent import Spec
 from gradsmith.operations.fusing import Fused
 from gradsmith.ops._rows import of_classes
 from gradsmith.ops.regression import _huber_total
-from gradsmith.program.kernels import triton as gpu
 from gradsmith.program.kernels import triton_launch
 from gradsmith.program.kernels.kernel import Kernel
 from gradsmith.program.kernels.mode import for_kernel
+from gradsmith.program.kernels.triton_kernel import GpuKernel
 from gradsmith.program.trace import trace
 
 from .stand_in import triton
@@ -40,7 +40,7 @@ def run(program, arrays, monkeypatch, strides=None):
     """What the kernel of a program writes."""
     kernel = Kernel(program)
     with triton(monkeypatch):
-        started = gpu.GpuKernel(kernel.nest, kernel.storage)
+        started = GpuKernel(kernel.nest, kernel.storage)
         written = [np.empty(v.shape, v.dtype) for v in program.results]
         given = [np.ascontiguousarray(x) for x in (*arrays, *kernel.nest.constants)]
         own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
@@ -109,7 +109,7 @@ def test_half_precision_is_read_and_written_as_such(monkeypatch):
     half = x.astype("float16")
     with triton(monkeypatch):
         y = np.empty(x.shape, "float16")
-        started = gpu.GpuKernel(kernel.nest, kernel.storage)
+        started = GpuKernel(kernel.nest, kernel.storage)
         started.start([half, y], [40, 1], 2)
     assert "reread" in started.source
     np.testing.assert_allclose(y, ops.softmax(half), rtol=2e-3, atol=1e-7)
@@ -172,7 +172,7 @@ def test_a_product_in_place_by_1_writes_nothing(monkeypatch):
 def _started(kernel, given, monkeypatch, written=None):
     """What a kernel writes, into new memory unless it is given."""
     with triton(monkeypatch):
-        started = gpu.GpuKernel(kernel.nest, kernel.storage, kernel.in_place)
+        started = GpuKernel(kernel.nest, kernel.storage, kernel.in_place)
         if written is None:
             written = [np.empty(v.shape, v.dtype) for v in kernel.program.results]
         own = [n for kind, _ in kernel.nest.inputs for n in started.strides(kind)]
@@ -245,7 +245,7 @@ def test_one_place_of_a_row_is_written_over(form, monkeypatch):
     _in_form(form, monkeypatch)
     _compare(marked, (x, at), monkeypatch)
     kernel = Kernel(_traced(marked, x, at))
-    assert "debug_barrier" in gpu.GpuKernel(kernel.nest, kernel.storage).source
+    assert "debug_barrier" in GpuKernel(kernel.nest, kernel.storage).source
 
 
 @pytest.mark.parametrize("form", FORMS)
@@ -303,7 +303,7 @@ def test_the_next_row_is_read_ahead(name, columns, monkeypatch):
     kernel = Kernel(program, ["float16", *["int64"] * (len(args) - 1), "float16"])
     y = np.empty(program.results[0].shape, "float16")
     (written,) = _started(kernel, args, monkeypatch, [y])
-    launch = gpu.GpuKernel(kernel.nest, kernel.storage).launch
+    launch = GpuKernel(kernel.nest, kernel.storage).launch
     assert launch.ahead
     assert launch.programs(kernel.nest, 2) < 7
     with np.errstate(all="ignore"):
@@ -352,7 +352,7 @@ def test_programs_share_rows(name, columns, half, monkeypatch):
     program = _traced(fn, *[a.astype("f4") if a.dtype == "f2" else a for a in args])
     names = [a.dtype.name for a in args] + [x.dtype.name] * len(program.results)
     kernel = Kernel(program, names)
-    launch = gpu.GpuKernel(kernel.nest, kernel.storage).launch
+    launch = GpuKernel(kernel.nest, kernel.storage).launch
     assert launch.shared is not (half and name == "log_softmax")
     written = [np.empty(v.shape, x.dtype) for v in program.results]
     _started(kernel, args, monkeypatch, written)
@@ -432,7 +432,7 @@ def test_a_row_read_ahead_counts_by_each_of_its_flags(twice, monkeypatch):
     program = _traced(shares, x.astype("float32"), first, second)
     kernel = Kernel(program, ["float16", "int64", "int64", "float16"])
     (y,) = _started(kernel, (x, first, second), monkeypatch, [np.empty_like(x)])
-    source = gpu.GpuKernel(kernel.nest, kernel.storage).source
+    source = GpuKernel(kernel.nest, kernel.storage).source
     assert ("next_flag" in source) is not twice
     np.testing.assert_allclose(y, shares(x, first, second), rtol=4e-3, atol=1e-6)
 

@@ -21,10 +21,11 @@ from ...core.errors import GradsmithError
 from ..fusion import Nest, nest_of
 from ..graph import Program, replaced
 from . import builtin
-from .emit import assembly, homes, kept_in, rows_near
+from .emit import assembly
 from .listing import listing
 from .machine import compiled, function_at, this_machine
-from .triton import GpuKernel
+from .scratch import homes, kept_in, rows_near
+from .triton_kernel import GpuKernel
 from .xla import handler
 
 # Elements that each of several threads must have: starting one takes 30 us.

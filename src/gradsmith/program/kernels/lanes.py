@@ -19,6 +19,12 @@ TYPES = {
     "i1": "i1", "i8": "i8", "i16": "i16", "i32": "i32", "i64": "i64",
 }  # fmt: skip
 WHOLE = {"f32": "i32", "f64": "i64"}
+# How a dtype is computed in, and how it lies in memory
+KINDS = {
+    "float16": ("f32", "f16"), "bfloat16": ("f32", "i16"), "float32": ("f32", "f32"),
+    "float64": ("f64", "f64"), "bool": ("i1", "i8"), "int8": ("i8", "i8"),
+    "int16": ("i16", "i16"), "int32": ("i32", "i32"), "int64": ("i64", "i64"),
+}  # fmt: skip
 
 
 class Code:
@@ -54,6 +60,29 @@ class Code:
             one = f"<{each}>"
         return Lane(self, one, kind, width)
 
+    def numbers(self, xs: Sequence[Any], kind: str) -> Lane:
+        """Constants, one for each lane."""
+        each = ", ".join(f"{TYPES[kind]} {_literal(x, kind)}" for x in xs)
+        return Lane(self, f"<{each}>", kind, len(xs))
+
+    def named(self, name: str, kind: str = "i64") -> Lane:
+        """The single number that has this name."""
+        return Lane(self, f"%{name}", kind, 1)
+
+    def address(self, pointer: str, kind: str, place: Lane | int) -> str:
+        """Where in memory a number of an array is."""
+        name = "%" + self.name("p")
+        at = place.name if isinstance(place, Lane) else place
+        self.write(f"  {name} = getelementptr {TYPES[kind]}, ptr {pointer}, i64 {at}")
+        return name
+
+    def on_stack(self, kind: str, count: int) -> str:
+        """Memory for so many numbers, which the function has from its first line on."""
+        name = "%" + self.name("m")
+        text = f"  {name} = alloca [{count} x {TYPES[kind]}], align 64"
+        self.lines.insert(1, text)
+        return name
+
     def call(self, fn: str, kind: str, *args: Lane) -> Lane:
         """A call of an intrinsic function of LLVM, named without its types."""
         width = args[0].width
@@ -72,8 +101,7 @@ class Code:
         """Those of 16 numbers of 32 bits that the last four bits of places say."""
         t, fn = type_of("f32", 16), "@llvm.x86.avx512.permvar.sf.512"
         self.declared.add(f"declare {t} {fn}({t}, {places.type})")
-        each = ", ".join(f"{TYPES['f32']} {_literal(x, 'f32')}" for x in table)
-        given = f"{t} <{each}>, {places.type} {places.name}"
+        given = f"{t} {self.numbers(table, 'f32').name}, {places.type} {places.name}"
         return self.value(f"call {t} {fn}({given})", "f32", 16)
 
     def log2_parts(self, x: Lane) -> tuple[Lane, Lane]:
@@ -94,6 +122,16 @@ class Code:
         names = [x.name, *[name for _, name in more], "zeroinitializer", "-1", "4"]
         given = ", ".join(map(" ".join, zip(types, names, strict=True)))
         return self.value(f"call {t} {fn}({given})", x.kind, x.width)
+
+
+def kind_of(dtype: np.dtype[Any]) -> str:
+    """What a dtype is computed in."""
+    return KINDS[dtype.name][0]
+
+
+def size_of(kind: str) -> int:
+    """The bytes of a number."""
+    return max(_bits(kind) // 8, 1)
 
 
 def type_of(kind: str, width: int) -> str:
@@ -238,6 +276,10 @@ class Lane:
         text = f"{fn} {self.type} {self.name} to {to}"
         return self.code.value(text, kind, self.width)
 
+    def zero_extended(self, kind: str) -> Lane:
+        """The bits of a whole number, with zeros before them."""
+        return self._convert("zext", kind)
+
     def converted(self, kind: str) -> Lane:
         """As another kind of number, by NumPy's rules."""
         if kind == self.kind:
@@ -322,3 +364,30 @@ def _extreme(floating: str, whole: str, a: Any, b: Any) -> Lane:
         first = a._compare(floating, whole, b) | a.is_nan()
         return where(first, a, b)
     return where(a._compare(floating, whole, b), a, b)
+
+
+def any_lane(x: Lane) -> Lane:
+    """Whether a condition holds on any lane."""
+    if x.width == 1:
+        return x
+    bits = x.code.value(f"bitcast {x.type} {x.name} to i{x.width}", "i1", 1)
+    return x.code.value(f"icmp ne i{x.width} {bits.name}, 0", "i1", 1)
+
+
+def part(x: Lane, start: int, width: int) -> Lane:
+    """Some lanes next to each other."""
+    if width == 1:
+        text = f"extractelement {x.type} {x.name}, i64 {start}"
+        return x.code.value(text, x.kind, 1)
+    places = ", ".join(f"i32 {start + i}" for i in range(width))
+    text = (
+        f"shufflevector {x.type} {x.name}, {x.type} poison, <{width} x i32> <{places}>"
+    )
+    return x.code.value(text, x.kind, width)
+
+
+def joined(ways: list[tuple[Lane, str]]) -> Lane:
+    """What comes from one block or another, where the ways from these meet."""
+    first = ways[0][0]
+    each = ", ".join(f"[{x.name}, %{block}]" for x, block in ways)
+    return first.code.value(f"phi {first.type} {each}", first.kind, first.width)

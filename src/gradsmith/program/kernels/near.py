@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .lanes import Code, Lane, fma, type_of
+from .lanes import Code, Lane, fma, size_of, type_of
 
 LINE = 64  # bytes
 MOST_ALONE = 2  # factors of rows that are added one by one
@@ -47,7 +47,7 @@ class Near:
         self, code: Code, name: str, kind: str, rows: int, columns: int
     ) -> None:
         self.code, self.name, self.kind, self.rows = code, name, kind, rows
-        self.size = int(kind[1:]) // 8
+        self.size = size_of(kind)
         self.columns, self.between = columns, _padded(columns, self.size)
 
     def begin(self, source: str) -> None:
@@ -66,10 +66,7 @@ class Near:
         return self._at(self.name, k * self.between)
 
     def _at(self, pointer: str, place: int) -> str:
-        name = "%" + self.code.name("p")
-        kind = type_of(self.kind, 1)
-        self.code.write(f"  {name} = getelementptr {kind}, ptr {pointer}, i64 {place}")
-        return name
+        return self.code.address(pointer, self.kind, place)
 
     def _copy(self, target: str, source: str, size: int) -> None:
         self.code.write(
@@ -211,7 +208,7 @@ def nbytes_added(columns: int, factors: int) -> int:
 
 
 def nbytes(kind: str, rows: int, columns: int) -> int:
-    size = int(kind[1:]) // 8
+    size = size_of(kind)
     return rows * _padded(columns, size) * size
 
 
