@@ -1,9 +1,10 @@
 """A GPU: forward and gradient beside the time of a copy that moves as many bytes.
 
 Ours in eager mode and under `torch.compile`, PyTorch's own both ways, at 8192 x 32768,
-and for the cross entropy at 8192 x 131072 too; then in JAX (gpu_jax.py). The bytes are
-those that any code must move: a value or gradient that is read or written once.
-`--peers jax` leaves out PyTorch.
+and for the cross entropy at 8192 x 131072 too and, without a target, of vocabularies
+whose size is no power of two; then in JAX (gpu_jax.py). The bytes are those that any
+code must move: a value or gradient that is read or written once. `--peers jax` leaves
+out PyTorch.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ class Case:
     arrays: int = 5
     beside: str = ""  # "labels", or another array
     columns: tuple[int, ...] = (32768,)
+    uneven: tuple[int, ...] = ()  # these have no target
 
 
 def run(options: Options) -> Report:
@@ -57,10 +59,11 @@ def _in_pytorch(report: Report, rows: int, progress: Progress) -> None:
     report.notes.append(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
     for dtype, target in TARGETS.items():
         for case in _cases():
-            for columns in case.columns:
+            for columns in (*case.columns, *case.uneven):
                 shape = (rows, columns)
                 progress(f"{case.name}, {dtype}, {columns} columns")
-                _measure(report, case, shape, dtype, target)
+                asked = target if columns in case.columns else None
+                _measure(report, case, shape, dtype, asked)
                 torch.cuda.empty_cache()
 
 
@@ -93,7 +96,7 @@ def _cases() -> list[Case]:
 
     return [
         Case("cross_entropy", ops.cross_entropy, F.cross_entropy, 2, "labels",
-             (32768, 131072)),
+             (32768, 131072), (32000, 50257)),
         Case("gelu", ops.gelu, F.gelu),
         Case("silu", ops.silu, F.silu),
         Case("softplus", ops.softplus, F.softplus),
@@ -106,7 +109,7 @@ def _cases() -> list[Case]:
 
 
 def _measure(
-    report: Report, case: Case, shape: tuple[int, int], dtype: str, target: float
+    report: Report, case: Case, shape: tuple[int, int], dtype: str, target: float | None
 ) -> None:
     import torch
 

@@ -59,7 +59,8 @@ def compare(fn, x, dy, count, ulp=8.0, kernels=2):
     """The kernel beside the composed form in float64 on the CPU.
 
     Errors are told by the greatest number of a row. The gradient of a softmax, dy y
-    less a share of their sum, is less than these terms, and has their rounding.
+    less a share of their sum, is less than these terms, and has their rounding; that of
+    a log_softmax has the rounding of a share of all dy.
     """
     y, dx = value_and_gradient(fn, x, dy)
     assert len(count) == kernels, "one kernel forward, one back"
@@ -68,6 +69,8 @@ def compare(fn, x, dy, count, ulp=8.0, kernels=2):
     terms = [0 * expected[0], 0 * expected[0]]
     if fn in SHARES:
         terms[1] = dy.cpu().double().abs() * expected[0].abs()
+    if fn is ops.log_softmax:
+        terms[1] = expected[0].exp() * dy.cpu().double().abs().sum(-1, keepdim=True)
     for got, e, term in zip((y, dx), expected, terms, strict=True):
         error = (got.cpu().double() - e).abs()
         assert got.dtype == x.dtype
@@ -94,6 +97,23 @@ def test_value_and_gradient(name, dtype, at_once):
 def test_sizes_that_are_no_power_of_two(name, shape, at_once):
     x, dy = arrays(shape, torch.float32)
     compare(OPS[name], x, dy, at_once)
+
+
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("columns", [5000, 10004, 30522, 40001])
+@pytest.mark.parametrize("name", ["softmax", "log_softmax"])
+def test_long_rows_of_uneven_length(name, columns, dtype, at_once):
+    x, dy = arrays((150, columns), dtype)
+    compare(OPS[name], x, dy, at_once)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("first", [0, 1, 8])
+@pytest.mark.parametrize("columns", [1000, 5000])
+def test_columns_of_a_wider_matrix(columns, first, dtype, at_once):
+    wide, dy = arrays((33, columns + 13), dtype)
+    kept = slice(first, first + columns)
+    compare(OPS["softmax"], wide[:, kept], dy[:, kept], at_once)
 
 
 @pytest.mark.parametrize("shape", [(33, 1000), (2, 50257)], ids=str)

@@ -396,12 +396,57 @@ def test_a_row_is_only_looked_into(form, monkeypatch):
 
 def test_what_a_gather_reads_is_found_once(monkeypatch):
     def steps(x, labels):
-        for _ in range(40):
+        for _ in range(12):
             x = x + 0.01 * x * x
         return x - gnp.take_along_axis(x, gnp.expand_dims(labels, 1), axis=1)
 
     x, _, labels = arrays_of((5, 70))
+    lines = Kernel(_traced(steps, x, labels)).on_gpu.source.splitlines()
+    assert len(lines) < 1000  # 2**12 products, each found again
     _compare(steps, (0.1 * x, labels), monkeypatch)
+
+
+@pytest.mark.parametrize(
+    ("columns", "multiple"), [(7, 1), (6, 2), (12, 4), (24, 8), (32, 1)]
+)
+def test_what_divides_the_length_of_rows_is_told(columns, multiple, monkeypatch):
+    x, dy, _ = arrays_of((5, columns))
+    program = _traced(gradient(lambda x: ops.softmax(x)), dy, x)
+    kernel = Kernel(program).on_gpu
+    assert kernel.numbers()["MULTIPLE"] == multiple
+    _compare(gradient(lambda x: ops.softmax(x)), (dy, x), monkeypatch)
+
+
+def test_rows_that_are_apart_by_another_number(monkeypatch):
+    x, _, _ = arrays_of((4, 13))
+    program = _traced(lambda x: ops.softmax(x), x[:, :8])
+    (y,) = run(program, [x], monkeypatch, strides=[13, 1])
+    np.testing.assert_allclose(y, ops.softmax(x[:, :8]), rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("columns", "dtype", "block", "warps"),
+    [
+        (5000, "float32", 2048, 2),
+        (5000, "float16", 4096, 2),
+        (50257, "float32", 8192, 4),
+        (50257, "float16", 4096, 4),
+        (65536, "float32", 8192, 4),
+    ],
+)
+def test_long_rows_of_uneven_length_are_shared(columns, dtype, block, warps):
+    x = np.empty((2, columns), "float32")
+    nest = Kernel(_traced(lambda x: ops.softmax(x), x)).nest
+    launch = triton_launch.launch_of(nest, [dtype, dtype])
+    assert launch.shared
+    assert (launch.block, launch.warps) == (block, warps)
+
+
+@pytest.mark.parametrize("columns", [3000, 4096, 32768])
+def test_short_rows_and_powers_of_two_are_not(columns):
+    x = np.empty((2, columns), "float32")
+    nest = Kernel(_traced(lambda x: ops.softmax(x), x)).nest
+    assert not triton_launch.launch_of(nest, ["float32"] * 2).shared
 
 
 def test_programs_share_no_row_that_fills_a_small_gpu(monkeypatch):

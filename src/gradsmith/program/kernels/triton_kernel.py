@@ -5,6 +5,7 @@ from __future__ import annotations
 import linecache
 from collections.abc import Sequence
 from functools import cached_property
+from math import gcd
 from typing import Any
 
 from ..fusion import COLUMN, FULL, ROW, SCALAR, Nest
@@ -81,12 +82,14 @@ class GpuKernel:
 
         `in_place` says that what may be a product in place is one.
         """
+        strides = [n for kind, _ in self.nest.inputs for n in self.strides(kind)]
         found = {
             "n_rows": self.nest.rows, "n_columns": self.nest.columns,
             "ROWS": self.launch.rows, "BLOCK": self.launch.block,
+            "MULTIPLE": self._multiple(strides),
         }  # fmt: skip
-        for i, (kind, _) in enumerate(self.nest.inputs):
-            found[f"down{i}"], found[f"along{i}"] = self.strides(kind)
+        for i in range(len(self.nest.inputs)):
+            found[f"down{i}"], found[f"along{i}"] = strides[2 * i : 2 * i + 2]
         return found | ({"IN_PLACE": in_place} if self.in_place else {})
 
     def start(
@@ -96,11 +99,22 @@ class GpuKernel:
 
         The words have 64 bits, of any dtype, where there are some.
         """
-        nest, options = self.nest, self.options
+        nest = self.nest
+        options = {**self.options, "MULTIPLE": self._multiple(strides)}
         if self.in_place:
             n = len(nest.inputs)
             same = all(arrays[i] is arrays[n + k] for i, k in self.in_place)
-            options = {**options, "IN_PLACE": same}
+            options["IN_PLACE"] = same
         self.function[(self.programs(processors),)](
             *arrays, *strides, nest.rows, nest.columns, **options
         )
+
+    def _multiple(self, strides: Sequence[int]) -> int:
+        """What divides the columns, and how far rows of whole arrays are apart.
+
+        Of 16 Triton takes notice itself.
+        """
+        pairs = zip(strides[::2], self.nest.inputs, strict=True)
+        downs = [down for down, (kind, _) in pairs if kind == FULL]
+        found = gcd(16, self.nest.columns, *downs)
+        return found if found < 16 else 1
