@@ -1,6 +1,6 @@
 """Softmax without overflow.
 
-Its gradient is y (dy - sum(dy y)). Written out naively, exp(1000) overflows and the
+Its gradient is dy y - y sum(dy y). Written out naively, exp(1000) overflows and the
 probabilities are NaN.
 """
 
@@ -20,7 +20,8 @@ def softmax(x, axis=-1):
     y = e / gnp.sum(e, axis=axis, keepdims=True)
 
     def grad(dy):
-        return y * (dy - gnp.sum(dy * y, axis=axis, keepdims=True))
+        share = dy * y
+        return share - y * gnp.sum(share, axis=axis, keepdims=True)
 
     return y, grad
 

@@ -594,3 +594,66 @@ def test_the_sign_of_zero_is_a_zero_without_one(kernels):
     x = np.full((200, 100), -0.0)
     with np.errstate(divide="ignore"):
         np.testing.assert_array_equal(gs.compile(fn)(x), fn(x))
+
+
+def scaled_class():
+    class Scaled:
+        def __init__(self, by):
+            self.by = by
+            self.more = {"inner": [1.0]}
+
+        @gs.compile
+        def __call__(self, x):
+            return x * self.by * self.more["inner"][0]
+
+        @gs.compile
+        def total(self, x):
+            return np.sum(self(x))
+
+    return Scaled
+
+
+@pytest.mark.parametrize("by", [2.0, np.array([2.0, 4.0])])
+def test_a_method_is_compiled_for_what_its_object_has(by):
+    Scaled = scaled_class()
+    scaled, x = Scaled(by), np.array([1.0, 3.0])
+    same(scaled(x), x * by)
+    same(gs.grad(scaled.total)(x), by * np.ones(2))
+    scaled.by = np.array([5.0, 6.0])
+    same(scaled(x), x * scaled.by)
+    same(gs.grad(scaled.total)(x), scaled.by)
+    scaled.more["inner"][0] = 10.0
+    same(scaled(x), 10 * x * scaled.by)
+    same(Scaled(1.0)(x), x)
+    assert Scaled.total.__get__(None, Scaled) is Scaled.total
+
+
+def test_variables_of_an_object_that_is_passed_are_read_in_each_call():
+    class Layer(gs.Module):
+        def __init__(self):
+            self.w = gs.Variable([1.0, 2.0])
+
+    layer, x = Layer(), np.array([1.0, 3.0])
+    apply = gs.compile(lambda layer, x: x * layer.w)
+    same(apply(layer, x), [1.0, 6.0])
+    layer.w.assign([3.0, 4.0])
+    same(apply(layer, x), [3.0, 12.0])
+    with gs.GradientTape() as tape:
+        y = np.sum(apply(layer, x))
+    same(tape.gradient(y, layer.w).numpy(), x)
+
+
+def test_tensors_of_an_object_that_is_passed_have_a_gradient():
+    Scaled, x = scaled_class(), np.array([1.0, 3.0])
+
+    def through(by):
+        return np.sum(Scaled(by)(x))
+
+    same(gs.grad(through)(2.0), 4.0)
+
+
+def test_places_that_are_computed_in_second_derivatives():
+    def nearest(x):
+        return np.sum(x[np.arange(3), np.argmin(x, 1)] ** 3)
+
+    same(gs.compile(gs.hessian(nearest))(X), gs.hessian(nearest)(X))

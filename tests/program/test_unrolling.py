@@ -211,3 +211,20 @@ def test_the_listing_names_places():
     text = str(loop(lambda x: x[:, :2] * x[:, 2:], rows(3)))
     assert "x0[c * 3 + 2]" in text
     assert "y0[c * 2 + 1] = " in text
+
+
+COLUMNS = {
+    "product": lambda x: np.sum(x[:, 0] * x[:, 1]),
+    "length": lambda x: np.sum(np.sqrt(x[:, 0] ** 2 + x[:, -1] ** 2 + 1)),
+    "rosenbrock": lambda x: np.sum((1 - x[:, 0]) ** 2 + (x[:, 1] - x[:, 0] ** 2) ** 2),
+    "one of many": lambda x: np.sum(np.sin(x)[:, 1] * x[:, 0]),
+}
+
+
+@pytest.mark.parametrize("columns", [2, 3, 8])
+@pytest.mark.parametrize("name", COLUMNS)
+def test_gradients_of_columns(name, columns):
+    fn, x = COLUMNS[name], rows(columns)[:300]
+    expected = gs.grad(fn)(x)
+    for found in (gs.compile(gs.grad(fn))(x), gs.grad(gs.compile(fn))(x)):
+        np.testing.assert_allclose(found, expected, 1e-13, 1e-15)

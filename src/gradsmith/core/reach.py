@@ -79,6 +79,21 @@ def reached(
         level = following
 
 
+def parts_of(x: Any, deeper: int = 4) -> Iterator[Any]:
+    """What an object consists of, in order: if all are the same ones, so is it.
+
+    >>> class Point:
+    ...     def __init__(self, x):
+    ...         self.x = x
+    >>> list(parts_of(Point(2.0)))[1:]
+    [2.0]
+    """
+    yield x
+    if deeper and not isinstance(x, (*_PLAIN, FunctionType)):
+        for part in _inside(x, globals=False):
+            yield from parts_of(part, deeper - 1)
+
+
 class Captures:
     """Where a function finds what it captures, to look there again and again.
 

@@ -109,7 +109,7 @@ def softmax(x: Any, axis: int = -1) -> Any:
     >>> gs.ops.softmax(x)
     array([0.5, 0. , 0.5])
     >>> gs.grad(lambda x: gs.ops.softmax(x)[0])(x)
-    array([ 0.25, -0.  , -0.25])
+    array([ 0.25,  0.  , -0.25])
 
     Raises
     ------
@@ -122,8 +122,26 @@ def softmax(x: Any, axis: int = -1) -> Any:
 
 @softmax.vjp
 def _(dy: Any, y: Any, x: Any, axis: int) -> Any:
-    y, dz = wide(y), wide(dy)
-    return like(y * (dz - gnp.sum(dz * y, axis=axis, keepdims=True)), dy)
+    return like(through_shares(wide(dy), wide(y), axis), dy)
+
+
+@operation
+def through_shares(dy: Any, y: Any, axis: int) -> Any:
+    """y (dy - sum(dy y)), the gradient through y = softmax(x)."""
+    p = dy * y
+    total = gnp.sum(p, axis=axis, keepdims=True)
+    if in_kernel():
+        return y * (dy - total)
+    # Of dy - sum(dy y) XLA makes wrong numbers on CPUs where all rows have the same dy
+    # (jaxlib 0.10.2, github.com/jax-ml/jax/issues/39103)
+    return p - y * total
+
+
+@through_shares.vjp
+def _(c: Any, dx: Any, dy: Any, y: Any, axis: int) -> Any:
+    total = gnp.sum(dy * y, axis=axis, keepdims=True)
+    other = gnp.sum(c * y, axis=axis, keepdims=True)
+    return {"dy": through_shares(c, y, axis), "y": c * dy - (c * total + dy * other)}
 
 
 @custom_gradient

@@ -18,7 +18,7 @@ from ._inputs import (
     wrong,
 )
 from ._random import gumbel, require_seed
-from .exponentials import softmax
+from .exponentials import softmax, through_shares
 
 _MOST_BITS = 16
 
@@ -218,7 +218,7 @@ def _through_softmax(
     dy: Any, p: Any, u: Any, x: Any, axis: int, temperature: Any
 ) -> dict[str, Any]:
     """The gradients of p = softmax(u), where u is x and more over the temperature."""
-    dx = p * (dy - gnp.sum(dy * p, axis=axis, keepdims=True)) / temperature
+    dx = through_shares(dy, p, axis) / temperature
     if is_number(temperature):
         return {"x": fitted(dx, x)}
     return {"x": fitted(dx, x), "temperature": fitted(-dx * u, temperature)}

@@ -10,14 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper
-from typing import Any, Generic, ParamSpec, TypeVar
+from operator import is_
+from types import FunctionType, MethodType
+from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
 import numpy as np
 
 from ..core import trees
 from ..core.foreign import refuse_as_tensor
 from ..core.places import warn_user
-from ..core.reach import Captures, reached
+from ..core.reach import Captures, is_plain, parts_of, reached
 from ..core.symbolic import Symbolic
 from ..core.tape import Traced, state
 from ..core.tensor import Variable
@@ -29,6 +31,7 @@ from .passes import simplified
 from .trace import input_spec, traced
 
 P = ParamSpec("P")
+Q = ParamSpec("Q")
 R = TypeVar("R")
 
 MANY = 8  # signatures of a function after which a word is said
@@ -105,6 +108,15 @@ class Compiled(Generic[P, R]):
             leaves += [x.value for x in code.variables]
         return code.run(*leaves)
 
+    @overload
+    def __get__(self, instance: None, owner: Any = None) -> Self: ...
+    @overload
+    def __get__(
+        self: Compiled[Concatenate[Any, Q], R], instance: object, owner: Any = None
+    ) -> Callable[Q, R]: ...
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
     def _as_it_is(self, leaves: list[Any], args: Any, kwargs: Any) -> Any:
         """The steps of the function, for those who see them."""
         fn: Any = self.fn
@@ -118,10 +130,13 @@ class Compiled(Generic[P, R]):
 
         Variables that the function captures are inputs too, after the arguments.
         """
-        return simplified(traced(self.fn, args, kwargs, self._variables()))
+        variables = self._variables(args, kwargs)
+        return simplified(traced(self.fn, args, kwargs, variables))
 
-    def _variables(self) -> list[Variable]:
-        found = reached(self.fn, stop=lambda x: isinstance(x, Variable))
+    def _variables(self, args: Any, kwargs: Any) -> list[Variable]:
+        """Those that the function captures, and that objects hold which it is given."""
+        objects = [x for x in trees.leaves((args, kwargs)) if _is_object(x)]
+        found = reached(self.fn, *objects, stop=lambda x: isinstance(x, Variable))
         return [x for x in found if x.dtype.kind in "biufc"]
 
     def _under_tapes(
@@ -132,13 +147,15 @@ class Compiled(Generic[P, R]):
             self._captures = Captures(self.fn)
         if self._captures.hold_tensors() or not recorded.is_possible(leaves):
             return None
+        if any(x.holds_tensors for x in signature if x.__class__ is _Object):
+            return None
         if signature not in self._recorded:
             self._recorded[signature] = self._operation(args, kwargs)
             self._warn_of_many(self._recorded)
         return self._recorded[signature]
 
     def _operation(self, args: Any, kwargs: Any) -> Any:
-        if self._variables():  # tapes follow them too
+        if self._variables(args, kwargs):  # tapes follow them too
             return None
         fn, guards = recorded.without_tensors(self.fn), (recorded.NoTensors(),)
         like: Any = trees.map(lambda x: input_spec(x) or x, (args, kwargs))
@@ -157,7 +174,7 @@ class Compiled(Generic[P, R]):
         return recorded.Recorded(self.fn, run, program, pull)
 
     def _new(self, signature: Any, args: Any, kwargs: Any) -> Code:
-        variables = self._variables()
+        variables = self._variables(args, kwargs)
         program = simplified(traced(self.fn, args, kwargs, variables))
         code = self._codes[signature] = _code_of(program, variables)
         self._warn_of_many(self._codes)
@@ -222,9 +239,43 @@ def _read_other(x: Any, key: list[Any], leaves: list[Any]) -> None:
         key.append(x.shape)
         key.append(x.dtype)
         leaves.append(x)
-    else:
+    elif isinstance(x, (float, complex)):
         # Equal numbers may differ: 1 and 1.0, 0.0 and -0.0; and NaN is not even itself.
-        key.append(repr(x) if isinstance(x, (float, complex)) else x)
+        key.append(repr(x))
+    else:
+        key.append(_Object(x) if _is_object(x) else x)
+
+
+def _is_object(x: Any) -> bool:
+    """Whether it may have attributes that change, such as the `self` of a method."""
+    return not is_plain(x) and not isinstance(x, (FunctionType, Symbolic))
+
+
+class _Object:
+    """An object that a function is given, as a part of a signature.
+
+    A program is of the attributes that it has. They are kept, so that no other object
+    gets the place in memory by which one of them is known.
+    """
+
+    __slots__ = ("parts", "x")
+
+    def __init__(self, x: Any) -> None:
+        self.x = x
+        self.parts = [*parts_of(x)]
+
+    def __hash__(self) -> int:
+        return hash(self.x)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _Object) or len(self.parts) != len(other.parts):
+            return False
+        same = all(map(is_, self.parts[1:], other.parts[1:]))
+        return same and bool(self.x == other.x)
+
+    @property
+    def holds_tensors(self) -> bool:
+        return any(isinstance(x, Traced) for x in self.parts)
 
 
 def _is_watched(leaves: list[Any]) -> bool:

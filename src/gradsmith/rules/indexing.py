@@ -19,6 +19,7 @@ from ..core.rule import (
     primitive,
 )
 from ..core.symbolic import PLAIN, as_plain
+from ..core.tape import Traced
 
 # NumPy adds at a flat position in 2 ns, at any other key in 7 to 15; finding the flat
 # positions pays from so many elements on.
@@ -53,6 +54,8 @@ def _plain(part: Any) -> Any:
     """A part of a key as None, Ellipsis, a slice or an array."""
     if part is None or part is Ellipsis or isinstance(part, slice):
         return part
+    while isinstance(part, Traced):  # places that were computed have no gradient
+        part = part.value
     part = as_plain(part)
     return part if part.size or part.dtype.kind != "f" else part.astype(int)  # x[[]]
 
