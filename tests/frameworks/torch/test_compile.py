@@ -560,3 +560,15 @@ run = torch.compile(gs.ops.{name}, fullgraph=True, backend="aot_eager")
 assert dx.abs().tolist() == [1, 1, 1]
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+def test_random_numbers_are_the_first_thing_of_a_process():
+    code = """
+import torch, gradsmith as gs
+x = torch.ones(3, requires_grad=True)
+noisy = lambda x: gs.ops.noise(x, 3)
+run = torch.compile(noisy, fullgraph=True, backend="aot_eager")
+found, expected = (torch.autograd.grad(fn(x).sum(), x)[0] for fn in (run, noisy))
+assert (found - expected).abs().max() < 1e-6
+"""
+    subprocess.run([sys.executable, "-c", code], check=True)

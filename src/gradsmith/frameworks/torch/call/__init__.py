@@ -58,3 +58,4 @@ def _scripted(operation: Any, bound: Bound) -> Any:
 quick.register()
 # Here, since Dynamo lets nothing be remembered while it traces a rule
 KERNELS.update(dict.fromkeys((torch.Tensor, torch.nn.Parameter), kernels))
+KERNELS.update(dict.fromkeys((torch.dtype, torch.device)))
