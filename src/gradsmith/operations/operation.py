@@ -59,6 +59,8 @@ class Operation(Generic[P, R_co]):
     plain_rule: Any = ()
     examples: tuple[Callable[[], Any], ...] = ()  # functions that return arguments
     fused: Any = None  # its kernels, by the call
+    # Gives the arguments that are meant by those that a call was given
+    convert: Callable[..., tuple[tuple[Any, ...], dict[str, Any]]] | None = None
 
     def __init__(
         self,
@@ -89,9 +91,14 @@ class Operation(Generic[P, R_co]):
         self.key = _registered(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
+        if self.convert is None:
+            given: tuple[Any, ...] = args
+            options: dict[str, Any] = kwargs
+        else:
+            given, options = self.convert(args, kwargs)
         if hooks.CALL.wrappers:
-            return hooks.CALL.run(Operation._call, self, args, kwargs)
-        return self._call(args, kwargs)
+            return hooks.CALL.run(Operation._call, self, given, options)
+        return self._call(given, options)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if kwargs and self.signature.is_simple:
@@ -167,6 +174,8 @@ class Operation(Generic[P, R_co]):
             raise GradsmithError(
                 f"{self.name!r} has no kernels\n  what to do: gs.fuse it first"
             )
+        if self.convert is not None:
+            args, kwargs = self.convert(args, kwargs)
         return self.fused.kernels(self.signature.bind(args, kwargs))
 
     def altered(self, around: Callable[..., Any]) -> Self:

@@ -38,9 +38,9 @@ def wide(x: Any) -> Any:
     return x if is_inexact(name) else cast(x, "float64")
 
 
-def prediction(x: Any) -> Any:
-    """The first argument of a loss to compute with; lists and numbers are arrays."""
-    return wide(np.asarray(x, float) if isinstance(x, (int, float, list)) else x)
+def prediction(op: str, x: Any, argument: str) -> Any:
+    """The first argument of a loss to compute with."""
+    return wide(operand(op, argument, x))
 
 
 def like(y: Any, x: Any) -> Any:
@@ -103,9 +103,8 @@ def if_any(wanted: Any, then: Any, otherwise: Any) -> Any:
     Where nothing can choose, `then()`, which must be right in any case.
     """
     K = kernels_of("any", (wanted,))
-    if K is NUMPY:
-        values = known_values(wanted)
-        return then() if values is None or np.any(values) else otherwise()
+    if K is NUMPY or K is None:
+        return unless_none(wanted, then, otherwise)
     return K.if_any(wanted, then, otherwise)
 
 
@@ -133,6 +132,65 @@ def wrong(op: str, argument: str, expected: str, got: Any, do: str) -> Gradsmith
         f"ops.{op}: the argument {argument!r} is wrong\n"
         f"  expected: {expected}\n  got: {got}\n  what to do: {do}"
     )
+
+
+def number(option: Any) -> Any:
+    """An option of NumPy's, a scalar or an array of no axes, as a Python number.
+
+    It then takes the dtype of the array that it meets, and is no array itself.
+    """
+    if isinstance(option, (np.generic, np.ndarray)) and option.ndim == 0:
+        # item() of a longdouble is one
+        return float(option) if option.dtype.kind == "f" else option.item()
+    return option
+
+
+_NO_REAL_NUMBERS = "cSUTmM"  # dtype.kind: complex, strings, times
+
+
+def is_real(dtype: Any) -> bool:
+    """Whether a dtype may be one of real numbers: not complex, not strings."""
+    if isinstance(dtype, np.dtype):
+        return dtype.kind not in _NO_REAL_NUMBERS
+    is_complex = getattr(dtype, "is_complex", None)
+    if is_complex is None:
+        return "complex" not in str(dtype)
+    return is_complex is not True  # in a graph of torch.fx it is not known
+
+
+def operand(
+    op: str, argument: str, x: Any, like: Any = None, *, takes_complex: bool = False
+) -> Any:
+    """An argument that is an array; lists and numbers count as one of NumPy.
+
+    Beside the array `like` a list becomes one of the same framework, and a number
+    stays what it is. What holds no real numbers is refused.
+    """
+    if framework_of(x) is None and not isinstance(x, np.generic):
+        if x is None or isinstance(x, (str, bytes)):
+            raise wrong(op, argument, "an array", repr(x), "give an array of numbers")
+        if not isinstance(x, (list, tuple, int, float, complex)):
+            return x  # a certified ball, for one
+        if like is not None and isinstance(x, (int, float)):
+            return x
+        x = gnp.asarray(x, like=like)
+    if is_real(x.dtype):
+        return x
+    name, do = name_of(x.dtype), "convert it to numbers"
+    if name.startswith("complex"):
+        if takes_complex:
+            return x
+        do = "give its real and imaginary part, each by itself, or its absolute value"
+    raise wrong(op, argument, "an array of real numbers", f"dtype {name}", do)
+
+
+def shape_of(x: Any) -> tuple[Any, ...]:
+    """The shape of an array, with None for lengths that a graph leaves open."""
+    try:
+        return tuple(x.shape)
+    except ValueError:
+        gnp.ndim(x)  # says what to do about an unknown number of axes
+        raise
 
 
 def is_number(x: Any) -> bool:
@@ -179,7 +237,7 @@ def classes_along(x: Any, axis: int) -> Any:
 def known_values(x: Any) -> Any:
     """The values as NumPy has them, where they can be looked at; else None."""
     K = kernels_of("values", (x,))
-    if K is NUMPY:
+    if K is NUMPY or isinstance(x, np.generic):
         x = getattr(x, "value", x)  # a tensor's array
         return None if isinstance(x, Symbolic) else x
     return None if K is None else K.known_values(x)
@@ -224,11 +282,12 @@ def adds_up(x: Any) -> bool:
 
 def as_target(op: str, target: Any, x: Any, argument: str = "target") -> Any:
     """A target as an array of x's dtype, whose shape goes into that of x."""
-    if framework_of(target) is None:
+    target = operand(op, argument, target, x)
+    if framework_of(target) is None:  # a NumPy scalar
         target = gnp.asarray(target, dtype=x.dtype, like=x)
     elif kind(target) != kind(x):
         target = gnp.astype(target, x.dtype)
-    mine, given = tuple(x.shape), tuple(target.shape)
+    mine, given = shape_of(x), shape_of(target)
     if not _goes_into(given, mine):
         raise wrong(
             op,
@@ -240,13 +299,13 @@ def as_target(op: str, target: Any, x: Any, argument: str = "target") -> Any:
     return target
 
 
-def operands(op: str, x: Any, target: Any) -> tuple[Any, Any]:
+def operands(op: str, x: Any, target: Any, argument: str = "x") -> tuple[Any, Any]:
     """The first argument of a loss and its target, in the precision to compute in.
 
     Two of the same 16 bits stay such: a kernel converts them as it reads them.
     """
     is_narrow = kind(x) in NARROW and kind(target) == kind(x)
-    z = x if is_narrow else prediction(x)
+    z = x if is_narrow else prediction(op, x, argument)
     return z, as_target(op, target, z)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from .. import numpy as gnp
 from ..core.tensor import unwrap
 from ..program.kernels.mode import in_kernel
-from ._inputs import is_whole, kind, polynomial, wrong
+from ._inputs import is_whole, kind, polynomial, shape_of, wrong
 
 
 def require_seed(op: str, seed: Any) -> None:
@@ -21,7 +21,7 @@ def require_seed(op: str, seed: Any) -> None:
     if name is None:
         whole, got = is_whole(seed), repr(seed)
     else:
-        shape = tuple(seed.shape)
+        shape = shape_of(seed)
         whole, got = "int" in name and shape == (), f"{name} of shape {shape}"
     if not whole:
         expected = "a whole number, or an array of one (shape ())"

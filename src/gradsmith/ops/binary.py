@@ -12,6 +12,7 @@ from ._inputs import (
     as_target,
     is_number,
     known_values,
+    number,
     operands,
     prediction,
     require_share,
@@ -43,6 +44,7 @@ def binary_cross_entropy_with_logits(
         If the reduction is not "mean", "sum" or "none", or the target does not fit,
         or pos_weight is below 0.
     """
+    pos_weight = number(pos_weight)
     y = made_again(_binary_total, logits, target, pos_weight, reduction)
     if y is not NotImplemented:  # 5 us less
         return y
@@ -51,7 +53,7 @@ def binary_cross_entropy_with_logits(
     if not is_number(pos_weight) or pos_weight < 0:
         got, do = repr(pos_weight), "give 1 for none"
         raise wrong(op, "pos_weight", "a number from 0 on", got, do)
-    args = *operands(op, logits, target), float(pos_weight)
+    args = *operands(op, logits, target, "logits"), float(pos_weight)
     return summed(_binary, _binary_total, args, reduction, logits)
 
 
@@ -133,12 +135,13 @@ def focal(
         gamma is below 0, or alpha is not between 0 and 1.
     """
     op = "focal"
+    gamma, alpha = number(gamma), number(alpha)
     require_reduction(op, reduction)
     if not is_number(gamma) or gamma < 0:
         raise wrong(op, "gamma", "a number from 0 on", repr(gamma), "give 2")
     if alpha is not None:
         require_share(op, alpha=alpha)
-    x = prediction(logits)
+    x = prediction(op, logits, "logits")
     t = gnp.stop_gradient(as_target(op, target, x))
     values = known_values(t)
     if values is not None and ((values != 0) & (values != 1)).any():

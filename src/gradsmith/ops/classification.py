@@ -15,9 +15,11 @@ from ._inputs import (
     is_whole,
     kind,
     known_values,
+    number,
     prediction,
     require_axis,
     require_share,
+    shape_of,
     wide,
     wrong,
 )
@@ -57,6 +59,8 @@ def cross_entropy(
         shape, another kind of dtype, or a class that doesn't exist; or an option is
         out of range.
     """
+    axis, ignore_index = number(axis), number(ignore_index)
+    label_smoothing, z_loss = number(label_smoothing), number(z_loss)
     if reduction == "mean":
         # With a label that is ignored or no class, the kernel says that it is not this
         given = axis, label_smoothing, ignore_index, z_loss, _rows.EVERY, True
@@ -71,9 +75,9 @@ def cross_entropy(
     if not is_whole(ignore_index):
         got, do = repr(ignore_index), "give a label that no row has, -1 say, for none"
         raise wrong(op, "ignore_index", "a whole number", got, do)
-    x = logits if kind(logits) in NARROW else prediction(logits)
+    x = logits if kind(logits) in NARROW else prediction(op, logits, "logits")
     from_front = require_axis(op, x, axis)
-    axis = int(axis)
+    labels = _as_array(labels, x)
     if _is_whole(op, labels):
         labels, are_kept = _classes(op, x, labels, from_front, ignore_index)
         given = x, labels, axis, label_smoothing, ignore_index, z_loss
@@ -88,6 +92,12 @@ def cross_entropy(
     q = _same_shape(op, labels, x)
     rows = _rows.of_shares(x, q, from_front, label_smoothing, z_loss)
     return reduced(rows, reduction, logits)
+
+
+def _as_array(labels: Any, x: Any) -> Any:
+    """Labels in lists, or a number, as an array beside x."""
+    is_given = isinstance(labels, (list, tuple, int, float))
+    return gnp.asarray(labels, like=x) if is_given else labels
 
 
 def _is_whole(op: str, labels: Any) -> bool:
@@ -106,7 +116,7 @@ def _classes(op: str, x: Any, labels: Any, axis: int, ignored: int) -> tuple[Any
     """
     n, shape = x.shape[axis], tuple(x.shape)
     expected = (*shape[:axis], *shape[axis + 1 :])
-    given = tuple(labels.shape)
+    given = shape_of(labels)
     if given != expected and not _fits(given, expected):
         raise wrong(
             op,
@@ -147,7 +157,7 @@ def _fits(shape: tuple[Any, ...], expected: tuple[Any, ...]) -> bool:
 
 
 def _same_shape(op: str, labels: Any, x: Any) -> Any:
-    if not _fits(tuple(labels.shape), tuple(x.shape)):
+    if not _fits(shape_of(labels), tuple(x.shape)):
         raise wrong(
             op,
             "labels",
@@ -179,8 +189,9 @@ def kl_divergence(
     """
     op = "kl_divergence"
     require_reduction(op, reduction)
-    x = prediction(logits)
-    axis = require_axis(op, x, axis)
+    x = prediction(op, logits, "logits")
+    axis = require_axis(op, x, number(axis))
+    labels = _as_array(labels, x)
     if framework_of(labels) is None or "float" not in str(kind(labels)):
         got = str(kind(labels) or type(labels).__name__)
         raise wrong(

@@ -15,6 +15,7 @@ from ..core.transforms import vjp
 from ..numpy._dispatch import NUMPY
 from ..operations.define import custom_gradient, operation
 from ..program.kernels.mode import in_cpu_kernel
+from ._arguments import takes
 from ._inputs import (
     fitted,
     if_any,
@@ -22,12 +23,15 @@ from ._inputs import (
     kind,
     leaves_out_unused,
     like,
+    number,
+    operand,
     pair,
     wide,
 )
 from .exponentials import not_zero, without
 
 
+@takes("x")
 @operation
 def sqrt(x: Any) -> Any:
     """The square root, whose slope at 0 counts as 0.
@@ -56,6 +60,7 @@ def _(ds: Any, s: Any, y: Any) -> Any:
     return -2 * ds * s * s
 
 
+@takes("x1", "x2")
 @operation
 def divide(x1: Any, x2: Any, fill: float = 0.0) -> Any:
     """x1 / x2; `fill`, and no gradient, where x2 is 0.
@@ -82,6 +87,7 @@ def _(dy: Any, y: Any, x1: Any, x2: Any, fill: float) -> Any:
     return {"x1": fitted(dx1, x1), "x2": fitted(dx2, x2)}
 
 
+@takes("x")
 @custom_gradient
 def norm(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The Euclidean norm, whose squares never overflow; its gradient at 0 is 0.
@@ -175,6 +181,10 @@ def safe_where(
     >>> gs.grad(lambda x: np.sum(gs.ops.safe_where(x > 0, np.log, x)))(x)
     array([0., 1.])
     """
+    x = operand("safe_where", "x", x, takes_complex=True)
+    if isinstance(cond, (list, tuple)):
+        cond = gnp.asarray(cond, like=x)
+    fill, at = number(fill), number(at)
     if framework_of(x) == NUMPY and is_number(fill) and _is_pure(fn):
         return _where(x, cond, fn, fill, at)
     masked = gnp.where(cond, x, at)

@@ -9,6 +9,7 @@ from .. import numpy as gnp
 from ..operations.define import custom_gradient, operation
 from ..program.kernels.mode import in_cpu_kernel, in_gpu_kernel, in_kernel
 from ..program.kernels.primitives import exp_rest, exp_total, log_sum
+from ._arguments import takes
 from ._inputs import (
     fitted,
     kind,
@@ -16,6 +17,7 @@ from ._inputs import (
     pair,
     polynomial,
     require_axis,
+    shape_of,
     unless_none,
     wide,
 )
@@ -82,7 +84,7 @@ class Shares:
 
 def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
     """x less the greatest, and that: a constant, 0 where it is minus infinity."""
-    if 0 in x.shape:
+    if 0 in shape_of(x):
         return x, gnp.stop_gradient(gnp.sum(x, axis=axis, keepdims=True))
     top = gnp.stop_gradient(gnp.max(x, axis=axis, keepdims=True))
     top = gnp.where(top == -gnp.inf, gnp.zeros_like(top), top)
@@ -99,6 +101,7 @@ def off_greatest(x: Any, axis: Any) -> tuple[Any, Any]:
     return unless_none(infinite, at_limit, lambda: off), top
 
 
+@takes("x")
 @operation
 def softmax(x: Any, axis: int = -1) -> Any:
     """exp(x) / sum(exp(x)) without overflow; all 0 if every x is minus infinity.
@@ -144,6 +147,7 @@ def _(c: Any, dx: Any, dy: Any, y: Any, axis: int) -> Any:
     return {"dy": through_shares(c, y, axis), "y": c * dy - (c * total + dy * other)}
 
 
+@takes("x")
 @custom_gradient
 def log_softmax(x: Any, axis: int = -1) -> Any:
     """log(softmax(x)) without underflow.
@@ -171,6 +175,7 @@ def log_softmax(x: Any, axis: int = -1) -> Any:
     return like(s.off - s.log_total, x), grad
 
 
+@takes("x")
 @custom_gradient
 def logsumexp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """log(sum(exp(x))) along axes without overflow.
@@ -207,6 +212,7 @@ def without(y: Any, axis: Any) -> Any:
     return gnp.squeeze(y, tuple(range(gnp.ndim(y))) if axis is None else axis)
 
 
+@takes("x")
 @operation
 def log1mexp(x: Any) -> Any:
     """log(1 - exp(-x)) for x > 0, accurate at both ends; the slope at 0 counts as 0.
@@ -273,6 +279,7 @@ _LOG1P = (
 )  # fmt: skip
 
 
+@takes("x", "y")
 @operation
 def xlogy(x: Any, y: Any) -> Any:
     """x log(y), which is 0 where x is, whatever y; infinite slopes count as 0.

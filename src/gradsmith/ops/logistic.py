@@ -18,6 +18,7 @@ from ..operations.contract import zero
 from ..operations.define import operation
 from ..program.kernels.mode import in_kernel
 from ..program.kernels.primitives import exp_times
+from ._arguments import takes
 from ._inputs import FAR, computed_by_numpy, held, kind, like, polynomial, precise
 
 
@@ -43,6 +44,7 @@ def _parts(x: Any) -> tuple[Any, Any, Any]:
     return size, first * rest, lambda y: y * first * rest
 
 
+@takes("x")
 @operation
 def sigmoid(x: Any) -> Any:
     """1 / (1 + exp(-x)), also accurate far below 0.
@@ -119,6 +121,7 @@ def _bump_slope(dy: Any, s: Any, x: Any) -> Any:
     return -dy * s * gnp.tanh(x / 2)
 
 
+@takes("x")
 @operation
 def softplus(x: Any) -> Any:
     """log(1 + exp(x)) without overflow.
@@ -140,6 +143,7 @@ def _(dy: Any, y: Any, x: Any) -> Any:
     return dy * sigmoid(x)
 
 
+@takes("x")
 @operation
 def log_sigmoid(x: Any) -> Any:
     """log(sigmoid(x)) without underflow.
@@ -178,6 +182,7 @@ _LOG1P = (  # log(1 + e) / e, off by less than 5.3e-9
 )  # fmt: skip
 
 
+@takes("x")
 @operation
 def silu(x: Any) -> Any:
     """x sigmoid(x), also called swish.

@@ -9,6 +9,7 @@ from .. import numpy as gnp
 from ..operations.define import operation
 from ..program.kernels.mode import in_kernel
 from ..program.kernels.primitives import exp_times, fma, has_fma
+from ._arguments import takes
 from ._inputs import computed_by_numpy, kind, like, polynomial, wide, wrong
 from .logistic import both, bump, sigmoid
 
@@ -17,6 +18,7 @@ _ROOT_2PI = sqrt(2 * pi)
 _FAR, _NOTHING = 20.0, 60.0
 
 
+@takes("x")
 @operation
 def gelu(x: Any, approximate: str = "none") -> Any:
     """x times the normal distribution function of x.

@@ -6,6 +6,7 @@ from math import log, pi
 from typing import Any
 
 from .. import numpy as gnp
+from ..frameworks._dtypes import is_inexact
 from ..operations.define import operation
 from ..operations.fusing import made_again
 from ._inputs import (
@@ -13,6 +14,7 @@ from ._inputs import (
     is_number,
     is_unwatched,
     kind,
+    number,
     operands,
     prediction,
     require_positive,
@@ -38,6 +40,7 @@ def huber(x: Any, target: Any, *, delta: float = 1.0, reduction: str = "mean") -
         If the reduction is not "mean", "sum" or "none", or the target does not fit,
         or delta is not above 0.
     """
+    delta = number(delta)
     y = made_again(_huber_total, x, target, delta, reduction)
     if y is not NotImplemented:  # 5 us less
         return y
@@ -84,8 +87,9 @@ def poisson_nll(log_rate: Any, target: Any, *, reduction: str = "mean") -> Any:
         If the reduction is not "mean", "sum" or "none", or the target does not fit.
     """
     require_reduction("poisson_nll", reduction)
-    z, t = operands("poisson_nll", log_rate, target)
-    args = z, t, float(gnp.finfo(log_rate if kind(log_rate) else z).max)
+    z, t = operands("poisson_nll", log_rate, target, "log_rate")
+    of = log_rate if is_inexact(str(kind(log_rate))) else z  # not if it is whole
+    args = z, t, float(gnp.finfo(of).max)
     return summed(_poisson, _poisson_total, args, reduction, log_rate)
 
 
@@ -133,8 +137,9 @@ def gaussian_nll(
     """
     op = "gaussian_nll"
     require_reduction(op, reduction)
+    eps = number(eps)
     require_positive(op, eps=eps)
-    x = prediction(mean)
+    x = prediction(op, mean, "mean")
     t, v = as_target(op, target, x), as_target(op, var, x, "var")
     return reduced(_gaussian(x, t, v, eps), reduction, mean)
 

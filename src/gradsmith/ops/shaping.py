@@ -7,11 +7,13 @@ from typing import Any
 from .. import numpy as gnp
 from ..core.transforms import vjp
 from ..operations.define import operation
+from ._arguments import takes
 from ._inputs import fitted, is_number, like, require_positive, wide, wrong
 from ._random import normal, require_seed
 from .corners import direction, divide, length
 
 
+@takes("x", takes_complex=True)
 @operation(surrogate="the gradient is reversed")
 def reverse(x: Any, strength: float = 1.0) -> Any:
     """x unchanged; its gradient is multiplied by -strength.
@@ -32,6 +34,7 @@ def _(dy: Any, y: Any, x: Any, strength: float) -> Any:
     return {"x": fitted(-strength * dy, x), "strength": None}
 
 
+@takes("x", takes_complex=True)
 @operation(surrogate="the gradient is scaled")
 def scale(x: Any, factor: float) -> Any:
     """x unchanged; its gradient is multiplied by `factor`.
@@ -52,6 +55,7 @@ def _(dy: Any, y: Any, x: Any, factor: float) -> Any:
     return {"x": fitted(factor * dy, x), "factor": None}
 
 
+@takes("x")
 @operation(surrogate="the gradient is clipped", linear=False)
 def clip_by_value(x: Any, low: float, high: float) -> Any:
     """x unchanged; its gradient is clipped to [low, high].
@@ -79,6 +83,7 @@ def _(dy: Any, y: Any, x: Any, low: float, high: float) -> Any:
     return {"x": fitted(gnp.clip(dy, low, high), x), "low": None, "high": None}
 
 
+@takes("x")
 @operation(surrogate="the gradient is clipped by its norm", linear=False)
 def clip_by_norm(x: Any, max_norm: float, axis: Any = None) -> Any:
     """x unchanged; its gradient is scaled down to a norm of at most `max_norm`.
@@ -126,6 +131,7 @@ def _within(dy: Any, max_norm: Any, axis: Any) -> Any:
     return like(gnp.where(fits, dz, shorter), dy)
 
 
+@takes("x", takes_complex=True)
 @operation(surrogate="NaN in the gradient becomes 0", linear=False)
 def nan_to_zero(x: Any) -> Any:
     """x unchanged; its gradient is 0 where it would be NaN.
@@ -145,6 +151,7 @@ def _(dy: Any, y: Any, x: Any) -> Any:
     return gnp.where(gnp.isnan(dy), 0.0, dy)
 
 
+@takes("x")
 @operation(surrogate="noise is added to the gradient", linear=False)
 def noise(x: Any, seed: Any, std: float = 1.0) -> Any:
     """x unchanged; normal noise is added to its gradient.

@@ -7,6 +7,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import operation
+from ._arguments import takes
 from ._inputs import like, require_positive, wide
 
 
@@ -15,6 +16,7 @@ def _step(x: Any, threshold: Any) -> Any:
     return gnp.where(x != x, x, gnp.astype(x >= threshold, x.dtype))
 
 
+@takes("x")
 @operation(surrogate="the slope of a fast sigmoid in place of the step's")
 def spike_fast_sigmoid(x: Any, threshold: float = 1.0, slope: float = 25.0) -> Any:
     """1 where x >= threshold, else 0; its slope 1 / (1 + slope |x - threshold|)^2.
@@ -42,6 +44,7 @@ def _(dy: Any, y: Any, x: Any, threshold: float, slope: float) -> Any:
     return {"x": dy * like(s * s, x)}
 
 
+@takes("x")
 @operation(surrogate="the slope of an arctan in place of the step's")
 def spike_arctan(x: Any, threshold: float = 1.0, slope: float = 2.0) -> Any:
     """1 where x >= threshold, else 0, with the slope of an arctan.

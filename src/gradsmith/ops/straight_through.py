@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import numpy as gnp
 from ..operations.define import custom_gradient, operation
+from ._arguments import takes
 from ._inputs import (
     classes_along,
     fitted,
@@ -23,6 +24,7 @@ from .exponentials import softmax, through_shares
 _MOST_BITS = 16
 
 
+@takes("x")
 @operation(surrogate="straight-through rounding")
 def round(x: Any) -> Any:
     """The nearest integer; the gradient passes through.
@@ -38,6 +40,7 @@ def round(x: Any) -> Any:
     return gnp.round(x)
 
 
+@takes("x")
 @operation(surrogate="straight-through floor")
 def floor(x: Any) -> Any:
     """The largest integer that is not above x; the gradient passes through.
@@ -53,6 +56,7 @@ def floor(x: Any) -> Any:
     return gnp.floor(x)
 
 
+@takes("x")
 @operation(surrogate="straight-through clamp")
 def clamp(x: Any, low: float, high: float) -> Any:
     """x clipped to [low, high]; the gradient passes through, outside the bounds too.
@@ -82,6 +86,7 @@ for _op in (round, floor, clamp):
     _op.vjp(_through)
 
 
+@takes("x")
 @operation(surrogate="the gradient of a hard tanh in place of the sign's")
 def sign(x: Any) -> Any:
     """-1, 0 or 1; the gradient passes through where |x| <= 1.
@@ -102,6 +107,7 @@ def _(dy: Any, y: Any, x: Any) -> Any:
     return gnp.where(gnp.abs(x) <= 1, dy, 0.0)
 
 
+@takes("x")
 @operation(surrogate="straight-through quantization")
 def quantize(x: Any, bits: int, low: float = -1.0, high: float = 1.0) -> Any:
     """The nearest of 2**bits even levels from low to high.
@@ -143,6 +149,7 @@ def _require_range(op: str, low: Any, high: Any) -> None:
         raise wrong(op, "range", "numbers with low < high", got, "give other bounds")
 
 
+@takes("x")
 @operation(surrogate="the gradient of softmax in place of the argmax's")
 def one_hot_argmax(x: Any, axis: int = -1, temperature: float = 1.0) -> Any:
     """1 at the maximum (the first of several), 0 elsewhere.
@@ -178,6 +185,7 @@ def _one_hot(x: Any, axis: int) -> Any:
     return gnp.astype(gnp.equal(classes_along(x, axis), place), x.dtype)
 
 
+@takes("x")
 @custom_gradient(surrogate="of a hard choice, the gradient of its probabilities")
 def gumbel_softmax(
     x: Any, seed: Any, temperature: float = 1.0, hard: bool = False, axis: int = -1

@@ -12,6 +12,7 @@ from ...core import trees
 from ...core.arrays import common_framework, framework_of
 from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError
+from .._inputs import number
 from .discrete import stepped
 from .ode import Flow, advance
 from .parts import compiled_of
@@ -68,10 +69,11 @@ def odeint(
         lambda shape, dy: shape.vector(dy, "f(t, y)"),
     )  # fmt: skip
     common_framework(filter(framework_of, [y, t, *arrays]), "odeint")
-    solver = _solver(method, steps, rtol, atol, max_steps, y)
+    rtol, atol = number(rtol), number(atol)
+    solver = _solver(method, number(steps), rtol, atol, number(max_steps), y)
     flow = Flow(lambda t, y, arrays: slope(y, [t, *arrays]), solver)
     intervals = t.shape[0] - 1
-    move = _mover(gradient, snapshots, intervals)
+    move = _mover(gradient, number(snapshots), intervals)
     first = shape.result(y)
     later = NotImplemented
     if intervals > 1 and gradient == "adjoint":

@@ -9,6 +9,7 @@ import gradsmith.numpy as gnp
 
 from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError
+from .._inputs import number
 from .descent import Descent
 from .newton import Newton
 from .nonlinear import Equations, found
@@ -45,6 +46,7 @@ def root(
         If no root is found: the search does not converge, or ∂f/∂x is singular
         where it ended; or f(x) doesn't have the structure of x.
     """
+    tol, max_steps = number(tol), number(max_steps)
     shape, start, f, arrays = on_vectors(f, x0, params, "x0", _like("f(x)"))
     search = Given(solver, tol) if solver else Newton(tol, max_steps)
     return shape.result(found(start, arrays, Equations(f, search)))
@@ -74,6 +76,7 @@ def fixed_point(
     GradsmithError
         If the iteration does not converge, or g(x) doesn't have the structure of x.
     """
+    tol, max_steps = number(tol), number(max_steps)
     shape, start, g, arrays = on_vectors(g, x0, params, "x0", _like("g(x)"))
     search = Given(solver, tol) if solver else Iteration(tol, max_steps)
     equations = Equations(lambda x, arrays: x - g(x, arrays), search)
@@ -105,6 +108,7 @@ def argmin(
         If no minimum is found: the search does not converge, or the matrix of
         second derivatives is singular where it ended; or f(x) is not a number.
     """
+    tol, max_steps = number(tol), number(max_steps)
     shape, start, f, arrays = on_vectors(f, x0, params, "x0", _number)
 
     def slope(x: Any, arrays: Any) -> Any:

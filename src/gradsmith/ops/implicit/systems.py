@@ -8,6 +8,7 @@ from typing import Any
 from ...core.arrays import framework_of
 from ...core.compilers import not_rewritten
 from ...core.errors import GradsmithError, type_of
+from .._inputs import number
 from .dense import dense_solve
 from .linear import Map
 from .solvers import Solver, SymmetricSolver
@@ -53,6 +54,7 @@ def linear_solve(
     shape, vector, push, arrays = on_vectors(
         a, b, params, "b", lambda shape, y: shape.vector(y, "a(x)")
     )
+    tol, max_steps = number(tol), number(max_steps)
     how = (SymmetricSolver if symmetric else Solver)(solver, tol, max_steps)
     return shape.result(Map(push, symmetric=symmetric, how=how).solve(vector, arrays))
 
