@@ -91,18 +91,19 @@ class Operation(Generic[P, R_co]):
         self.key = _registered(self)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co:
-        if self.convert is None:
-            given: tuple[Any, ...] = args
-            options: dict[str, Any] = kwargs
-        else:
-            given, options = self.convert(args, kwargs)
         if hooks.CALL.wrappers:
-            return hooks.CALL.run(Operation._call, self, given, options)
-        return self._call(given, options)
+            return hooks.CALL.run(Operation._call, self, args, kwargs)
+        return self._call(args, kwargs)
 
     def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if kwargs and self.signature.is_simple:
             args, kwargs = self.signature.by_position(args, kwargs)
+        if self.convert is not None:
+            if self.fused is not None and not kwargs:
+                y = self.fused.again(args)  # they are as they were: 0.5 us less
+                if y is not NotImplemented:
+                    return y
+            args, kwargs = self.convert(args, kwargs)
         if not kwargs and len(args) > self.first:
             quick = QUICK.get(args[self.first].__class__)
             if quick is not None:
