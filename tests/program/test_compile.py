@@ -5,7 +5,9 @@ from __future__ import annotations
 import threading
 import warnings
 from collections import namedtuple
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
@@ -626,6 +628,46 @@ def test_a_method_is_compiled_for_what_its_object_has(by):
     same(scaled(x), 10 * x * scaled.by)
     same(Scaled(1.0)(x), x)
     assert Scaled.total.__get__(None, Scaled) is Scaled.total
+
+
+@dataclass
+class Changing:
+    by: float
+
+    @gs.compile
+    def times(self, x):
+        return x * self.by
+
+
+@dataclass(frozen=True)
+class Fixed:
+    by: float
+    shape: tuple = (2, 3)
+    more: Any = None
+
+
+def test_dataclasses_have_compiled_methods():
+    changing, x = Changing(2.0), np.ones(3)
+    same(changing.times(x), 2 * x)
+    changing.by = 3.0
+    same(changing.times(x), 3 * x)
+
+
+def test_objects_that_are_equal_in_all_their_parts_are_traced_once():
+    traced = []
+
+    @gs.compile
+    def times(config, x):
+        traced.append(config)
+        return x * config.by * config.shape[0]
+
+    x = np.ones(3)
+    for _ in range(3):
+        same(times(Fixed(float("0.5"), tuple([2, 3])), x), x)  # noqa: C409
+    assert len(traced) == 1
+    same(times(Fixed(1.0), x), 2 * x)
+    same(times(Fixed(0.0), x), 0 * x)
+    assert np.signbit(times(Fixed(-0.0), x)).all()
 
 
 def test_variables_of_an_object_that_is_passed_are_read_in_each_call():

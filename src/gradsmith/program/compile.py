@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, update_wrapper
-from operator import is_
 from types import FunctionType, MethodType
 from typing import Any, Concatenate, Generic, ParamSpec, Self, TypeVar, overload
 
@@ -251,11 +250,20 @@ def _is_object(x: Any) -> bool:
     return not is_plain(x) and not isinstance(x, (FunctionType, Symbolic))
 
 
+def _is_same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    return a.__class__ is b.__class__ and a.__class__ in _VALUES and repr(a) == repr(b)
+
+
+_VALUES = {int, float, complex, bool, str, bytes}
+
+
 class _Object:
     """An object that a function is given, as a part of a signature.
 
-    A program is of the attributes that it has. They are kept, so that no other object
-    gets the place in memory by which one of them is known.
+    A program is of the attributes that it has: of numbers and words by their values,
+    of all else by what it is. They are kept, so that no other object takes its place.
     """
 
     __slots__ = ("parts", "x")
@@ -265,13 +273,17 @@ class _Object:
         self.parts = [*parts_of(x)]
 
     def __hash__(self) -> int:
-        return hash(self.x)
+        try:
+            return hash(self.x)
+        except TypeError:  # a dataclass, for one
+            return id(self.x)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _Object) or len(self.parts) != len(other.parts):
             return False
-        same = all(map(is_, self.parts[1:], other.parts[1:]))
-        return same and bool(self.x == other.x)
+        if not all(map(_is_same, self.parts, other.parts)):
+            return False
+        return self.x is other.x or (hash(self) == hash(other) and self.x == other.x)
 
     @property
     def holds_tensors(self) -> bool:
