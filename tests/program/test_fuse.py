@@ -544,3 +544,12 @@ def test_kernels_that_pick_one_element_of_a_row_are_shown():
     labels = np.zeros(5, int)
     text = str(_rows.of_classes.kernels(X, labels, 1, 0.0, -100, 0.0))
     assert "where c = " in text
+
+
+@pytest.mark.parametrize("on", ["off", 0, None])
+def test_kernels_are_on_or_off(on):
+    before = fusing.is_on()
+    with pytest.raises(gs.GradsmithError, match="takes True or False"):
+        with gs.kernels(on):
+            pass
+    assert fusing.is_on() is before

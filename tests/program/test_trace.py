@@ -286,3 +286,8 @@ def test_a_list_of_one_is_unpacked(fn):
     program = gs.trace(fn, X)
     for run in (program, pasted(program), gs.compile(fn)):
         np.testing.assert_array_equal(run(X), fn(X), strict=True)
+
+
+def test_what_is_no_function_is_refused():
+    with pytest.raises(TypeError, match=r"gs\.trace takes a function, not 3"):
+        gs.trace(3, np.ones(2))

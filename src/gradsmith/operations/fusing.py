@@ -46,8 +46,15 @@ def kernels(on: bool = True) -> Iterator[None]:
     array([-0.269, -0.189,  0.   ,  0.311,  0.731])
 
     The environment variable GRADSMITH_KERNELS=off turns them off for a process.
+
+    Raises
+    ------
+    GradsmithError
+        If it is neither True nor False.
     """
-    token = _on.set(bool(on))
+    if not isinstance(on, bool):  # "off" would turn them on
+        raise GradsmithError(f"gs.kernels takes True or False, not {on!r}")
+    token = _on.set(on)
     try:
         yield
     finally:

@@ -48,12 +48,16 @@ def trace(fn: Callable[..., Any], *examples: Any, **options: Any) -> Program:
 
     Raises
     ------
+    TypeError
+        If fn is not a function.
     UnsupportedOperationError
         If the function needs the elements of an array, as in a Python `if`.
     GradsmithError
         If it draws random numbers or assigns a variable, or a spec leaves axes
         open.
     """
+    if not callable(fn):
+        raise TypeError(f"gs.trace takes a function, not {fn!r}")
     return simplified(traced(fn, examples, options))
 
 

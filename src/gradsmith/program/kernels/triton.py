@@ -6,8 +6,8 @@ pass, in turns from the first to the last and back: what was read last is still 
 cache. A nest that reduces nothing is cut along its columns too. Where a row fills a
 processor, nothing else runs while a program waits for memory: in 16 bits, where there
 is room, the program goes from row to row and reads the next one before it computes
-(triton_ahead.py). Rows that are longer are shared by several programs, which exchange
-what they sum up (triton_shared.py).
+(triton_ahead.py). Rows that are longer, or whose length is no power of two, are shared
+by several programs, which exchange what they sum up (triton_shared.py).
 """
 
 from __future__ import annotations

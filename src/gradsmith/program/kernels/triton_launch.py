@@ -15,8 +15,8 @@ from .triton_totals import SUMS_OF_EXP, is_share
 # The longest row that is read once: its numbers fill half of the registers that a
 # processor has. Of 16 bits, the next row takes a quarter, and is read ahead.
 LONGEST = 32768
-# Longer rows are shared by some programs, with so many numbers of an array for each:
-# several of them run in a processor, and one computes while others wait
+# Longer rows are shared by some programs, with so many numbers of an array for each, or
+# fewer: several of them run in a processor, and one computes while others wait
 _SHARE = 8192
 _MOST_PARTS = 32
 # Rows of other lengths than powers of two leave registers empty, and are shared sooner
@@ -105,7 +105,7 @@ def launch_of(
 
 
 def _shared(nest: Nest, *, half: bool, again: bool) -> Launch:
-    """Programs of four warps, so that some wait while others compute.
+    """Programs of few warps, so that some wait while others compute.
 
     Of 131072 columns a cross entropy takes 1.03 of a copy in float32, and 1.08 in 16
     bits. There it is given few registers, so that more programs fit in: of 151936
@@ -124,7 +124,7 @@ def _share_of(columns: int, *, half: bool) -> tuple[int, int]:
     """How many columns a program takes of one array, and by how many warps.
 
     A small share leaves less over: of 10000 columns a cross entropy takes 1.10 of a
-    copy in float32, of 32000 1.10, and of 20000 of 16 bits 1.25; as whole rows 1.95,
+    copy in float32, of 32000 1.08, and of 20000 of 16 bits 1.25; as whole rows 1.95,
     1.82 and 1.67. Of an odd number of columns elements are read one by one.
     """
     if columns > 2 * LONGEST or not columns & (columns - 1):
